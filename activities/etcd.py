@@ -5,11 +5,10 @@ from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, o
 from health.model.observation import HoldReason
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
-from kube.resource import Resource
+from kube.resource import PODS, Resource
 
 _OPENSHIFT = ("config.openshift.io/v1", "ClusterVersion")
 _BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
-_PODS = Resource("v1", "Pod", "pods", namespaced=True)
 
 
 class Etcd:
@@ -30,7 +29,7 @@ class Etcd:
         if not await self._is_openshift():
             return
         budgets = await self._client.list(_BUDGETS, NAMESPACE)
-        pods = await self._client.list(_PODS, NAMESPACE)
+        pods = await self._client.list(PODS, NAMESPACE)
         why = objection(
             node_name,
             [DisruptionBudget.model_validate(budget) for budget in budgets],

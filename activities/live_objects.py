@@ -13,6 +13,7 @@ from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
 from kube.cluster_connections import ClusterConnections
+from kube.connection import ClusterConnection
 from kube.errors import KindUnknown, NotFound
 from kube.resource import NODES, Object
 from kube.shared_reads import SharedReads
@@ -106,3 +107,14 @@ class LiveObjects:
             raise
         except NotFound:
             return None
+
+    async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
+        """The connection to the cluster in which the Node of the incident's target is.
+
+        Raises:
+            KubernetesError: nothing says how to connect there, or nothing that may be used.
+
+        """
+        kubeconfig = CHECK_KINDS[incident.check.group_kind].kubeconfig
+        secret = None if kubeconfig is None else kubeconfig(target.node_cluster)
+        return await self._clusters.of(target.node_cluster, secret)

@@ -7,6 +7,7 @@ was judged by. Whatever is not the same is a hold, and the incident asks the det
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -20,11 +21,12 @@ from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.gate.same_boot import still_states
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
+from health.model.references import IncidentReference
 from health.model.target import Target
+from health.model.verdict import Fact
 from kube.errors import KindUnknown, NotFound
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
-from workflows.contracts import ActInput
 
 ASK_AGAIN_SECONDS = 2.0
 """The detector sees within milliseconds what we saw; if its state lags, this bounds the loop."""
@@ -42,6 +44,22 @@ def _in_shadow(what: str) -> Held:
 def stale(message: str) -> Held:
     """The error that says that what admitted an act was seen too long ago."""
     return Held.because(HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=0)
+
+
+class Judged(Protocol):
+    """What the detector judged, and is to be so still."""
+
+    @property
+    def incident(self) -> IncidentReference:
+        """The check, and the target."""
+
+    @property
+    def fact(self) -> Fact:
+        """What it found."""
+
+    @property
+    def generation(self) -> int:
+        """Of the check that was judged by."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +83,8 @@ class Revalidation:
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
-    async def confirm(self, asked: ActInput) -> Confirmed:
-        """The live objects, if all that was judged is still so.
+    async def confirm(self, asked: Judged, *, is_shadow: bool = False) -> Confirmed:
+        """The live objects, if all that was judged is still so; `is_shadow`: nothing is written to them.
 
         Raises:
             Held: it is not; says what changed.
@@ -74,7 +92,9 @@ class Revalidation:
 
         """
         (check, owner), _, _ = await asyncio.gather(
-            self._check(asked), self._refuse_if_stopped(), self._refuse_if_all_in_shadow()
+            self._check(asked, is_shadow=is_shadow),
+            self._refuse_if_stopped(),
+            self._refuse_if_all_in_shadow(is_shadow=is_shadow),
         )
         context = await self._context(asked, check)
         target = await self._target(asked, context)
@@ -97,8 +117,10 @@ class Revalidation:
         if stop is not None:
             raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
-    async def _refuse_if_all_in_shadow(self) -> None:
+    async def _refuse_if_all_in_shadow(self, *, is_shadow: bool) -> None:
         """By the policy; of one that cannot be taken the detector, who admitted, knows the last good one."""
+        if is_shadow:
+            return
         try:
             found = await self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace)
         except KindUnknown:
@@ -109,7 +131,7 @@ class Revalidation:
             if StoredPolicy.model_validate(found).over(DEFAULTS).shadow:
                 raise _in_shadow("every check")
 
-    async def _context(self, asked: ActInput, check: HealthCheck) -> ClusterContext:
+    async def _context(self, asked: Judged, check: HealthCheck) -> ClusterContext:
         try:
             context = await self.live.context(check)
         except ValidationError as error:
@@ -119,7 +141,7 @@ class Revalidation:
             raise not_true(f"{asked.incident.check}: {hold}")
         return context
 
-    async def _target(self, asked: ActInput, context: ClusterContext) -> Target:
+    async def _target(self, asked: Judged, context: ClusterContext) -> Target:
         reference = asked.incident.target
         try:
             target = await self.live.target(asked.incident, context)
@@ -133,7 +155,7 @@ class Revalidation:
             raise not_true(f"{reference} has another uid now: {target.metadata.uid}")
         return target
 
-    async def _check(self, asked: ActInput) -> tuple[HealthCheck, OwnerReference]:
+    async def _check(self, asked: Judged, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
         reference = asked.incident.check
         kind = CHECK_KINDS[reference.group_kind]
         try:
@@ -143,7 +165,7 @@ class Revalidation:
             raise not_true(f"{reference} is gone") from error
         except InvalidCheckError as error:
             raise not_true(f"{reference} cannot be read: {error}") from error
-        if check.choices.shadow:
+        if check.choices.shadow and not is_shadow:
             raise _in_shadow(str(reference))
         if check.generation != asked.generation:
             raise not_true(f"{reference} was edited")

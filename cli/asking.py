@@ -104,5 +104,9 @@ class Asking:
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
         return dataclasses.replace(
-            summary, outcome=result.outcome, reason=result.reason, result_shadow=result.shadow
+            summary,
+            outcome=result.outcome,
+            reason=result.reason,
+            result_shadow=result.shadow,
+            result_evidence=result.evidence,
         )

@@ -28,12 +28,12 @@ from cli.terminal import plain
 from health.model.moves import Phase
 from objects.durations import in_words
 from runtime.payload_codec import UnreadablePayload
-from workflows.contracts import ACT, CLEAN_UP
+from workflows.contracts import ACT, CLEAN_UP, SAVE_EVIDENCE
 from workflows.messages import ResumeOrder
 from workflows.orders import NAMES, Order
 from workflows.wait_summary import WaitSummary
 
-_PHASES = {ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
+_PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 _ORDERS = {name: kind for kind, name in NAMES.items()}
 _UNREADABLE = (ValueError, KeyError, RuntimeError)
 """What converters of payloads raise where a payload is not what it should be, or encrypted."""

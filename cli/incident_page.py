@@ -128,6 +128,9 @@ def _lines(page: Page) -> Iterator[Line]:
         if page.orders is not None and page.orders.line:
             yield "You can", page.orders.line
         yield "Detector", _answer(state.observation, now)
+    if summary.evidence is not None:
+        taken = f", taken {_ago(summary.evidence.at, now)}" if summary.evidence.is_saved else ""
+        yield "Evidence", f"{summary.evidence.words}{taken}"
     yield from _story(page)
     yield "Workflow", incident.workflow_id
     if page.ui_link:

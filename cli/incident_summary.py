@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cli.ages import short
+from health.model.evidence import EvidenceRecord
 from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
@@ -30,6 +31,8 @@ class IncidentSummary:
     """Why it ended so, in words; "" as above."""
     result_shadow: ShadowRecord | None = None
     """What it told at its end of its time in shadow; None where it never was, and as above."""
+    result_evidence: EvidenceRecord | None = None
+    """What it told at its end of its evidence; None where none was wanted, and as above."""
     problem: str = ""
     """Why nothing is known of the phase or the outcome."""
     unreadable: str = ""
@@ -61,6 +64,11 @@ class IncidentSummary:
         if memory is None:
             return self.result_shadow
         return memory.shadow if memory.has_been_in_shadow else None
+
+    @property
+    def evidence(self) -> EvidenceRecord | None:
+        """What became of its evidence; None: none was wanted yet, or nobody knows."""
+        return self.state.memory.evidence if self.state else self.result_evidence
 
     @property
     def stopped(self) -> str:

@@ -6,6 +6,7 @@ from typing import Self
 from cli.incident_page import Page, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import kubectl_lines
+from health.model.evidence import EvidenceRecord
 from health.model.incident_result import OrderRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
@@ -104,6 +105,7 @@ class IncidentView(Frozen):
     requests: tuple[RequestView, ...]
     retries: tuple[RetryView, ...] = ()
     shadow: ShadowRecord | None = None
+    evidence: EvidenceRecord | None = None
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
@@ -124,6 +126,7 @@ class IncidentView(Frozen):
             problem=summary.problem,
             outcome=summary.outcome,
             shadow=summary.shadow,
+            evidence=summary.evidence,
             started_at=summary.started,
             closed_at=summary.closed,
             lasted_seconds=summary.lasted(now).total_seconds(),

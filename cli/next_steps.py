@@ -14,6 +14,7 @@ import typer
 
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
+from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from health.model.references import Action, RequestReference
@@ -110,8 +111,14 @@ def kubectl_lines(summary: IncidentSummary) -> list[str]:
     return [
         f"kubectl describe {target.kind_name.lower()}{_in(target.namespace)} {target.name}",
         f"kubectl get {resource}{_in(check.namespace)} {check.name} -o yaml",
+        *_evidence_line(summary.evidence),
         *(_request_line(request.reference) for request in requests),
     ]
+
+
+def _evidence_line(record: EvidenceRecord | None) -> Iterator[str]:
+    if record is not None and record.is_saved and record.store is EvidenceStore.CONFIG_MAP:
+        yield f"kubectl get configmap{_in(record.namespace)} {record.name} -o yaml"
 
 
 def _request_line(request: RequestReference) -> str:

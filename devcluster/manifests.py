@@ -20,6 +20,9 @@ FOLDERS = (
     ROOT / "devcluster" / "crds",
     ROOT / "devcluster" / "crds" / "cluster-api",
 )
+EVIDENCE = tuple(
+    ROOT / "deploy" / "components" / "evidence" / name for name in ("rights.yaml", "admission-policy.yaml")
+)
 OF_KINDS = tuple(
     dict.fromkeys(
         ROOT / right.granted_by
@@ -37,7 +40,7 @@ async def install(kubeconfig: Path, more: Sequence[Path] = ()) -> None:
     Raises NotReadyError with kubectl's own words when the cluster refuses.
     """
     of_folders = (file for folder in FOLDERS for file in sorted(folder.glob("*.yaml")))
-    await apply(kubeconfig, [NAMESPACES, *of_folders, *OF_KINDS, *more])
+    await apply(kubeconfig, [NAMESPACES, *of_folders, *EVIDENCE, *OF_KINDS, *more])
 
 
 async def apply(kubeconfig: Path, files: Sequence[Path]) -> None:

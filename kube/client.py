@@ -17,6 +17,8 @@ _Objects = list[Object]  # inside the class the name `list` is the verb
 
 _PAGE_LIMIT = "500"
 _MERGE_PATCH = "application/merge-patch+json"
+_JSON = "application/json"
+_METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class Client:
@@ -80,18 +82,42 @@ class Client:
         except Expired:  # the list was compacted away between two of its pages
             return await self._list_once(path, selected)
 
+    async def list_metadata(self, resource: Resource, namespace: str, label_selector: str) -> _Objects:
+        """Return the metadata of each object, and nothing else of it."""
+        path = resource.path(namespace)
+        return await self._list_once(path, selectors(label_selector, ""), _METADATA_ALONE)
+
+    async def list_some(
+        self, resource: Resource, field_selector: str, namespace: str = "", *, most: int
+    ) -> tuple[_Objects, bool]:
+        """Return objects that may be as old as the API server's cache, and whether there are more.
+
+        It asks for no more pages when it has `most`; with a cache there is one page, of all.
+        """
+        path, read, items = resource.path(namespace), PagesRead(resource.path(namespace)), _Objects()
+        selected = ("fieldSelector", field_selector)
+        query: Query = [("limit", _PAGE_LIMIT), selected, ("resourceVersion", "0")]
+        while True:
+            page = _object(read.add(await self._transport.request("GET", path, query=query)), path)
+            items.extend(page.get("items") or [])
+            token = page.get("metadata", {}).get("continue", "")
+            if not token or len(items) >= most:
+                return items[:most], bool(token) or len(items) > most
+            query = [("limit", _PAGE_LIMIT), selected, ("continue", token)]
+
     async def _patch(self, path: str, body: object, content_type: str) -> Object:
         answer = await self._transport.request(
             "PATCH", path, query=self._field_manager, body=body, content_type=content_type
         )
         return _object(answer, path)
 
-    async def _list_once(self, path: str, selected: Query) -> _Objects:
+    async def _list_once(self, path: str, selected: Query, accept: str = _JSON) -> _Objects:
         items: _Objects = []
         token, read = "", PagesRead(path)
         while True:
             query = [("limit", _PAGE_LIMIT), *selected, *([("continue", token)] if token else ())]
-            page = _object(read.add(await self._transport.request("GET", path, query=query)), path)
+            answer = await self._transport.request("GET", path, query=query, accept=accept)
+            page = _object(read.add(answer), path)
             items.extend(page.get("items") or [])
             token = page.get("metadata", {}).get("continue", "")
             if not token:

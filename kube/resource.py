@@ -52,6 +52,7 @@ def group_version_path(api_version: str) -> str:
 
 
 NODES = Resource("v1", "Node", "nodes", namespaced=False)
+PODS = Resource("v1", "Pod", "pods", namespaced=True)
 EVENTS = Resource("v1", "Event", "events", namespaced=True)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)

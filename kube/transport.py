@@ -44,6 +44,7 @@ class _Request:
     limits: aiohttp.ClientTimeout
     body: object | None = None
     content_type: str = "application/json"
+    accept: str = "application/json"
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -122,6 +123,7 @@ class Transport:
         query: Query = (),
         body: object | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
         timeout: timedelta = timedelta(seconds=10),  # noqa: ASYNC109  it includes the reading of the answer
     ) -> bytes:
         """Return the body of a successful answer. `timeout` is for the whole exchange.
@@ -131,7 +133,7 @@ class Transport:
         limits = aiohttp.ClientTimeout(
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
         )
-        asked = _Request(method, path, query, limits, body, content_type)
+        asked = _Request(method, path, query, limits, body, content_type, accept)
         async with await self._send(asked) as response:
             return await _read(response, asked)
 
@@ -192,7 +194,7 @@ class Transport:
                 asked.method,
                 asked.path,
                 query_params=list(asked.query),
-                header_params={"Accept": "application/json", "Content-Type": asked.content_type},
+                header_params={"Accept": asked.accept, "Content-Type": asked.content_type},
                 body=asked.body,
                 auth_settings=["BearerToken"],
             )

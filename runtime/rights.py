@@ -19,6 +19,15 @@ from runtime.settings import Settings
 LEASES = "coordination.k8s.io"
 WATCH = ("list", "watch")
 ETCD = Part("deploy/components/openshift/worker-etcd.yaml", "on OpenShift", name="etcd")
+EVIDENCE = Part(
+    "deploy/components/evidence/rights.yaml",
+    "where a check has the annotation paramedic.dev/evidence",
+    name="evidence",
+)
+EVIDENCE_IN_WORKLOAD_CLUSTERS = Part(
+    "deploy/workload-cluster/evidence.yaml",
+    "in each workload cluster of a check with that annotation, for the identity in its kubeconfig",
+)
 SIGNALS = Part(
     "a ClusterRole as in docs/running.md#other-signals-of-an-upgrade",
     "for each kind that PARAMEDIC_UPGRADE_SIGNALS names, granted by you",
@@ -124,6 +133,21 @@ def needs_for_etcd() -> Iterator[Right]:
     yield Right(one, "", "pods", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
 
 
+def needs_for_evidence(settings: Settings) -> Iterator[Right]:
+    """What it takes to save evidence of what checks in this cluster are about, as ConfigMaps."""
+    yield from _read_for_evidence(EVIDENCE)
+    why = "evidence is saved, and in time deleted, beside our processes"
+    verbs = ("create", "list", "delete")
+    yield Right(Process.WORKER, "", "configmaps", verbs, settings.namespace, part=EVIDENCE, why=why)
+
+
+def _read_for_evidence(part: Part) -> Iterator[Right]:
+    one = Process.WORKER
+    yield Right(one, "", "pods", ("list",), part=part, why="the Pods on a Node are part of the evidence")
+    told = "Events about a Node or Machine are part of the evidence"
+    yield Right(one, "", "events", ("list",), part=part, why=told)
+
+
 def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:
     """The rights on the templates and requests of one remediator, by their plurals."""
     detector, worker, part = Process.DETECTOR, Process.WORKER, REMEDIATOR
@@ -154,3 +178,8 @@ def needs_in_workload_clusters() -> Iterator[Right]:
     part = IN_WORKLOAD_CLUSTERS
     yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are judged there")
     yield Right(Process.WORKER, "", "nodes", ("get",), part=part, why="a Node is read again before an act")
+
+
+def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:
+    """What it takes beside to save evidence of the Nodes of a workload cluster."""
+    yield from _read_for_evidence(EVIDENCE_IN_WORKLOAD_CLUSTERS)

@@ -128,6 +128,12 @@ class Settings(Frozen):
     back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
     """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 
+    evidence_directory: str = ""
+    """PARAMEDIC_EVIDENCE_DIRECTORY: where the worker saves evidence as files; "" is nowhere."""
+    evidence_limit: int = Field(default=100, ge=1, le=1000)
+    """PARAMEDIC_EVIDENCE_LIMIT: how many ConfigMaps, and files of a directory, with evidence are kept."""
+    evidence_keep_seconds: float = Field(default=timedelta(days=30).total_seconds(), gt=0)
+    """PARAMEDIC_EVIDENCE_KEEP_SECONDS: for how long."""
     confirmations: Literal["remove", "keep"] = "remove"
     """PARAMEDIC_CONFIRMATIONS: what becomes of a person's mark that a target is healthy."""
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = HANDLED_BY_DEFAULT

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
 from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
@@ -12,6 +13,10 @@ from activities.act import Act, steps
 from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
+from activities.evidence.config_maps import EvidenceConfigMaps
+from activities.evidence.files import EvidenceDirectory
+from activities.evidence.filing import EvidenceFiles
+from activities.evidence.save import SaveEvidence
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
@@ -19,7 +24,10 @@ from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
 from activities.upgrade_pauses import TOLD_WITHIN, WarnOfLongUpgrade, WritePauses
+from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
+from health.model.evidence import EvidenceStore
+from kube.client import Client
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.discovery import Discovery
@@ -76,6 +84,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
         task_queue=worker_queue(connections.cluster),
         workflows=[Remediation, UpgradePause],
         activities=[
+            SaveEvidence(revalidation, _stores(settings, client), clock.now).save_evidence,
             Act(steps(leases, revalidation, clock), event_recorder).act,
             CleanUp(client, live, leases, removes_confirmations=removes_confirmations).clean_up,
             Renew(leases, clock.now).renew,
@@ -92,6 +101,16 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_cached_workflows=CACHED_INCIDENTS,
     )
+
+
+def _stores(settings: Settings, client: Client) -> dict[str, EvidenceFiles]:
+    retention = Retention(settings.evidence_limit, timedelta(seconds=settings.evidence_keep_seconds))
+    stores: dict[str, EvidenceFiles] = {
+        EvidenceStore.CONFIG_MAP: EvidenceConfigMaps(client, settings.namespace, retention)
+    }
+    if settings.evidence_directory:
+        stores[EvidenceStore.FILE] = EvidenceDirectory(Path(settings.evidence_directory), retention)
+    return stores
 
 
 async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]) -> None:

@@ -20,6 +20,7 @@ from workflows.contracts import (
     ActHeld,
     ActInput,
     ActResult,
+    EvidenceInput,
     RequestExists,
     RequestsLost,
     TargetDisrupted,
@@ -78,6 +79,21 @@ class AdmittedStep:
         plan, visible = Plan(self.seen.steps), {request.uid for request in self.seen.requests}
         unseen = [one for one in self.before.requests if one.uid not in visible]
         return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
+
+    def asks_for_evidence(self, incident: IncidentReference, first_run_id: str) -> EvidenceInput:
+        """What the activity is asked that saves evidence before it."""
+        if self.seen.fact is None or self.seen.evidence is None:
+            raise ApplicationError(f"nothing says which evidence of {incident.target} is to be saved")
+        return EvidenceInput(
+            incident=incident,
+            first_run_id=first_run_id,
+            store=self.seen.evidence,
+            step=self.step,
+            reason=self.seen.reason,
+            fact=self.seen.fact,
+            generation=self.seen.generation,
+            is_shadow=self.before.is_shadow,
+        )
 
     def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
         """What follows from the result, for the `memory` that the incident has by now: orders may have come.

@@ -6,8 +6,10 @@ incident asks the detector anew, with back-off (`health.runbook.failing_acts`). 
 clean up) answer what they could not do; one whose worker was lost is repeated once. Either way the incident
 goes on, and tries again by its own back-off (`health.runbook.chores`), no earlier than the API server tells
 us (Retry-After). What trying again cannot mend (a template that is not there, a request that is refused) is
-answered in the same way, for people to read. No incident fails because the API server is away. Worker,
-detector and tests all implement these contracts; nothing else knows the names.
+answered in the same way, for people to read. No incident fails because the API server is away. Evidence is
+tried once for each incident, whatever becomes of it: a slow API server delays the first step by
+`EVIDENCE_LONGEST`, a worker that is lost by the whole of `SAVE_EVIDENCE`. Worker, detector and tests all
+implement these contracts; nothing else knows the names.
 """
 
 from datetime import datetime, timedelta
@@ -15,13 +17,14 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.chores import Chore, ChoreFailure
-from objects.frozen import Frozen
+from objects.frozen import Frozen, OpenEnum
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 
 _ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
@@ -64,6 +67,30 @@ class ActInput(Frozen):
     """Whether the incident held the Lease before: then an act that fails does not release it."""
     is_under_way: bool = False
     """Whether a request for the target exists: then etcd has spared it already (NHC 2.4/1)."""
+
+
+class EvidenceInput(Frozen):
+    """Asks to save what is true of the target, if `fact` is still true of it, before `step` is taken."""
+
+    incident: IncidentReference
+    first_run_id: str
+    """The run that the incident began with: whatever runs follow, there is one evidence."""
+    store: OpenEnum[EvidenceStore]
+    step: Step
+    reason: str
+    """What is wrong with the target, in words."""
+    fact: Fact
+    generation: int
+    is_shadow: bool = False
+    """Whether the step will be recorded in place of taken."""
+
+
+class EvidenceResult(Frozen):
+    """Where it is; or why the step may not be taken now: then nothing was saved."""
+
+    record: EvidenceRecord | None = None
+    hold: Hold | None = None
+    """What the revalidation found, as that of an act would have."""
 
 
 class RequestExists(Frozen):
@@ -207,6 +234,12 @@ _ATTEMPT, _CHORE = timedelta(seconds=10), timedelta(seconds=25)
 
 OBSERVE = Contract("observe", timedelta(seconds=5), None, FOR_EVER)
 """Answered by the detector that holds the lead. It waits in its queue until there is one."""
+EVIDENCE_READING = timedelta(seconds=2)
+"""What was not read by then is missing in the evidence."""
+EVIDENCE_LONGEST = timedelta(seconds=3)
+"""What was not saved by then is not."""
+SAVE_EVIDENCE = Contract("save_evidence", timedelta(seconds=4), timedelta(seconds=9), TWICE)
+"""Repeated only where a worker was lost."""
 ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), ONCE)
 CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, TWICE)
 RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, TWICE)

@@ -22,11 +22,12 @@ with workflow.unsafe.imports_passed_through():
         ReleaseLease,
         RemoveRequests,
         RenewLease,
+        SaveEvidence,
         TakeStep,
         Until,
         Wait,
     )
-    from health.model.observation import Observation
+    from health.model.observation import Hold, Observation
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
@@ -35,7 +36,8 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.waiting import ASKS_AGAIN, after_late_answers, spread
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act
-    from workflows.contracts import FRESH
+    from workflows.contracts import FRESH, ActResult
+    from workflows.evidence_call import save_evidence
     from workflows.kit.calls import FinishedCalls
     from workflows.kit.runs import begin_a_new_run, is_new_run_due
     from workflows.kit.standing_orders import StandingOrders
@@ -92,8 +94,8 @@ class Remediation:
                 match move:
                     case Wait():
                         await self._rest(move)
-                    case TakeStep(step=step):
-                        await self._act(step, seen)
+                    case SaveEvidence() | TakeStep():
+                        await self._step(move, seen)
                     case AnnotateRequests(patches=patches):
                         await self._do(chores.annotation(self._incident, patches))
                     case RenewLease():
@@ -204,14 +206,30 @@ class Remediation:
         self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
         return seen
 
-    async def _act(self, number: int, seen: Observation) -> None:
-        if self._memory.is_shadow:
-            self._memory = having_recorded(self._memory, number, seen, workflow.now())
-            return
-        step = AdmittedStep(seen.steps[number], seen, self._memory, workflow.now())
+    async def _step(self, move: SaveEvidence | TakeStep, seen: Observation) -> None:
+        step = AdmittedStep(seen.steps[move.step], seen, self._memory, workflow.now())
+        if isinstance(move, SaveEvidence):
+            await self._save_evidence(step)
+        elif self._memory.is_shadow:
+            self._memory = having_recorded(self._memory, move.step, seen, workflow.now())
+        else:
+            await self._act(step)
+
+    async def _act(self, step: AdmittedStep) -> None:
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
-        result = await act(self._calls, asked, self._status.details)
+        await self._go_on_after(step, await act(self._calls, asked, self._status.details))
+
+    async def _save_evidence(self, step: AdmittedStep) -> None:
+        """What its revalidation finds holds as that of the act would."""
+        asked = step.asks_for_evidence(self._incident, workflow.info().first_execution_run_id)
+        result = await save_evidence(self._calls, asked, workflow.now())
+        if isinstance(result, Hold):
+            await self._go_on_after(step, ActResult.held(result))
+        else:
+            self._memory = self._memory.having_saved_evidence(result)
+
+    async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
         self._memory, self._seen = after.memory, after.seen
         if after.has_untold_finding:

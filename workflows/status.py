@@ -42,11 +42,15 @@ class Status:
     wakes_at: datetime | None = None
     held: OrderRecord | None = None
     """The hold of a person that is said here."""
+    evidence: str = ""
+    """Where that is, for the Temporal UI; that there is none is one of the details."""
 
     @classmethod
     def of(cls, move: Move, memory: Memory) -> Self:
         """What is said while this move is made."""
-        why = move.details.with_notes(memory.notes)
+        evidence = memory.evidence
+        unsaved = (evidence,) if evidence is not None and not evidence.is_saved else ()
+        why = move.details.with_notes((*memory.notes, *unsaved))
         return cls(
             phase=phase_of(move),
             why=why,
@@ -54,6 +58,7 @@ class Status:
             outcome=move.outcome if isinstance(move, End) else None,
             next_transition=next_transition_of(move),
             held=memory.held,
+            evidence=f"\n\n{evidence}" if evidence is not None and evidence.is_saved else "",
         )
 
     def resting(self, wait: Wait, now: datetime) -> Self:
@@ -86,7 +91,7 @@ class Status:
         )
 
     def __str__(self) -> str:
-        return f"**{self.phase}**: {self.details}"
+        return f"**{self.phase}**: {self.details}{self.evidence}"
 
 
 def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> IncidentResult:
@@ -101,4 +106,5 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         requests=ended(memory.records, now),
         orders=memory.orders,
         shadow=memory.shadow if memory.has_been_in_shadow else None,
+        evidence=memory.evidence,
     )

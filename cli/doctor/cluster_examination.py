@@ -51,6 +51,7 @@ from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.rights import (
     needs,
     needs_for_etcd,
+    needs_for_evidence,
     needs_for_requests,
     needs_for_signal,
     needs_for_upgrade_pause,
@@ -264,6 +265,7 @@ class ClusterExamination:
             *await self._needs_of_signals(),
             *await self._needs_for_upgrade_pause(),
             *await self._needs_for_etcd(),
+            *self._needs_for_evidence(),
         ]
         wanted = [*needs(self._settings), *of_platform, *await self._needs_of_checks()]
         return await self._rights.findings(wanted)
@@ -292,6 +294,12 @@ class ClusterExamination:
         except KindUnknown:
             return []
         return list(needs_for_etcd())
+
+    def _needs_for_evidence(self) -> list[Right]:
+        """Nothing where no check wants evidence."""
+        parsed = [check for kind in self._settings.check_kinds for check in self._readable(kind)]
+        wants = any(check.choices.evidence is not None for check in parsed)
+        return list(needs_for_evidence(self._settings)) if wants else []
 
     async def _needs_of_checks(self) -> list[Right]:
         wanted: list[Right] = []

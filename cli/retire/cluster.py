@@ -21,10 +21,11 @@ from health.gate.health_check import InvalidCheckError
 from health.gate.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
+from health.model.evidence import LABEL
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
-from kube.resource import LEASES, Object, Resource
+from kube.resource import CONFIG_MAPS, LEASES, Object, Resource
 from objects.group_kind import ServedKind
 from runtime.process_names import DETECTOR, WORKER
 from runtime.rights import signals_upgrades_here
@@ -107,6 +108,16 @@ class RetiredCluster:
         client = self._connection.client
         names = sorted({kind.reference_lease for kind in CHECK_KINDS.values()})
         return [LeaseRecord.read(one) for name in names for one in await client.list(LEASES, name=name)]
+
+    async def evidence(self) -> str:
+        """What there is of evidence, and how it is deleted; "": nothing."""
+        namespace = self._settings.namespace
+        delete = f"`kubectl delete configmaps -n {namespace} -l {LABEL}` deletes it"
+        try:
+            found = await self._connection.client.list_metadata(CONFIG_MAPS, namespace, LABEL)
+        except KubernetesError as error:
+            return f"what there may be of evidence, which could not be listed: {error.message}; {delete}"
+        return f"{len(found)} ConfigMaps with evidence in {namespace}, for people: {delete}" if found else ""
 
     async def dispose(self, of: Belonging) -> str:
         """Do to an object what is to become of it; why it could not be done, "" if it was."""

@@ -62,8 +62,9 @@ async def perform(
                 settings.cluster, await read_cluster_identity(connection.client, settings.cluster)
             )
             async with _workflows(context, asked, identity, _plainly(tell)) as workflows:
+                cluster = RetiredCluster(connection, settings)
                 retirement = Retirement(
-                    RetiredCluster(connection, settings),
+                    cluster,
                     workflows,
                     identity,
                     is_handed_over=asked.is_handed_over,
@@ -79,7 +80,8 @@ async def perform(
                 await retirement.examine()
                 tell(await order_stop(asked.kubeconfig_context, settings.lease_namespace, STOP))
                 left = await retirement.carry_out(asked.within)
-                _say_end(left, asked, identity, _plainly(tell))
+                evidence = await cluster.evidence()
+                _say_end(left, evidence, asked, identity, _plainly(tell))
     except KubernetesError as error:
         raise CommandError(error.message) from error
     except ValidationError as error:
@@ -113,10 +115,14 @@ async def _say_plan(retirement: Retirement, asked: Asked, identity: str, tell: C
         tell(one)
 
 
-def _say_end(left: tuple[Belonging, ...], asked: Asked, identity: str, tell: Callable[[str], None]) -> None:
+def _say_end(
+    left: tuple[Belonging, ...], evidence: str, asked: Asked, identity: str, tell: Callable[[str], None]
+) -> None:
     """What is left, and what is next."""
     for one in left:
         tell(f"left {one.name}: {one.why}")
+    if evidence:
+        tell(f"left {evidence}")
     stop = f"the stop on the namespace {asked.settings.lease_namespace}"
     tell(f"left {stop}: nobody else reads it, and `paramedic start` lifts it if Paramedic comes back")
     if asked.is_without_temporal:

@@ -11,6 +11,8 @@ from runtime.rights import (
     everything,
     needs,
     needs_for_etcd,
+    needs_for_evidence,
+    needs_for_evidence_in_workload_clusters,
     needs_for_requests,
     needs_for_secret,
     needs_for_upgrade_pause,
@@ -33,6 +35,7 @@ def of_installations() -> Iterator[Right]:
     yield from needs(everything())
     yield from needs_for_upgrade_pause()
     yield from needs_for_etcd()
+    yield from needs_for_evidence(everything())
 
 
 def of_others() -> Iterator[Right]:
@@ -43,3 +46,4 @@ def of_others() -> Iterator[Right]:
         if kind.kubeconfig_part is not None:
             yield from needs_for_secret(kind.kubeconfig_part, "of the Cluster", "<cluster>-kubeconfig")
     yield from needs_in_workload_clusters()
+    yield from needs_for_evidence_in_workload_clusters()

@@ -168,6 +168,7 @@ class ObservationBuilder:
             generation=check.generation,
             replaced_by=self._replaced_by(check),
             templates=self._templates(check, target),
+            evidence=check.choices.evidence,
             seen_at=self.now,
         )
 

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 from health.gate.chosen_limits import ChosenByLabel, ChosenCount
 from health.gate.invalid_check import InvalidCheckError, problem_of
 from health.gate.limits import Limits
+from health.model.evidence import EvidenceStore
 from objects.bounds import Bounded
 from objects.duration_bounds import within
 from objects.durations import Duration
@@ -34,6 +35,12 @@ def _true_or_false(text: object) -> bool:
     if text not in _WORDS:
         raise ValueError(f"must be {' or '.join(map(repr, _WORDS))}")
     return _WORDS[str(text)]
+
+
+def _store(text: object) -> EvidenceStore:
+    if text not in list(EvidenceStore):
+        raise ValueError(f"must be {' or '.join(repr(one.value) for one in EvidenceStore)}")
+    return EvidenceStore(str(text))
 
 
 def _names(text: object) -> tuple[str, ...]:
@@ -57,6 +64,8 @@ class CheckChoices(Bounded):
     """Those of the policy that it names."""
     proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
     """For how long a target must be healthy after another boot; None: to be healthy is enough (ADR 38)."""
+    evidence: Annotated[EvidenceStore | None, PlainValidator(_store)] = None
+    """Where is saved what was true of a target before its first step; None: nowhere."""
 
     @property
     def limits(self) -> Limits:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome
 from health.model.request_record import MOST_RECORDS, RequestRecord, ended, recorded
 from health.model.shadow_record import ShadowRecord
@@ -42,3 +43,5 @@ class IncidentResult(Frozen):
     orders: tuple[OrderRecord, ...] = ()
     shadow: ShadowRecord | None = None
     """What it would have done, and others did, while it was in shadow; None: it never was."""
+    evidence: EvidenceRecord | None = None
+    """Where what was true before its first step is saved, or why not; None: nobody wanted that."""

@@ -68,6 +68,7 @@ class NextTransition(Frozen):
 
 
 BY_A_CHANGE = NextTransition(what="when something changes in the cluster, or by an order")
+EVIDENCE_IS_SAVED = NextTransition(what="when its evidence is saved")
 ACT_IS_OVER = NextTransition(what="when its attempt to act is over")
 REQUESTS_ARE_GONE = NextTransition(what="when the requests are gone")
 
@@ -131,6 +132,15 @@ class TakeStep:
 
 
 @dataclass(frozen=True)
+class SaveEvidence:
+    """Save what is true of the target, before the first step is taken."""
+
+    step: int
+    """The number of that step."""
+    details: Details
+
+
+@dataclass(frozen=True)
 class AnnotateRequests:
     """Write annotations on requests."""
 
@@ -173,13 +183,13 @@ class End:
     details: Details
 
 
-Move = Wait | TakeStep | AnnotateRequests | RenewLease | ReleaseLease | RemoveRequests | End
+Move = Wait | SaveEvidence | TakeStep | AnnotateRequests | RenewLease | ReleaseLease | RemoveRequests | End
 
 
 def phase_of(move: Move) -> Phase:
     """The phase that an incident is in while it makes this move."""
     match move:
-        case TakeStep():
+        case SaveEvidence() | TakeStep():
             return Phase.ACTING
         case RemoveRequests():
             return Phase.CLEANING_UP
@@ -192,6 +202,8 @@ def phase_of(move: Move) -> Phase:
 def next_transition_of(move: Move) -> NextTransition:
     """What takes an incident further that makes this move: a chore comes between a wait and its end."""
     match move:
+        case SaveEvidence():
+            return EVIDENCE_IS_SAVED
         case TakeStep():
             return ACT_IS_OVER
         case RemoveRequests():

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import model_validator
 
 from health.model.details import Details, named_reason
+from health.model.evidence import EvidenceStore
 from health.model.foreign_answer import OTHER_VERSION, understood
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
@@ -167,6 +168,8 @@ class Observation(Frozen):
     """When the latest of the conditions changed that it is judged by: healthy with another one is a gap."""
     is_shadow: bool | None = None
     """Whether nothing may be written for the check; None: nobody can tell, as where the check is gone."""
+    evidence: OpenEnum[EvidenceStore] | None = None
+    """Where the check wants evidence to be saved before the first step; None: nowhere."""
     seen_at: datetime | None = None
     """When the detector saw all this, by the API server's clock."""
     answered_at: datetime | None = None

@@ -9,6 +9,7 @@ from typing import Self
 
 from health.gate.act_finding import finding
 from health.model.chore_subject import ChoreSubject
+from health.model.evidence import EvidenceRecord
 from health.model.incident_result import MOST_RECORDS, OrderRecord, RequestRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
@@ -90,6 +91,8 @@ class Memory(Frozen):
     """The order that all is cleaned up, and nothing done; None: none stands."""
     held: OrderRecord | None = None
     """The order that nothing new is done, and what exists is kept."""
+    evidence: EvidenceRecord | None = None
+    """What became of the evidence of its target; None: it was not tried."""
     is_shadow: bool = False
     """Whether nothing new may be written for it, the last time that anybody could tell."""
     shadow: ShadowRecord = NO_SHADOW
@@ -237,6 +240,10 @@ class Memory(Frozen):
     ) -> Self:
         """The same once `chore` was tried for the subjects `tried`: what it could not do is noted."""
         return self._with(notes=after_attempt(self.notes, chore, tried, failures, now, spread))
+
+    def having_saved_evidence(self, record: EvidenceRecord) -> Self:
+        """The same once evidence was saved, or not: it is tried once, as no step waits for it twice."""
+        return self._with(evidence=record)
 
     def resting(self, now: datetime) -> Self:
         """The same when it rests."""

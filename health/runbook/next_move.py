@@ -22,6 +22,7 @@ after a restart, an edit of the check, a recovery in the middle, an abort. The f
 | else, and before each further step     | Held,        | `health.runbook.new_step`    | Acting              |
 |                                        | Waiting      |                              |                     |
 | nothing of all this                    | Acting       | the result of the act        | Remediating, Held   |
+| - evidence is chosen, and not tried    | Acting       | that it is saved, or is not  | the act             |
 
 A recovery leads to the first rows from any phase, unless it is to be proven, and is not: then its target is
 as unhealthy as before (`health.runbook.proven_recovery`). Orders of people add up: each ends when its own
@@ -57,6 +58,7 @@ from health.model.moves import (
     Phase,
     RemoveRequests,
     RenewLease,
+    SaveEvidence,
     TakeStep,
     Until,
     Wait,
@@ -83,6 +85,8 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     """
     seen = judged(seen, memory)
     move = _in_shadow(seen, memory, now) if memory.is_shadow else _by_row(seen, memory, now)
+    if isinstance(move, TakeStep) and seen.evidence is not None and memory.evidence is None:
+        return SaveEvidence(move.step, move.details)
     if not isinstance(move, Wait):
         return move
     return move.or_until(*(Until(note.next_try) for note in still_ahead(memory.notes, now)))

@@ -99,13 +99,22 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
     ("components", "values"),
     [
         pytest.param(
-            ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook", "payload-keys"),
+            (
+                "temporal-dev",
+                "openshift",
+                "cluster-api",
+                "core-manager-off",
+                "webhook",
+                "payload-keys",
+                "evidence",
+            ),
             {
                 "temporal.dev.enabled": True,
                 "temporal.payloadKeysSecret": "paramedic-payload-keys",
                 "openshift.enabled": True,
                 "clusterAPI": {"enabled": True, "coreManagerOff": True},
                 "webhook.enabled": True,
+                "rights.evidence": True,
             },
             id="all of it",
         ),

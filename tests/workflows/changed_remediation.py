@@ -9,7 +9,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from health.model.incident_result import IncidentResult
-    from health.model.observation import Observation
+    from workflows.admitted_step import AdmittedStep
     from workflows.messages import WORKFLOW, RemediationInput
 
 from workflows.remediation import Remediation
@@ -27,9 +27,9 @@ class UnguardedChange(Remediation):
     async def run(self, start: RemediationInput) -> IncidentResult:
         return await super().run(start)
 
-    async def _act(self, number: int, seen: Observation) -> None:
+    async def _act(self, step: AdmittedStep) -> None:
         await workflow.sleep(PAUSE)
-        await super()._act(number, seen)
+        await super()._act(step)
 
 
 @workflow.defn(name=WORKFLOW)
@@ -42,7 +42,7 @@ class GuardedChange(Remediation):
     async def run(self, start: RemediationInput) -> IncidentResult:
         return await super().run(start)
 
-    async def _act(self, number: int, seen: Observation) -> None:
+    async def _act(self, step: AdmittedStep) -> None:
         if workflow.patched("pause-before-act"):
             await workflow.sleep(PAUSE)
-        await super()._act(number, seen)
+        await super()._act(step)

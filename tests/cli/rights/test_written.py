@@ -15,6 +15,7 @@ from runtime.process_names import SERVICE_ACCOUNTS
 from runtime.rights import (
     everything,
     needs,
+    needs_for_evidence_in_workload_clusters,
     needs_for_upgrade_pause,
     needs_in_workload_clusters,
     signals_upgrades_here,
@@ -57,7 +58,11 @@ def test_files_are_as_the_table_says(path: str) -> None:
 
 
 def test_only_files_that_are_made_and_those_that_a_person_edits_grant_anything() -> None:
-    by_hand = {Path("deploy/examples/kubeconfig-secrets.yaml"), Path("deploy/workload-cluster/nodes.yaml")}
+    by_hand = {
+        Path("deploy/examples/kubeconfig-secrets.yaml"),
+        Path("deploy/workload-cluster/evidence.yaml"),
+        Path("deploy/workload-cluster/nodes.yaml"),
+    }
     assert {file for file, found in ALL.items() if found} - by_hand == {Path(path) for path in MADE} - {
         Path("docs/rights.md")
     }
@@ -69,10 +74,12 @@ def test_what_a_manifest_grants_is_what_its_rows_say() -> None:
         assert set(granted(ROOT / path)) == {one for row in rows for one in _of(row)}
 
 
-def test_in_workload_clusters_nodes_are_read_as_the_table_says() -> None:
-    rows = needs_in_workload_clusters()
-    found = set(granted(DEPLOY / "workload-cluster" / "nodes.yaml"))
-    assert found == {one for row in rows for one in _of(row)}
+def test_in_workload_clusters_is_read_what_the_table_says() -> None:
+    for right in (*needs_in_workload_clusters(), *needs_for_evidence_in_workload_clusters()):
+        assert set(_of(right)) <= set(granted(ROOT / right.granted_by))
+    for path in {right.granted_by for right in of_others() if "workload-cluster/" in right.granted_by}:
+        rows = [right for right in of_others() if right.granted_by == path]
+        assert set(granted(ROOT / path)) == {one for row in rows for one in _of(row)}
 
 
 def _of(right: Right) -> Iterator[Granted]:

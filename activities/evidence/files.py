@@ -1,0 +1,95 @@
+"""EvidenceDirectory: evidence as files of one directory, which a setting of the worker names.
+
+No check can choose a path: a file has the name of its evidence, which has no separators. It is written beside
+its place and then renamed, so none is ever half there. A file system that hangs, as one of a network may,
+holds the two threads of this directory and nothing else of the worker.
+"""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from activities.evidence.filing import Filing
+from health.evidence.document import EvidenceDocument
+from health.evidence.retention import Kept, Retention
+from health.model.evidence import PREFIX
+
+_BEGUN = ".tmp"
+_DONE = ".yaml"
+_MODE = 0o640
+
+
+class EvidenceDirectory:
+    """One directory."""
+
+    namespace = ""
+
+    def __init__(self, directory: Path, retention: Retention) -> None:
+        self._directory = directory
+        self._retention = retention
+        self._threads = ThreadPoolExecutor(2, "evidence")
+
+    def named(self, name: str) -> str:
+        """The path of the file."""
+        return str(self._directory / f"{name}{_DONE}")
+
+    async def save(self, filing: Filing, document: EvidenceDocument) -> None:
+        """Write it, unless an earlier attempt did.
+
+        Raises:
+            OSError: it cannot be written, as where the directory is full.
+
+        """
+        heads = {**filing.labels, **filing.annotations}
+        head = "".join(f"# {key}: {value}\n" for key, value in heads.items())
+        await self._in_a_thread(
+            lambda: self._write(Path(self.named(filing.name)), f"{head}{document.as_one}")
+        )
+
+    async def prune(self, now: datetime) -> None:
+        """Delete what is too old or too much, and what a worker left that was killed.
+
+        Raises:
+            OSError: the directory cannot be read, or a file not be deleted.
+
+        """
+        await self._in_a_thread(lambda: self._prune(now))
+
+    async def _in_a_thread(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _write(self, path: Path, body: str) -> None:
+        if path.exists():
+            return
+        begun = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_BEGUN}")
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            with os.fdopen(os.open(begun, flags, _MODE), "w", encoding="utf-8") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            begun.replace(path)
+        except OSError:
+            with suppress(OSError):
+                begun.unlink()
+            raise
+
+    def _prune(self, now: datetime) -> None:
+        for name in self._retention.over(self._kept(), now):
+            with suppress(FileNotFoundError):
+                (self._directory / name).unlink()
+
+    def _kept(self) -> Iterator[Kept]:
+        for entry in os.scandir(self._directory):
+            if not entry.name.startswith(PREFIX) or not entry.name.endswith((_DONE, _BEGUN)):
+                continue
+            with suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False):
+                    yield Kept(
+                        entry.name, datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
+                    )

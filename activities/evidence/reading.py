@@ -1,0 +1,116 @@
+"""EvidenceReader: reads what evidence is made of, each part by itself and all at once.
+
+What fails, or is not answered in time, is a part that says why it is missing; the others are there.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+
+from temporalio import activity
+
+from activities.live_objects import LiveObjects
+from health.evidence.document import Part
+from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import IncidentReference
+from health.model.target import Target
+from kube.connection import ClusterConnection
+from kube.errors import KubernetesError
+from kube.resource import EVENTS, NODES, PODS, Object, resource_of
+from objects.durations import in_words
+from workflows.contracts import EVIDENCE_READING
+
+MOST_READ = 2000
+"""Of Events, which are kept for an hour, and of Pods."""
+MOST_EVENTS = 100
+MOST_PODS = 250
+NODE_EVENTS = "default"
+"""The namespace of Events about what has none."""
+
+
+@dataclass(frozen=True)
+class EvidenceReader:
+    """Reads for one incident, until the clock of the event loop says `ends`."""
+
+    live: LiveObjects
+    incident: IncidentReference
+    target: Target
+    ends: float
+
+    async def parts(self) -> tuple[Part, ...]:
+        """What there is, in the order in which it is kept."""
+        own = self.incident.target.kind_name.split(".")[0].lower()
+        reads = [
+            self._tried(Part("node", is_list=False), self._node()),
+            self._tried(Part("events-of-node"), self._node_events()),
+            self._tried(Part("pods"), self._pods()),
+        ]
+        if resource_of(CHECK_KINDS[self.incident.check.group_kind].targets) != NODES:
+            reads.insert(1, self._tried(Part(own, is_list=False), self._own()))
+            reads.insert(2, self._tried(Part(f"events-of-{own}"), self._own_events()))
+        return tuple(await asyncio.gather(*reads))
+
+    async def _tried(self, part: Part, reading: Awaitable[Part]) -> Part:
+        try:
+            async with asyncio.timeout_at(self.ends):
+                read = await reading
+        except KubernetesError as error:
+            return replace(part, unread=error.message)
+        except TimeoutError:
+            return replace(part, unread=f"it was not read within {in_words(EVIDENCE_READING)}")
+        except Exception as error:  # noqa: BLE001  one object that is not as we know it must not hide the rest
+            activity.logger.warning("evidence not read", exc_info=error, extra={"part": part.name})
+            return replace(part, unread=f"{type(error).__name__}: {error}")
+        return replace(part, items=read.items, unread=read.unread, most=read.most)
+
+    async def _node(self) -> Part:
+        if not self.target.node_name:
+            return Part("", unread="the target is linked to none")
+        cluster = await self._node_cluster()
+        return Part("", (kept_node(await cluster.client.get(NODES, self.target.node_name)),))
+
+    async def _own(self) -> Part:
+        kind, known = CHECK_KINDS[self.incident.check.group_kind].targets, self.incident.target
+        resource = await self.live.management.discovery.first_served(kind)
+        return Part(
+            "", (kept_target(await self.live.management.client.get(resource, known.name, known.namespace)),)
+        )
+
+    async def _node_events(self) -> Part:
+        if not self.target.node_name:
+            return Part("")
+        about = f"involvedObject.kind={NODES.kind},involvedObject.name={self.target.node_name}"
+        return await self._events(await self._node_cluster(), about, NODE_EVENTS)
+
+    async def _own_events(self) -> Part:
+        known = self.incident.target
+        about = f"involvedObject.kind={known.kind},involvedObject.uid={known.uid}"
+        return await self._events(self.live.management, about, known.namespace)
+
+    async def _events(self, cluster: ClusterConnection, about: str, namespace: str) -> Part:
+        found, has_more = await cluster.client.list_some(EVENTS, about, namespace, most=MOST_READ)
+        newest = sorted(found, key=last_seen, reverse=True)[:MOST_EVENTS]
+        return Part(
+            "", [kept_event(one) for one in newest], most=_most(found, MOST_EVENTS, has_more=has_more)
+        )
+
+    async def _pods(self) -> Part:
+        if not self.target.node_name:
+            return Part("")
+        client = (await self._node_cluster()).client
+        on_node = f"spec.nodeName={self.target.node_name}"
+        found, has_more = await client.list_some(PODS, on_node, most=MOST_READ)
+        ailing_first = sorted(found, key=is_well)[:MOST_PODS]
+        return Part(
+            "", [kept_pod(one) for one in ailing_first], most=_most(found, MOST_PODS, has_more=has_more)
+        )
+
+    async def _node_cluster(self) -> ClusterConnection:
+        return await self.live.node_cluster_of(self.incident, self.target)
+
+
+def _most(found: list[Object], kept: int, *, has_more: bool) -> str:
+    if has_more:
+        return f"{len(found)} or more"
+    return str(len(found)) if len(found) > kept else ""

@@ -1,0 +1,134 @@
+"""save_evidence: look again as an act does, then read and save what is true of the target, or say why not.
+
+Rule: it ends in time, by an answer, whatever happens. Only what the revalidation finds keeps a step from
+being taken, as it would in the act.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from temporalio import activity
+
+from activities.evidence.filing import EvidenceFiles, Filing
+from activities.evidence.reading import EvidenceReader
+from activities.revalidation import Revalidation
+from activities.step_result import Held
+from health.evidence.document import compose
+from health.evidence.kept import text
+from health.model.evidence import EvidenceRecord, EvidenceStore, evidence_name
+from health.model.target import Target
+from kube.errors import KubernetesError
+from objects.durations import in_words
+from objects.timestamps import stamp
+from workflows.contracts import (
+    EVIDENCE_LONGEST,
+    EVIDENCE_READING,
+    SAVE_EVIDENCE,
+    EvidenceInput,
+    EvidenceResult,
+)
+
+_LONGEST_FACT = 300
+_PRUNING = timedelta(milliseconds=500)
+
+
+class SaveEvidence:
+    """The activity `save_evidence`."""
+
+    def __init__(
+        self,
+        revalidation: Revalidation,
+        stores: Mapping[str, EvidenceFiles],
+        now: Callable[[], datetime],
+    ) -> None:
+        """`now` is the time of day by the API server's clock."""
+        self._revalidation = revalidation
+        self._stores = stores
+        self._now = now
+
+    @activity.defn(name=SAVE_EVIDENCE.name)
+    async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
+        """Answer where it is, or why it is nowhere, or why the step may not be taken."""
+        store = self._stores.get(asked.store)
+        if store is None:
+            return _not_saved(asked, self._now(), _no_store(asked.store))
+        try:
+            async with asyncio.timeout(EVIDENCE_LONGEST.total_seconds()):
+                record = await self._saved(asked, store)
+        except Held as error:
+            if asked.is_shadow:
+                return _not_saved(asked, self._now(), str(error.hold))
+            return EvidenceResult(hold=error.hold)
+        except KubernetesError as error:
+            return _not_saved(asked, self._now(), error.message)
+        except OSError as error:
+            return _not_saved(asked, self._now(), _words(error))
+        except Exception as error:  # noqa: BLE001  what nobody foresaw must not keep a step from being taken
+            activity.logger.warning("evidence not saved", exc_info=error)
+            return _not_saved(asked, self._now(), f"{type(error).__name__}: {error}")
+        await self._prune(store)
+        return EvidenceResult(record=record)
+
+    async def _saved(self, asked: EvidenceInput, store: EvidenceFiles) -> EvidenceRecord:
+        ends = asyncio.get_running_loop().time() + EVIDENCE_READING.total_seconds()
+        async with asyncio.timeout_at(ends):
+            confirmed = await self._revalidation.confirm(asked, is_shadow=asked.is_shadow)
+        target, live = confirmed.target, self._revalidation.live
+        parts = await EvidenceReader(live, asked.incident, target, ends).parts()
+        filing = Filing(asked.incident, asked.first_run_id, self._now())
+        document = compose(_facts(asked, target, filing), parts)
+        await store.save(filing, document)
+        return EvidenceRecord(
+            store=asked.store,
+            namespace=store.namespace,
+            name=store.named(filing.name),
+            at=filing.at,
+            lacks=document.lacks,
+        )
+
+    async def _prune(self, store: EvidenceFiles) -> None:
+        """What remains is tried again after the next saving."""
+        try:
+            async with asyncio.timeout(_PRUNING.total_seconds()):
+                await store.prune(self._now())
+        except (KubernetesError, OSError) as error:
+            activity.logger.warning("old evidence not deleted", exc_info=error)
+
+
+def _facts(asked: EvidenceInput, target: Target, filing: Filing) -> dict[str, str]:
+    incident = asked.incident
+    told = {
+        "takenAt": stamp(filing.at),
+        "workflow": incident.workflow_id,
+        "run": asked.first_run_id,
+        "cluster": incident.cluster,
+        "check": str(incident.check),
+        "target": str(incident.target),
+        "uid": incident.target.uid,
+        "node": target.node_name,
+        "clusterOfNode": target.node_cluster,
+        "why": asked.reason,
+        "nextStep": asked.step.order_for(incident.target),
+        "shadow": "the step is recorded, and not taken" if asked.is_shadow else "",
+    }
+    return {key: text(value, _LONGEST_FACT) for key, value in told.items() if value}
+
+
+def _not_saved(asked: EvidenceInput, at: datetime, problem: str) -> EvidenceResult:
+    name = evidence_name(asked.incident, asked.first_run_id)
+    record = EvidenceRecord(store=asked.store, name=name, at=at, problem=text(problem))
+    return EvidenceResult(record=record)
+
+
+def _no_store(store: str) -> str:
+    if store == EvidenceStore.FILE:
+        return "PARAMEDIC_EVIDENCE_DIRECTORY names no directory of this worker"
+    return f"this worker is of another version: it knows no store {store}"
+
+
+def _words(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        read, saved = in_words(EVIDENCE_READING), in_words(EVIDENCE_LONGEST)
+        return f"the target was not read within {read}, or this not saved within {saved}"
+    return f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"
