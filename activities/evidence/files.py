@@ -74,10 +74,9 @@ class EvidenceDirectory:
                 file.flush()
                 os.fsync(file.fileno())
             begun.replace(path)
-        except OSError:
-            with suppress(OSError):
+        finally:
+            with suppress(OSError):  # it has its name by now, or could not be begun
                 begun.unlink()
-            raise
 
     def _prune(self, now: datetime) -> None:
         for name in self._retention.over(self._kept(), now):

@@ -1,7 +1,7 @@
 """Hands: the activities as a worker has them, run without a Temporal server."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,12 +11,17 @@ from activities.act import Act, steps
 from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
+from activities.evidence.config_maps import EvidenceConfigMaps
+from activities.evidence.filing import EvidenceFiles
+from activities.evidence.save import SaveEvidence
 from activities.lease_guard import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
+from health.evidence.retention import Retention
+from health.model.evidence import EvidenceStore
 from kube.client import Client
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
@@ -31,6 +36,8 @@ from workflows.contracts import (
     AnnotateResult,
     CleanUpInput,
     CleanUpResult,
+    EvidenceInput,
+    EvidenceResult,
     RenewInput,
     RenewResult,
 )
@@ -41,6 +48,8 @@ def _now() -> datetime:
 
 
 POLICY_NAMESPACE = "paramedic-system"
+CONFIG_MAP = EvidenceStore.CONFIG_MAP
+PLENTY = Retention(1000, timedelta(days=1))
 
 
 class WorkerActivities:
@@ -90,3 +99,14 @@ class WorkerActivities:
 
     async def renew(self, asked: RenewInput) -> RenewResult:
         return await ActivityEnvironment().run(Renew(self._leases, _now).renew, asked)
+
+    async def save_evidence(
+        self, asked: EvidenceInput, stores: Mapping[str, EvidenceFiles] | None = None
+    ) -> EvidenceResult:
+        save = SaveEvidence(self._revalidation, stores or {CONFIG_MAP: self.config_maps()}, _now)
+        return await ActivityEnvironment().run(save.save_evidence, asked)
+
+    def config_maps(
+        self, namespace: str = POLICY_NAMESPACE, retention: Retention = PLENTY
+    ) -> EvidenceConfigMaps:
+        return EvidenceConfigMaps(self._client, namespace, retention)

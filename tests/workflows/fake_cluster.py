@@ -15,6 +15,7 @@ from typing import Any
 from temporalio import activity
 
 from health.model.chore_subject import OF_LEASE, ChoreSubject
+from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
@@ -28,12 +29,15 @@ from workflows.contracts import (
     CLEAN_UP,
     OBSERVE,
     RENEW,
+    SAVE_EVIDENCE,
     ActInput,
     ActResult,
     AnnotateInput,
     AnnotateResult,
     CleanUpInput,
     CleanUpResult,
+    EvidenceInput,
+    EvidenceResult,
     ObserveInput,
     RenewInput,
     RenewResult,
@@ -106,7 +110,9 @@ class FakeCluster:
         self.clean_ups: list[CleanUpInput] = []
         self.annotated: list[tuple[str, dict[str, str | None]]] = []
         """The template of each request that was annotated, and the annotations."""
-        self.gates = {contract.name: Gate() for contract in (OBSERVE, ACT, CLEAN_UP, RENEW, ANNOTATE)}
+        self.gates = {
+            contract.name: Gate() for contract in (OBSERVE, SAVE_EVIDENCE, ACT, CLEAN_UP, RENEW, ANNOTATE)
+        }
 
     @property
     def found(self) -> list[Hold | None]:
@@ -173,7 +179,7 @@ class FakeCluster:
 
     @property
     def worker(self) -> list[Callable[..., Any]]:
-        return [self.act, self.clean_up, self.renew, self.annotate]
+        return [self.save_evidence, self.act, self.clean_up, self.renew, self.annotate]
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
@@ -185,6 +191,16 @@ class FakeCluster:
         late = self.lateness.popleft() if self.lateness else timedelta()
         told = activity.info().started_time - late
         return answer.model_copy(update={"answered_at": told, "seen_at": told})
+
+    @activity.defn(name=SAVE_EVIDENCE.name)
+    async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
+        when = await self._begin(SAVE_EVIDENCE.name)
+        if self._fails(SAVE_EVIDENCE.name):
+            raise ConnectionError("the API server is away")
+        if self.refusals:
+            return EvidenceResult(hold=self.refusals.popleft())
+        name = evidence_name(asked.incident, asked.first_run_id)
+        return EvidenceResult(record=EvidenceRecord(store=asked.store, namespace="ns", name=name, at=when))
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:

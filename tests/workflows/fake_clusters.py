@@ -14,12 +14,15 @@ from workflows.contracts import (
     CLEAN_UP,
     OBSERVE,
     RENEW,
+    SAVE_EVIDENCE,
     ActInput,
     ActResult,
     AnnotateInput,
     AnnotateResult,
     CleanUpInput,
     CleanUpResult,
+    EvidenceInput,
+    EvidenceResult,
     ObserveInput,
     RenewInput,
     RenewResult,
@@ -44,11 +47,15 @@ class FakeClusters:
 
     @property
     def worker(self) -> list[Callable[..., Any]]:
-        return [self.act, self.clean_up, self.renew, self.annotate]
+        return [self.save_evidence, self.act, self.clean_up, self.renew, self.annotate]
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
         return await self._of(asked.incident).observe(asked)
+
+    @activity.defn(name=SAVE_EVIDENCE.name)
+    async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
+        return await self._of(asked.incident).save_evidence(asked)
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:

@@ -1,8 +1,11 @@
 """The path of one incident, through a real Temporal server and a real kube-apiserver."""
 
+from datetime import datetime
+
 import pytest
 
-from kube.resource import EVENTS
+from health.model.evidence import LABEL
+from kube.resource import CONFIG_MAPS, EVENTS
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import KIND, World
 from tests.samples_of_metrics import series
@@ -31,7 +34,7 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     world: World, paramedic: Paramedic
 ) -> None:
     (node, *_) = await world.add_nodes(3)
-    await world.add_check(duration="2s", minHealthy="51%")
+    await world.add_check(duration="2s", annotations={LABEL: "ConfigMap"}, minHealthy="51%")
     await world.until_status(observedNodes=3, healthyNodes=3, phase="Enabled")
 
     await world.fail(node)
@@ -62,6 +65,14 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     assert lease["spec"]["holderIdentity"] == f"NodeHealthCheck-{world.name}"
     assert lease["spec"]["leaseDurationSeconds"] == 660
     await world.until_phase(node, "Remediating")
+    evidence = (await world.state(node)).memory.evidence
+    assert evidence is not None
+    assert (evidence.problem, evidence.lacks) == ("", ())
+    saved = await world.client.get(CONFIG_MAPS, evidence.name, evidence.namespace)
+    assert saved["metadata"]["annotations"]["paramedic.dev/workflow-id"] == incident.workflow_id
+    assert "status: Unknown" in saved["data"]["node.yaml"]
+    created = [datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in (saved, request)]
+    assert created == sorted(created)
     await world.until_status(
         healthyNodes=2,
         phase="Remediating",

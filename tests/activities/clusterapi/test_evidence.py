@@ -1,0 +1,39 @@
+"""Evidence of a Machine whose Node is in a workload cluster that answers, or keeps one waiting."""
+
+import asyncio
+
+import pytest
+import yaml
+
+from kube.resource import CONFIG_MAPS, EVENTS, PODS
+from tests.activities.clusterapi.world import ClusterApiWorld
+from tests.activities.evidence import evidence_asked
+from tests.activities.worker_activities import WorkerActivities
+from tests.kube.api_server import hanging, said
+from workflows.contracts import EVIDENCE_READING
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_what_a_slow_workload_cluster_does_not_answer_in_time_is_missing_and_the_rest_is_saved(
+    world: ClusterApiWorld, worker: WorkerActivities
+) -> None:
+    event = {"lastTimestamp": "2026-01-01T00:00:00Z", "message": "of the workload cluster"}
+    world.workload.answer("GET", EVENTS.path("default"), said({"items": [event]}))
+    world.workload.answer("GET", PODS.path(), hanging)
+    began = asyncio.get_running_loop().time()
+
+    record = (await worker.save_evidence(evidence_asked(world.order()))).record
+
+    assert asyncio.get_running_loop().time() - began < EVIDENCE_READING.total_seconds() + 1
+    assert record is not None
+    assert (record.problem, record.lacks) == ("", ("no pods: it was not read within 2s",))
+    found = await world.client.get(CONFIG_MAPS, record.name, record.namespace)
+    await world.client.delete(CONFIG_MAPS, record.name, record.namespace)
+    read = {name: yaml.safe_load(body) for name, body in found["data"].items()}
+    assert read["machine.yaml"]["metadata"]["uid"] == world.machine_uid
+    assert read["machine.yaml"]["kind"] == "Machine"
+    assert read["node.yaml"]["metadata"]["name"] == world.name
+    assert [one["message"] for one in read["events-of-node.yaml"]] == ["of the workload cluster"]
+    assert read["pods.yaml"] == []
+    assert read["incident.yaml"]["clusterOfNode"] == f"default/{world.name}"

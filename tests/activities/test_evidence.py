@@ -1,0 +1,200 @@
+"""save_evidence on a real API server: what it saves, once, within which bounds, and what it never stops."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from activities.evidence.files import EvidenceDirectory
+from activities.evidence.filing import EvidenceFiles, Filing, label
+from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from health.evidence.document import EvidenceDocument
+from health.evidence.retention import Retention
+from health.gate.shadow import SHADOW
+from health.model.evidence import LABEL, PREFIX, EvidenceRecord, EvidenceStore
+from health.model.observation import HoldReason
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import CONFIG_MAPS, EVENTS, PODS, Object
+from kube.transport import Transport
+from tests.activities.evidence import MADE, SECRET, evidence_asked, make_event, make_pod
+from tests.activities.machine_world import MachineWorld
+from tests.activities.worker_activities import PLENTY, POLICY_NAMESPACE, WorkerActivities
+from tests.activities.world import SINCE, World
+from workflows.contracts import EVIDENCE_LONGEST
+
+DAY = timedelta(days=1)
+
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("swept")]
+
+
+@pytest.fixture
+async def swept(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """What these tests leave behind is taken away, whatever happens."""
+    yield
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        client = Client(transport, "tests")
+        for resource, namespace, label in (
+            (CONFIG_MAPS, POLICY_NAMESPACE, LABEL),
+            (PODS, "default", MADE),
+            (EVENTS, "default", MADE),
+        ):
+            for one in await client.list(resource, namespace, label):
+                with suppress(NotFound):
+                    await client.delete(resource, one["metadata"]["name"], namespace)
+
+
+async def config_map(world: World, record: EvidenceRecord | None) -> Object:
+    assert record is not None
+    assert record.is_saved, record
+    return await world.client.get(CONFIG_MAPS, record.name, record.namespace)
+
+
+async def test_node_with_its_events_and_pods_is_saved_once(world: World, worker: WorkerActivities) -> None:
+    for name, node in (("on-it", world.name), ("elsewhere", "another-node")):
+        await make_pod(world.client, f"{world.name}-{name}", node)
+        await make_event(world.client, f"{world.name}-{name}", {"kind": "Node", "name": node}, f"of {name}")
+    await world.patch_node(annotations={"example.com/args": SECRET})
+
+    saved = await worker.save_evidence(evidence_asked(world.order()))
+
+    found = await config_map(world, saved.record)
+    assert found["metadata"]["namespace"] == POLICY_NAMESPACE
+    assert found["metadata"]["name"].startswith(f"{PREFIX}{world.name}-")
+    assert found["immutable"]
+    assert found["metadata"]["labels"] == {
+        LABEL: "true",
+        "paramedic.dev/check": f"NodeHealthCheck_{world.name}",
+        "paramedic.dev/target": f"Node_{world.name}",
+        "paramedic.dev/incident": label(world.incident.workflow_id),
+    }
+    assert found["metadata"]["annotations"]["paramedic.dev/workflow-id"] == world.incident.workflow_id
+    assert SECRET not in str(found["data"])
+    assert list(found["data"]) == ["events-of-node.yaml", "incident.yaml", "node.yaml", "pods.yaml"]
+    read = {name: yaml.safe_load(body) for name, body in found["data"].items()}
+    assert read["incident.yaml"]["workflow"] == world.incident.workflow_id
+    assert read["incident.yaml"]["nextStep"].startswith("create PowerCycleRemediation from template")
+    assert "lacks" not in read["incident.yaml"]
+    assert read["node.yaml"]["status"]["conditions"][0]["type"] == "Ready"
+    assert [one["pod"] for one in read["pods.yaml"]] == [f"default/{world.name}-on-it"]
+    assert [one["message"] for one in read["events-of-node.yaml"]] == ["of on-it"]
+
+    again = await worker.save_evidence(evidence_asked(world.order()))
+    assert (await config_map(world, again.record))["metadata"]["uid"] == found["metadata"]["uid"]
+
+
+async def test_machine_is_saved_beside_its_node(
+    machine_world: MachineWorld, admin_worker: WorkerActivities
+) -> None:
+    about = {"kind": "Machine", "name": machine_world.name, "uid": machine_world.machine_uid}
+    await make_event(machine_world.client, f"{machine_world.name}-1", about | {"namespace": "default"}, "m")
+
+    saved = await admin_worker.save_evidence(evidence_asked(machine_world.order()))
+
+    found = (await config_map(machine_world, saved.record))["data"]
+    read = {name: yaml.safe_load(body) for name, body in found.items()}
+    assert read["machine.yaml"]["metadata"]["uid"] == machine_world.machine_uid
+    assert read["machine.yaml"]["status"]["phase"] == "Running"
+    assert [one["message"] for one in read["events-of-machine.yaml"]] == ["m"]
+    assert read["node.yaml"]["metadata"]["name"] == machine_world.name
+
+
+async def test_what_is_too_much_is_deleted_after_the_next_saving(
+    world: World, worker: WorkerActivities
+) -> None:
+    kept = worker.config_maps(retention=Retention(2, DAY))
+    stores: dict[str, EvidenceFiles] = {EvidenceStore.CONFIG_MAP: kept}
+    for run in ("run-1", "run-2", "run-3"):
+        saved = await worker.save_evidence(evidence_asked(world.order(), first_run_id=run), stores)
+        await config_map(world, saved.record)
+
+    assert len(await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL)) == 2
+
+
+async def test_step_that_may_not_be_taken_is_held_and_nothing_is_saved(
+    world: World, worker: WorkerActivities
+) -> None:
+    await world.set_condition("True")
+
+    answer = await worker.save_evidence(evidence_asked(world.order()))
+
+    assert answer.record is None
+    assert answer.hold is not None
+    assert answer.hold.reason is HoldReason.NOT_TRUE
+    assert await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL) == []
+
+
+async def test_evidence_of_a_check_in_shadow_is_saved_and_what_would_hold_its_step_is_the_reason_why_not(
+    world: World, worker: WorkerActivities
+) -> None:
+    await world.client.merge_patch(
+        NODE_HEALTH_CHECKS, world.name, {"metadata": {"annotations": {SHADOW: "true"}}}
+    )
+    asked = evidence_asked(world.order(), is_shadow=True)
+
+    found = await config_map(world, (await worker.save_evidence(asked)).record)
+    assert "recorded, and not taken" in found["data"]["incident.yaml"]
+    assert (await worker.save_evidence(asked.model_copy(update={"is_shadow": False}))).hold is not None
+    await world.set_condition("True")
+    answer = await worker.save_evidence(asked)
+    assert answer.hold is None
+    assert answer.record is not None
+    assert answer.record.problem.startswith("NotTrue: no longer true of")
+
+
+async def test_worker_without_the_right_says_so(world: World, worker: WorkerActivities) -> None:
+    stores: dict[str, EvidenceFiles] = {EvidenceStore.CONFIG_MAP: worker.config_maps("default")}
+    answer = await worker.save_evidence(evidence_asked(world.order()), stores)
+    assert answer.record is not None
+    assert "configmaps is forbidden" in answer.record.problem
+    assert str(answer.record).startswith("evidence: not saved: ")
+
+
+async def test_api_server_that_is_away_is_a_reason_and_no_hold(
+    world: World, worker_in_the_dark: WorkerActivities
+) -> None:
+    answer = await worker_in_the_dark.save_evidence(evidence_asked(world.order()))
+    assert answer.hold is None
+    assert answer.record is not None
+    assert "got no complete answer" in answer.record.problem
+
+
+def written(path: str) -> list[Object]:
+    return list(yaml.safe_load_all(Path(path).read_text()))
+
+
+class Hanging(EvidenceDirectory):
+    """A file system that does not answer."""
+
+    async def save(self, filing: Filing, document: EvidenceDocument) -> None:  # noqa: ARG002  as there
+        await asyncio.Event().wait()
+
+
+async def test_files_are_of_the_directory_of_the_setting_and_a_reason_where_that_is_not_there_or_hangs(
+    world: World, worker: WorkerActivities, tmp_path: Path
+) -> None:
+    asked = evidence_asked(world.order(), store=EvidenceStore.FILE)
+
+    async def told(directory: EvidenceDirectory | None) -> EvidenceRecord:
+        stores = {} if directory is None else {EvidenceStore.FILE.value: directory}
+        answer = await worker.save_evidence(asked, stores or {"other": worker.config_maps()})
+        assert answer.record is not None
+        return answer.record
+
+    record = await told(EvidenceDirectory(tmp_path, PLENTY))
+    documents = written(record.name)
+    assert (record.problem, Path(record.name).parent) == ("", tmp_path)
+    assert documents[0]["workflow"] == world.incident.workflow_id
+    assert documents[1]["status"]["conditions"][0]["lastTransitionTime"].startswith(f"{SINCE:%Y-%m-%d}")
+    assert (await told(None)).problem == "PARAMEDIC_EVIDENCE_DIRECTORY names no directory of this worker"
+    missing = await told(EvidenceDirectory(tmp_path / "missing", PLENTY))
+    assert missing.problem.startswith("No such file or directory: ")
+    began = asyncio.get_running_loop().time()
+    assert "not saved within 3s" in (await told(Hanging(tmp_path, PLENTY))).problem
+    assert asyncio.get_running_loop().time() - began < EVIDENCE_LONGEST.total_seconds() + 1

@@ -1,0 +1,71 @@
+"""Files with evidence: whole or not there, of our names alone, and deleted when they are old."""
+
+import os
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from activities.evidence.files import EvidenceDirectory
+from activities.evidence.filing import Filing, label
+from health.evidence.document import EvidenceDocument
+from health.evidence.retention import Retention
+from health.model.evidence import PREFIX
+from tests.activities.worker_activities import PLENTY
+from tests.objects import INCIDENT, NOW
+
+DAY = timedelta(days=1)
+FILING = Filing(INCIDENT, "run-1", NOW)
+
+
+def read(path: Path) -> tuple[object, int]:
+    """What is in it, and who may read it."""
+    return yaml.safe_load(path.read_text()), path.stat().st_mode & 0o777
+
+
+def names(directory: Path) -> set[str]:
+    return {one.name for one in directory.iterdir()}
+
+
+async def test_file_is_written_once_whole_or_not_at_all(tmp_path: Path) -> None:
+    directory = EvidenceDirectory(tmp_path, PLENTY)
+    await directory.save(FILING, EvidenceDocument({"a.yaml": "a: 1\n"}, ()))
+    await directory.save(FILING, EvidenceDocument({"a.yaml": "a: 2\n"}, ()))
+    path = Path(directory.named(FILING.name))
+    assert names(tmp_path) == {path.name}
+    assert read(path) == ({"a": 1}, 0o640)
+
+    other = replace(FILING, first_run_id="run-2")
+    unwritable = EvidenceDocument({"a.yaml": "\ud800"}, ())  # it fails in the middle, as on a full disk
+    with pytest.raises(UnicodeEncodeError):
+        await directory.save(other, unwritable)
+    assert names(tmp_path) == {path.name}
+
+
+async def test_old_files_are_deleted_and_those_of_others_are_not(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    for name, age in (
+        (f"{PREFIX}a.yaml", 3),
+        (f"{PREFIX}b.yaml.1.tmp", 2),
+        (f"{PREFIX}c.yaml", 0),
+        ("x.yaml", 9),
+    ):
+        (tmp_path / name).write_text("")
+        when = (now - age * DAY).timestamp()
+        os.utime(tmp_path / name, (when, when))
+    (tmp_path / f"{PREFIX}d.yaml").symlink_to("/etc/passwd")
+
+    await EvidenceDirectory(tmp_path, Retention(100, DAY)).prune(now)
+
+    assert names(tmp_path) == {f"{PREFIX}c.yaml", f"{PREFIX}d.yaml", "x.yaml"}
+
+
+def test_label_is_one_that_kubernetes_takes_and_of_each_value_another() -> None:
+    long = [f"remediation/{'cluster-' * 6}/NodeHealthCheck/workers/node-{number}" for number in range(3)]
+    assert label("NodeHealthCheck/workers") == "NodeHealthCheck_workers"
+    assert len({label(one) for one in long}) == 3
+    for one in long:
+        assert re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])", label(one))

@@ -1,0 +1,74 @@
+"""Evidence is saved before the first step and once; that it fails stops nothing, what holds the step does."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.model.evidence import EvidenceStore
+from health.model.moves import Outcome, Phase
+from health.model.observation import HoldReason, Observation
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import escalating, healthy, hold
+from tests.workflows.scenarios_of_shadow import shadowed
+from workflows.contracts import ACT, SAVE_EVIDENCE
+
+MINUTE = timedelta(minutes=1)
+
+
+def wanted() -> Observation:
+    return escalating().model_copy(update={"evidence": EvidenceStore.CONFIG_MAP})
+
+
+async def test_evidence_is_saved_once_and_linked_until_the_end_also_over_runs(
+    incident: IncidentDriver,
+) -> None:
+    await incident.start(wanted())
+    state = await incident.reaches(Phase.REMEDIATING)
+    record = state.memory.evidence
+    assert record is not None
+    assert (await incident.details()).endswith(f"\n\nevidence: ConfigMap ns/{record.name}")
+    assert await incident.queued() == [SAVE_EVIDENCE.name, ACT.name]
+    assert (await incident.summaries())[0].startswith("save evidence of Node/node-1")
+
+    await incident.pass_time(timedelta(seconds=301))  # the first step times out
+    await incident.happens("created", 2)
+    await incident.sees(healthy())
+    result = await incident.result()
+    assert (result.outcome, result.evidence) == (Outcome.REMEDIATED, record)
+    assert incident.cluster.count(SAVE_EVIDENCE.name) == 1
+
+
+@pytest.mark.parametrize("is_shadow", [False, True])
+async def test_evidence_that_cannot_be_saved_stops_no_step_and_the_incident_says_so(
+    incident: IncidentDriver, *, is_shadow: bool
+) -> None:
+    incident.cluster.failing[SAVE_EVIDENCE.name] = 99
+    await incident.start(shadowed(wanted()) if is_shadow else wanted())
+    state = await incident.reaches(Phase.REMEDIATING)
+
+    assert "evidence: not saved: nobody knows whether ConfigMap paramedic-evidence-node-1-" in state.details
+    assert "was written: ConnectionError: the API server is away" in state.details
+    assert incident.cluster.count(SAVE_EVIDENCE.name) == 2
+    assert incident.cluster.count("created") == (0 if is_shadow else 1)
+    assert len(state.memory.shadow.steps) == (1 if is_shadow else 0)
+    await incident.sees(healthy().model_copy(update={"is_shadow": is_shadow}))
+    result = await incident.result()
+    assert result.evidence is not None
+    assert not result.evidence.is_saved
+
+
+async def test_what_is_found_not_to_be_true_any_more_holds_as_an_act_would_and_evidence_is_saved_later(
+    incident: IncidentDriver,
+) -> None:
+    incident.cluster.refusals.append(hold(HoldReason.NOT_TRUE, timedelta(seconds=2)))
+    await incident.start(wanted())
+    state = await incident.reaches(Phase.HELD)
+    assert "NotTrue: not now" in state.details
+    assert state.memory.evidence is None
+    assert incident.cluster.count(ACT.name) == 0
+
+    await incident.pass_time(MINUTE)
+    state = await incident.reaches(Phase.REMEDIATING)
+    assert state.memory.evidence is not None
+    assert incident.cluster.count(SAVE_EVIDENCE.name) == 2
+    assert incident.cluster.count(ACT.name) == 1
