@@ -1,6 +1,6 @@
-"""Counting: interceptors that count acts, chores, ended incidents and long upgrades; none of these know it.
+"""Counting: interceptors that count acts, evidence, chores, ended incidents and long upgrades.
 
-Of activities and workflows that it does not know it counts nothing.
+None of these know it. Of activities and workflows that it does not know it counts nothing.
 
 A replay counts nothing. An end that a wake overtakes is counted again when it is reached again: Temporal
 refuses the first of the two after we have said it.
@@ -26,11 +26,13 @@ from workflows.contracts import (
     ANNOTATE,
     CLEAN_UP,
     RENEW,
+    SAVE_EVIDENCE,
     ActHeld,
     ActInput,
     ActResult,
     AnnotateResult,
     CleanUpResult,
+    EvidenceResult,
     RenewResult,
     RequestExists,
     RequestsLost,
@@ -75,6 +77,8 @@ class _CountedActivity(ActivityInboundInterceptor):
                 result = await super().execute_activity(input)
                 self._count_chore(Chore(name), result)
                 return result
+            case SAVE_EVIDENCE.name:
+                return self._count_evidence(await super().execute_activity(input))
             case WARN_OF_LONG_UPGRADE.name:
                 if activity.info().attempt == 1:
                     self._tally.upgrade_took_long()
@@ -89,6 +93,11 @@ class _CountedActivity(ActivityInboundInterceptor):
             self._tally.act_ended(FAILED, type(error).__name__)
             raise
         self._count_act(input.args[0], result)
+        return result
+
+    def _count_evidence(self, result: EvidenceResult) -> EvidenceResult:
+        if result.record is not None:
+            self._tally.evidence_tried(is_saved=result.record.is_saved)
         return result
 
     def _count_chore(self, chore: Chore, result: AnnotateResult | RenewResult | CleanUpResult) -> None:

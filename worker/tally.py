@@ -1,4 +1,4 @@
-"""Tally: what the worker counts: incidents that ended, acts by result, failed chores, and long upgrades.
+"""Tally: what the worker counts: incidents that ended, acts, evidence, failed chores, and long upgrades.
 
 What can be counted is there from the start, at 0: of a series that begins at 1 Prometheus sees no increase.
 """
@@ -14,6 +14,7 @@ from health.runbook.chores import Chore
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"
+SAVED, NOT_SAVED = "Saved", "NotSaved"
 CHORES = {Chore.ANNOTATE: "mark", Chore.RENEW: "renew", Chore.CLEAN_UP: "clean_up"}
 """What dashboards know chores by."""
 
@@ -40,6 +41,12 @@ class Tally:
             ("chore", "reason"),
             registry=registry,
         )
+        self._evidence = Counter(
+            "paramedic_evidence",
+            "Evidence that was to be saved before a first step, by whether it was.",
+            ("result",),
+            registry=registry,
+        )
         self._long_upgrades = Counter(
             "paramedic_long_upgrades",
             "Upgrades of the cluster that were told to take long, while checks are paused for them.",
@@ -51,6 +58,8 @@ class Tally:
             if activities.deletions is not None
         }
         self._acts.labels(REQUESTED, "")
+        for result in (SAVED, NOT_SAVED):
+            self._evidence.labels(result)
         for chore in CHORES.values():
             for reason in (FAILED, FORBIDDEN):
                 self._chores.labels(chore, reason)
@@ -69,6 +78,10 @@ class Tally:
     def chore_failed(self, chore: Chore, reason: str) -> None:
         """Count one item of a chore that could not be done."""
         self._chores.labels(CHORES[chore], reason).inc()
+
+    def evidence_tried(self, *, is_saved: bool) -> None:
+        """Count evidence that is saved, or not."""
+        self._evidence.labels(SAVED if is_saved else NOT_SAVED).inc()
 
     def target_deleted(self, check: CheckReference) -> None:
         """Count a deletion that was asked for, where its kind counts them."""

@@ -13,6 +13,7 @@ from cli.incident_view import IncidentView, PageView
 from cli.next_steps import PossibleOrders
 from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
+from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.runbook.chores import Chore, ChoreNote
@@ -281,3 +282,17 @@ def test_history_does_not_repeat_the_name_of_the_target() -> None:
         one.endswith("Held: held by a person: x; Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m")
         for one in shown
     )
+
+
+def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -> None:
+    record = EvidenceRecord(store=EvidenceStore.CONFIG_MAP, namespace="ns", name="e", at=NOW - MINUTE)
+    saved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=record))
+    assert line("Evidence", saved) == "ConfigMap ns/e, taken 2026-03-01 11:59:00Z (1m ago)"
+    assert "kubectl get configmap -n ns e -o yaml" in "\n".join(lines(saved))
+    ended = replace(summary(None), closed=NOW, result_evidence=record)
+    assert IncidentView.of(ended, NOW).evidence == record
+
+    failed_record = record.model_copy(update={"problem": "pods is forbidden"})
+    unsaved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=failed_record))
+    assert line("Evidence", unsaved) == "not saved: pods is forbidden"
+    assert "kubectl get configmap" not in "\n".join(lines(unsaved))

@@ -13,25 +13,30 @@ from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
 from health.kinds.right import Process
+from health.model.evidence import PREFIX
 from health.model.node import CONFIRMED_HEALTHY
 from kube.client import Client
 from kube.errors import Forbidden
-from kube.resource import NODES, Object
+from kube.resource import CONFIG_MAPS, NODES, Object
 from kube.transport import Transport
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from tests.end_to_end.world import REQUESTS
 
-FILE = ROOT / "deploy" / "base" / "rbac" / "admission-policies.yaml"
+FILES = (
+    ROOT / "deploy" / "base" / "rbac" / "admission-policies.yaml",
+    ROOT / "deploy" / "components" / "evidence" / "admission-policy.yaml",
+)
 POLICIES = {
     one["metadata"]["name"]: one["spec"]
-    for one in yaml.safe_load_all(FILE.read_text())
+    for file in FILES
+    for one in yaml.safe_load_all(file.read_text())
     if one["kind"] == "ValidatingAdmissionPolicy"
 }
 WRITES = POLICIES["paramedic-detector-writes"]
 OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}
 PATIENCE = timedelta(seconds=60)
 NAME = "tests-policies"
-OF_DETECTOR, OF_WORKER = (f"ValidatingAdmissionPolicy '{name}'" for name in POLICIES)
+OF_DETECTOR, OF_WORKER, OF_EVIDENCE = (f"ValidatingAdmissionPolicy '{name}'" for name in POLICIES)
 REQUEST: Object = {
     "apiVersion": REQUESTS.api_version,
     "kind": REQUESTS.kind,
@@ -52,7 +57,7 @@ def test_detector_may_write_what_the_table_says() -> None:
 
 def test_policies_are_about_our_service_accounts() -> None:
     users = [spec["matchConditions"][0]["expression"] for spec in POLICIES.values()]
-    for process, user in zip(Process, users, strict=True):
+    for process, user in zip((*Process, Process.WORKER), users, strict=True):
         assert f'"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNTS[process]}"' in user
 
 
@@ -141,3 +146,28 @@ async def test_worker_takes_a_persons_mark_off_a_node_and_changes_nothing_else(
         assert found == {"kept": "true"}
     finally:
         await clients.administrator.delete(NODES, NAME)
+
+
+@pytest.mark.cluster
+async def test_worker_makes_and_deletes_config_maps_with_evidence_and_no_others(clients: Clients) -> None:
+    def named(name: str) -> Object:
+        return {"metadata": {"name": name}}
+
+    await clients.administrator.create(CONFIG_MAPS, named(NAME), NAMESPACE)
+    try:
+
+        async def is_refused() -> bool:
+            try:
+                await clients.worker.create(CONFIG_MAPS, named(f"{NAME}-2"), NAMESPACE)
+            except Forbidden as error:
+                return OF_EVIDENCE in error.message
+            await clients.administrator.delete(CONFIG_MAPS, f"{NAME}-2", NAMESPACE)
+            return False
+
+        await until(is_refused, within=PATIENCE, otherwise="the worker may make any ConfigMap")
+        with pytest.raises(Forbidden, match=OF_EVIDENCE):
+            await clients.worker.delete(CONFIG_MAPS, NAME, NAMESPACE)
+        await clients.worker.create(CONFIG_MAPS, named(f"{PREFIX}{NAME}"), NAMESPACE)
+        await clients.worker.delete(CONFIG_MAPS, f"{PREFIX}{NAME}", NAMESPACE)
+    finally:
+        await clients.administrator.delete(CONFIG_MAPS, NAME, NAMESPACE)

@@ -48,3 +48,12 @@ def test_worker_that_patches_no_nodes_is_told_so(tmp_path: Path) -> None:
         if one["metadata"]["name"].startswith("paramedic-settings")
     )
     assert settings["PARAMEDIC_CONFIRMATIONS"] == "keep"
+
+
+def test_evidence_takes_rights_of_its_own(tmp_path: Path) -> None:
+    granted = combined(tmp_path, "evidence")
+
+    assert "paramedic-worker-evidence" in bound(granted, "paramedic-worker")
+    assert named(granted, "ValidatingAdmissionPolicy", "paramedic-worker-evidence")
+    (rule,) = named(granted, "Role", "paramedic-worker-evidence")["rules"]
+    assert (rule["resources"], rule["verbs"]) == (["configmaps"], ["create", "list", "delete"])

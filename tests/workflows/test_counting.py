@@ -24,6 +24,7 @@ from workflows.remediation import Remediation
 CHORES = ("mark", "renew", "clean_up")
 """By what docs/metrics.md calls them."""
 
+EVIDENCE = {result: series("paramedic_evidence_total", result=result) for result in ("Saved", "NotSaved")}
 LONG_UPGRADES = series("paramedic_long_upgrades_total")
 
 
@@ -57,7 +58,9 @@ def left(chore: str, reason: str) -> Series:
 def test_what_can_be_counted_is_there_from_the_start() -> None:
     ends = {ended(outcome, kind) for outcome in Outcome for kind in map(kind_name, CHECK_KINDS)}
     chores = {left(chore, reason) for chore in CHORES for reason in ("Failed", "Forbidden")}
-    assert Counted().shown() == dict.fromkeys({acted("Requested"), LONG_UPGRADES, *ends, *chores}, 0)
+    assert Counted().shown() == dict.fromkeys(
+        {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *chores}, 0
+    )
 
 
 @pytest.mark.rule("MHC C.2/stuck")

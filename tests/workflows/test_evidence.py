@@ -19,7 +19,7 @@ def wanted() -> Observation:
     return escalating().model_copy(update={"evidence": EvidenceStore.CONFIG_MAP})
 
 
-async def test_evidence_is_saved_once_and_linked_until_the_end_also_over_runs(
+async def test_evidence_is_saved_once_and_linked_until_the_end(
     incident: IncidentDriver,
 ) -> None:
     await incident.start(wanted())

@@ -14,6 +14,7 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
 from health.gate.policy_document import POLICY
 from health.gate.shadow import SHADOW
+from health.model.evidence import LABEL
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease
@@ -143,7 +144,11 @@ async def test_process_has_its_own_rights_and_cannot_tell_those_of_the_other(
     assert unknown.what.endswith(f":paramedic-{own}' cannot review the rights of the {other}")
 
 
-async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: Command) -> None:
+async def test_rights_that_are_missing_are_named_with_what_grants_them(
+    doctor: Command, transport: Transport, machine_check: str
+) -> None:
+    wanted = {"metadata": {"annotations": {LABEL: "ConfigMap"}}}
+    await Client(transport).merge_patch(MACHINE_CHECKS, machine_check, wanted, "default")
     ran = await doctor("doctor", "-o", "json", "--watch-for", "0", PARAMEDIC_NAMESPACE="elsewhere")
     missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
     assert "problem: the detector may not list, watch nodes: apply deploy/base/rbac/detector.yaml" in missing
@@ -151,6 +156,9 @@ async def test_rights_that_are_missing_are_named_with_what_grants_them(doctor: C
         "problem: the worker may not get, delete, patch machines.machine.openshift.io: "
         "apply deploy/components/openshift-machines/machine-health-checks.yaml"
     ) in missing
+    evidence = [one for one in missing if one.endswith("apply deploy/components/evidence/rights.yaml")]
+    assert len(evidence) == 3
+    assert evidence[2].startswith("problem: the worker may not create, list, delete configmaps in elsewhere:")
 
 
 @pytest.mark.parametrize(("pause", "is_asked"), [("on", True), ("off", False)])

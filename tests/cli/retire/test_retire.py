@@ -16,10 +16,11 @@ from devcluster.temporal import TemporalServer
 from health.gate.global_stop import STOP
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.evidence import LABEL
 from health.model.moves import Phase
 from health.model.remediation_request import INCIDENT
 from kube.client import Client
-from kube.resource import LEASES, NAMESPACES, Object, resource_of
+from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime.cluster import read_cluster_identity
@@ -56,7 +57,7 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
         made = Client(transport)
         await made.create(NAMESPACES, {"metadata": {"name": namespace}})
         yield made
-        for kind in (REQUESTS, LEASES, CHECKS, DEPLOYMENTS):
+        for kind in (REQUESTS, LEASES, CHECKS, DEPLOYMENTS, CONFIG_MAPS):
             for one in await made.list(kind, namespace):
                 await made.delete(kind, one["metadata"]["name"], namespace)
 
@@ -117,6 +118,9 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
         metadata = {"name": name, "annotations": annotations}
         await client.create(CHECKS, check | {"metadata": metadata}, namespace)
 
+    evidence = {"name": "paramedic-evidence-1", "labels": {LABEL: "true"}}
+    await client.create(CONFIG_MAPS, {"metadata": evidence}, namespace)
+
     await client.create(DEPLOYMENTS, deployment(DETECTOR, replicas=1), namespace)
     waited = await command("retire", "--timeout", "3s")
     assert (waited.code, len(waited.out.splitlines())) == (1, 1)
@@ -130,6 +134,8 @@ async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_per
     assert "workers/node-1 has ended: no worker is there that could clean up" in ran.out
     assert f"deleted {REQUESTS.kind}/{namespace}/node-1: " in ran.out
     assert f"unpaused MachineHealthCheck/{namespace}/paused: " in ran.out
+    delete = f"`kubectl delete configmaps -n {namespace} -l {LABEL}` deletes it"
+    assert f"left 1 ConfigMaps with evidence in {namespace}, for people: {delete}" in ran.out
     remaining = {
         (kind.kind, one["metadata"]["name"])
         for kind in (REQUESTS, LEASES)
