@@ -13,11 +13,12 @@ from workflows.contracts import SAVE_EVIDENCE, EvidenceInput, EvidenceResult
 from workflows.kit.calls import FinishedCalls, in_words
 
 
-async def save_evidence(calls: FinishedCalls, asked: EvidenceInput, now: datetime) -> EvidenceRecord | Hold:
+async def save_evidence(
+    calls: FinishedCalls, asked: EvidenceInput, details: str, now: datetime
+) -> EvidenceRecord | Hold:
     """What became of it; or why the step before which it is to be saved may not be taken."""
-    summary = f"save evidence of {asked.incident.target}: {asked.reason}"
     try:
-        result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=summary)
+        result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=f"save evidence: {details}")
     except ActivityError as error:
         return _unknown(asked, now, in_words(error))
     return result.hold or result.record or _unknown(asked, now, "its answer is not known here")

@@ -223,7 +223,7 @@ class Remediation:
     async def _save_evidence(self, step: AdmittedStep) -> None:
         """What its revalidation finds holds as that of the act would."""
         asked = step.asks_for_evidence(self._incident, workflow.info().first_execution_run_id)
-        result = await save_evidence(self._calls, asked, workflow.now())
+        result = await save_evidence(self._calls, asked, self._status.details, workflow.now())
         if isinstance(result, Hold):
             await self._go_on_after(step, ActResult.held(result))
         else:

@@ -67,7 +67,10 @@ def compose(incident: Mapping[str, str], parts: Iterable[Part], limit: int = LIM
     """The document; `incident` are short facts, which always have room."""
     all_parts = tuple(parts)
     room = (
-        limit - _size(_dumped(dict(incident))) - sum(_head_bytes(part) for part in all_parts) - len(INCIDENT)
+        limit
+        - _size(_dumped(dict(incident), is_flat=False))
+        - sum(_head_bytes(part) for part in all_parts)
+        - len(INCIDENT)
     )
     texts, lacks = {}, []
     for part in all_parts:
@@ -77,7 +80,7 @@ def compose(incident: Mapping[str, str], parts: Iterable[Part], limit: int = LIM
         texts[part.key] = f"# {lack}\n{body}" if lack else body
         lacks += [lack] if lack else []
     told: dict[str, Any] = dict(incident) | ({"lacks": lacks} if lacks else {})
-    return EvidenceDocument({INCIDENT: _dumped(told), **texts}, tuple(lacks))
+    return EvidenceDocument({INCIDENT: _dumped(told, is_flat=False), **texts}, tuple(lacks))
 
 
 def _head_bytes(part: Part) -> int:
@@ -107,9 +110,10 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
         return True
 
 
-def _dumped(value: object) -> str:
+def _dumped(value: object, *, is_flat: bool | None = None) -> str:
+    """On lines of their own, or on one if it `is_flat`; by itself what has nothing within is on one line."""
     # No line is folded: it would be hard to look for.
     dumped: str = yaml.dump(
-        value, Dumper=_Dumper, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10**6
+        value, Dumper=_Dumper, default_flow_style=is_flat, sort_keys=False, allow_unicode=True, width=10**6
     )
     return dumped
