@@ -90,12 +90,12 @@ async def test_node_with_its_events_and_pods_is_saved_once(world: World, worker:
 
 
 async def test_machine_is_saved_beside_its_node(
-    machine_world: MachineWorld, admin_worker: WorkerActivities
+    machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     about = {"kind": "Machine", "name": machine_world.name, "uid": machine_world.machine_uid}
     await make_event(machine_world.client, f"{machine_world.name}-1", about | {"namespace": "default"}, "m")
 
-    saved = await admin_worker.save_evidence(evidence_asked(machine_world.order()))
+    saved = await worker.save_evidence(evidence_asked(machine_world.order()))
 
     found = (await config_map(machine_world, saved.record))["data"]
     read = {name: yaml.safe_load(body) for name, body in found.items()}

@@ -4,6 +4,9 @@ import asyncio
 
 import pytest
 
+from health.model.evidence import LABEL
+from kube.resource import CONFIG_MAPS
+from runtime.process_names import NAMESPACE
 from tests.end_to_end.cluster_api.fleet import CLUSTER, OWNER, SUCCEEDED, Fleet
 from tests.end_to_end.machines.machine_incidents import CHECK
 
@@ -34,7 +37,7 @@ async def test_failed_machine_is_marked_between_the_writes_of_others_and_healthy
     fleet: Fleet,
 ) -> None:
     failed, *healthy = await fleet.add("a", "b", "c")
-    check = await fleet.add_check()
+    check = await fleet.add_check(annotations={LABEL: "ConfigMap"})
     await fleet.until_healthy(failed, *healthy)
     async with fleet.foreign_writers(failed, WRITERS):
         await fleet.nodes.fail(failed)
@@ -61,6 +64,11 @@ async def test_failed_machine_is_marked_between_the_writes_of_others_and_healthy
         assert not await fleet.condition(name, OWNER)
         assert not await fleet.events(name)
     assert len(await fleet.events(failed)) == 1
+    # The Node is in the workload cluster, and evidence of it is not.
+    (evidence,) = await fleet.client.list(CONFIG_MAPS, NAMESPACE, LABEL)
+    assert f"uid: {(await fleet.get(failed))['metadata']['uid']}" in evidence["data"]["machine.yaml"]
+    assert "status: Unknown" in evidence["data"]["node.yaml"]
+    assert "lacks" not in evidence["data"]["incident.yaml"]
 
 
 @pytest.mark.rule("rule 29", "CAPI B.2.5/each", "CAPI B.2.5/mark again", "CAPI B.2.2/ownerless")

@@ -4,8 +4,9 @@ from datetime import datetime
 
 import pytest
 
-from health.model.evidence import LABEL
+from health.model.evidence import LABEL, PREFIX
 from kube.resource import CONFIG_MAPS, EVENTS
+from runtime.process_names import NAMESPACE
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import KIND, World
 from tests.samples_of_metrics import series
@@ -33,6 +34,8 @@ pytestmark = pytest.mark.cluster
 async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recovery(
     world: World, paramedic: Paramedic
 ) -> None:
+    earlier = {"name": f"{PREFIX}{world.name}", "labels": {LABEL: "true"}}
+    await world.client.create(CONFIG_MAPS, {"metadata": earlier}, NAMESPACE)
     (node, *_) = await world.add_nodes(3)
     await world.add_check(duration="2s", annotations={LABEL: "ConfigMap"}, minHealthy="51%")
     await world.until_status(observedNodes=3, healthyNodes=3, phase="Enabled")
@@ -73,6 +76,8 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     assert "status: Unknown" in saved["data"]["node.yaml"]
     created = [datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in (saved, request)]
     assert created == sorted(created)
+    (kept,) = await world.client.list(CONFIG_MAPS, NAMESPACE, LABEL)  # one at most, by a setting
+    assert kept["metadata"]["uid"] == saved["metadata"]["uid"]
     await world.until_status(
         healthyNodes=2,
         phase="Remediating",
