@@ -40,7 +40,7 @@ class EvidenceReader:
 
     async def parts(self) -> tuple[Part, ...]:
         """What there is, in the order in which it is kept."""
-        own = self.incident.target.kind_name.split(".")[0].lower()
+        own = self.incident.target.kind.lower()
         reads = [
             self._tried(Part("node", is_list=False), self._node()),
             self._tried(Part("events-of-node"), self._node_events()),

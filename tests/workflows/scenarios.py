@@ -13,6 +13,7 @@ from health.runbook.memory import Memory
 from tests.health.steps import HELD_LEASE
 from tests.workflows import (
     scenarios_of_absence,
+    scenarios_of_evidence,
     scenarios_of_machines,
     scenarios_of_orders,
     scenarios_of_requests,
@@ -217,6 +218,7 @@ SCENARIOS: dict[str, Scenario] = {
         released_while_held,
         released_while_remediating,
         carried_on_from_an_earlier_run,
+        *scenarios_of_evidence.SCENARIOS,
         *scenarios_of_machines.SCENARIOS,
         *scenarios_of_orders.SCENARIOS,
         *scenarios_of_requests.SCENARIOS,

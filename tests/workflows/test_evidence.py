@@ -4,19 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.evidence import EvidenceStore
 from health.model.moves import Outcome, Phase
-from health.model.observation import HoldReason, Observation
+from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, healthy, hold
+from tests.workflows.observations import healthy, hold
+from tests.workflows.scenarios_of_evidence import wanted
 from tests.workflows.scenarios_of_shadow import shadowed
 from workflows.contracts import ACT, SAVE_EVIDENCE
-
-MINUTE = timedelta(minutes=1)
-
-
-def wanted() -> Observation:
-    return escalating().model_copy(update={"evidence": EvidenceStore.CONFIG_MAP})
 
 
 async def test_evidence_is_saved_once_and_linked_until_the_end(
@@ -67,7 +61,7 @@ async def test_what_is_found_not_to_be_true_any_more_holds_as_an_act_would_and_e
     assert state.memory.evidence is None
     assert incident.cluster.count(ACT.name) == 0
 
-    await incident.pass_time(MINUTE)
+    await incident.pass_time(timedelta(minutes=1))
     state = await incident.reaches(Phase.REMEDIATING)
     assert state.memory.evidence is not None
     assert incident.cluster.count(SAVE_EVIDENCE.name) == 2
