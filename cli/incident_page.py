@@ -129,7 +129,7 @@ def _lines(page: Page) -> Iterator[Line]:
             yield "You can", page.orders.line
         yield "Detector", _answer(state.observation, now)
     if summary.evidence is not None:
-        taken = f", taken {_ago(summary.evidence.at, now)}" if summary.evidence.is_saved else ""
+        taken = f", taken {ago(summary.evidence.at, now)}" if summary.evidence.is_saved else ""
         yield "Evidence", f"{summary.evidence.words}{taken}"
     yield from _story(page)
     yield "Workflow", incident.workflow_id

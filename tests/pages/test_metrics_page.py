@@ -9,6 +9,7 @@ import pytest
 from detector.metrics.observed_phase import ObservedPhase
 from health.model.observation import HoldReason
 from tests.pages.page import modules, named, part, rows, strings
+from worker.tally import NOT_SAVED, SAVED
 
 PAGE = "metrics.md"
 NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")
@@ -19,6 +20,7 @@ WORDS = {
     ("paramedic_open_incidents", "phase"): {*ObservedPhase},
     ("paramedic_holds", "reason"): {*HoldReason},
     ("paramedic_checks", "phase"): {"Disabled", "Enabled", "Paused", "Remediating"},
+    ("paramedic_evidence_total", "result"): {SAVED, NOT_SAVED},
 }
 """What labels can say that alerts ask for."""
 
