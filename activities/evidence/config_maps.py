@@ -45,7 +45,7 @@ class EvidenceConfigMaps:
         with suppress(AlreadyExists):
             await self.client.create(CONFIG_MAPS, body, self.namespace)
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self, now: datetime, newest: str = "") -> None:
         """Delete what is too old or too much; another worker may do so at the same time.
 
         Raises:
@@ -54,7 +54,7 @@ class EvidenceConfigMaps:
         """
         listed = await self.client.list_metadata(CONFIG_MAPS, self.namespace, LABEL)
         kept = (ObjectMetadata.model_validate(one["metadata"]) for one in listed)
-        over = self.retention.over((Kept(one.name, one.creation_timestamp) for one in kept), now)
+        over = self.retention.over((Kept(one.name, one.creation_timestamp) for one in kept), now, newest)
         await asyncio.gather(*map(self._delete, over))
 
     async def _delete(self, name: str) -> None:

@@ -51,14 +51,14 @@ class EvidenceDirectory:
             lambda: self._write(Path(self.named(filing.name)), f"{head}{document.as_one}")
         )
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self, now: datetime, newest: str = "") -> None:
         """Delete what is too old or too much, and what a worker left that was killed.
 
         Raises:
             OSError: the directory cannot be read, or a file not be deleted.
 
         """
-        await self._in_a_thread(lambda: self._prune(now))
+        await self._in_a_thread(lambda: self._prune(now, f"{newest}{_DONE}"))
 
     async def _in_a_thread(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -78,8 +78,8 @@ class EvidenceDirectory:
             with suppress(OSError):  # it has its name by now, or could not be begun
                 begun.unlink()
 
-    def _prune(self, now: datetime) -> None:
-        for name in self._retention.over(self._kept(), now):
+    def _prune(self, now: datetime, newest: str) -> None:
+        for name in self._retention.over(self._kept(), now, newest):
             with suppress(FileNotFoundError):
                 (self._directory / name).unlink()
 

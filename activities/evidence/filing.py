@@ -60,8 +60,8 @@ class EvidenceFiles(Protocol):
     async def save(self, filing: Filing, document: EvidenceDocument) -> None:
         """Save it, unless it is there; raises KubernetesError and OSError."""
 
-    async def prune(self, now: datetime) -> None:
-        """Delete what is too old or too much; raises KubernetesError and OSError."""
+    async def prune(self, now: datetime, newest: str = "") -> None:
+        """Delete what is too old or too much, and was not saved as `newest`; raises KubernetesError and OSError."""
 
 
 def label(value: str) -> str:

@@ -67,7 +67,7 @@ class SaveEvidence:
         except Exception as error:  # noqa: BLE001  what nobody foresaw must not keep a step from being taken
             activity.logger.warning("evidence not saved", exc_info=error)
             return _not_saved(asked, self._now(), f"{type(error).__name__}: {error}")
-        await self._prune(store)
+        await self._prune(store, evidence_name(asked.incident, asked.first_run_id))
         return EvidenceResult(record=record)
 
     async def _saved(self, asked: EvidenceInput, store: EvidenceFiles) -> EvidenceRecord:
@@ -87,11 +87,11 @@ class SaveEvidence:
             lacks=document.lacks,
         )
 
-    async def _prune(self, store: EvidenceFiles) -> None:
+    async def _prune(self, store: EvidenceFiles, newest: str) -> None:
         """What remains is tried again after the next saving."""
         try:
             async with asyncio.timeout(_PRUNING.total_seconds()):
-                await store.prune(self._now())
+                await store.prune(self._now(), newest)
         except (KubernetesError, OSError) as error:
             activity.logger.warning("old evidence not deleted", exc_info=error)
 

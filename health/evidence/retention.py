@@ -23,9 +23,9 @@ class Retention:
     most: int
     longest: timedelta
 
-    def over(self, kept: Iterable[Kept], now: datetime) -> list[str]:
-        """The names of what goes now, the oldest first."""
-        newest_first = sorted(kept, key=lambda one: (one.created, one.name), reverse=True)
+    def over(self, kept: Iterable[Kept], now: datetime, newest: str = "") -> list[str]:
+        """The names of what goes now, the oldest first; API servers tell times by the second alone."""
+        newest_first = sorted(kept, key=lambda one: (one.name == newest, one.created, one.name), reverse=True)
         old = [
             one
             for place, one in enumerate(newest_first)

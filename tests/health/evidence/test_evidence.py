@@ -90,3 +90,5 @@ def test_what_is_old_or_too_much_goes_the_oldest_first_and_not_all_at_once() -> 
     assert Retention(35, 365 * DAY).over(kept, NOW) == ["39", "38", "37", "36", "35"]
     assert len(Retention(1, DAY).over(kept, NOW)) == MOST_AT_ONCE
     assert Retention(100, 365 * DAY).over(kept, NOW) == []
+    of_one_second = [Kept(name, NOW) for name in "abc"]
+    assert Retention(1, DAY).over(of_one_second, NOW, "a") == ["b", "c"]
