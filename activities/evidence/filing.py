@@ -61,7 +61,7 @@ class EvidenceFiles(Protocol):
         """Save it, unless it is there; raises KubernetesError and OSError."""
 
     async def prune(self, now: datetime, newest: str = "") -> None:
-        """Delete what is too old or too much, and was not saved as `newest`; raises KubernetesError and OSError."""
+        """Delete what is too old or too much, but for `newest`; raises KubernetesError and OSError."""
 
 
 def label(value: str) -> str:
