@@ -154,7 +154,7 @@ class Story:
 
 @pytest.mark.rule("MHC C.2/end", "MHC C.2/end over which nothing ran", "rule 47")
 @given(st.lists(steps, max_size=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_no_check_stays_paused_by_us_after_the_end(history: list[Step]) -> None:
     story = Story()
     for step in history:
@@ -171,7 +171,7 @@ def _is_there(story: Story, uid: str) -> bool:
 
 @pytest.mark.rule("MHC C.2/unpaused", "rule 34")
 @given(st.lists(steps.filter(lambda one: one.do not in {"terminate", "pass from an old look"}), max_size=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_no_check_is_paused_twice_in_one_upgrade(history: list[Step]) -> None:
     story = Story()
     for step in history:
@@ -182,7 +182,7 @@ def test_no_check_is_paused_twice_in_one_upgrade(history: list[Step]) -> None:
 
 @pytest.mark.rule("MHC C.2/restart", "MHC C.2/end")
 @given(st.lists(steps, max_size=20))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_answers_that_are_lost_leave_nobody_paused(history: list[Step]) -> None:
     story = Story()
     for step in history:
@@ -194,7 +194,7 @@ def test_answers_that_are_lost_leave_nobody_paused(history: list[Step]) -> None:
 
 @pytest.mark.rule("MHC C.2/begin", "MHC C.2/created")
 @given(st.lists(steps.filter(lambda one: one.do not in EDITS), max_size=30))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_whoever_nobody_else_touches_is_paused_while_the_upgrade_lasts(history: list[Step]) -> None:
     story = Story()
     for step in history:

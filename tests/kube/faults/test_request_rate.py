@@ -19,7 +19,7 @@ from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, line
 from tests.kube.faults.faults import reset_at_once
 from tests.kube.objects import PATH, WIDGETS, Widget, bookmark, event, failed, listed, widget
 
-LASTING_SECONDS = 240.0
+LASTING_SECONDS = 120.0
 WINDOW_SECONDS = 30.0
 LIST = said(listed(1, widget("a", 1)))
 BUSY = refused(429, "TooManyRequests", **{"Retry-After": "1"})
