@@ -15,7 +15,8 @@ from activities.live_objects import LiveObjects
 from activities.step_result import Held
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.policy import DEFAULTS
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.gate.same_boot import still_states

@@ -7,7 +7,8 @@ from typing import Any
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.limits import Limits
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance

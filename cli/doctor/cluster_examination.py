@@ -32,7 +32,8 @@ from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import LeaseNamespace
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.policy_document import POLICY, StoredPolicy
 from health.gate.policy_in_force import NO_OBJECT
 from health.gate.shadow import is_in_shadow

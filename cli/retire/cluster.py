@@ -17,7 +17,7 @@ from cli.retire.belongings import (
     is_scaled_up,
     running_detectors,
 )
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.limits import NO_LIMITS, Scope
 from health.gate.policy import CurrentPolicy
 from health.model.references import CheckReference

@@ -16,7 +16,8 @@ from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
 from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.same_boot import same_boot, what_tells_a_boot
 from health.gate.template_validity import version_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState

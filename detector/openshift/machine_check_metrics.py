@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.machine import GROUP

@@ -10,7 +10,8 @@ from detector.state.target_store import place_of
 from health.gate.admission import target_hold
 from health.gate.back_off import BackOff
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.storm import Storm
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName

@@ -22,7 +22,8 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watching.sources_of_checks import SourcesOfChecks
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event
 from health.model.references import CheckReference

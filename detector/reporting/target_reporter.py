@@ -21,7 +21,8 @@ from detector.state.facts import check_context
 from detector.state.target_store import place_of
 from health.gate.check_context import CheckContext
 from health.gate.cluster_context import CheckProblem
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
 from health.model.target import TargetName

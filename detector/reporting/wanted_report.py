@@ -12,7 +12,7 @@ from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
 from health.gate.cluster_context import CheckProblem
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.target_report import TargetFindings, TargetReport, TargetReports
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName

@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import Field
 
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.shadow import is_in_shadow
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind

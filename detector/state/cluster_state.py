@@ -15,7 +15,7 @@ from detector.state.event_handlers import EventHandlers
 from detector.state.request_index import RequestIndex, SeenRequest, seen
 from detector.state.target_store import TargetStore, concerned, place_of
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.template_validity import TemplateKind, TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind

@@ -13,7 +13,7 @@ from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.maintenance_windows import closed
 from health.gate.pause_progress import PauseStage
 from health.model.observation import Hold

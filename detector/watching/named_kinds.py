@@ -14,7 +14,7 @@ from detector.state.cluster_state import ClusterState
 from detector.watching.kind_watch import Kind, KindWatch, Subject
 from detector.watching.kind_watches import KindWatches
 from detector.watching.template_polling import EVERY, Naming, TemplatePolling
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.storm import Storm
 from health.gate.threshold import Allowance
 from health.model.observation import Hold

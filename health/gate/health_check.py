@@ -5,22 +5,12 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.invalid_check import InvalidCheckError, SaysItsValueError, problem_of
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.verdict import Fact, Verdict
 from objects.clusters import MANAGEMENT_CLUSTER
-
-__all__ = [
-    "HealthCheck",
-    "HealthCheckOf",
-    "InvalidCheckError",
-    "OfItsOwnCluster",
-    "SaysItsValueError",
-    "problem_of",
-]
 
 Watched_contra = TypeVar("Watched_contra", contravariant=True)
 """What targets of a kind of check are, as its rules see them."""

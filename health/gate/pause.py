@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from objects.metadata import ObjectMetadata
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from health.gate.admission import Question, common_hold
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
 from health.model.event import Event, Severity, Subject
 from health.model.observation import Hold, HoldReason

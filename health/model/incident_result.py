@@ -4,11 +4,9 @@ from datetime import datetime
 
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome
-from health.model.request_record import MOST_RECORDS, RequestRecord, ended, recorded
+from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
-
-__all__ = ["MOST_RECORDS", "IncidentResult", "OrderRecord", "RequestRecord", "ended", "recorded"]
 
 
 class OrderRecord(Frozen):

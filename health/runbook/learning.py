@@ -6,9 +6,9 @@ nothing.
 
 from datetime import datetime
 
-from health.model.incident_result import recorded
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
+from health.model.request_record import recorded
 from health.runbook import shadow
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import Plan, lease_duration

@@ -10,10 +10,11 @@ from typing import Self
 from health.gate.act_finding import finding
 from health.model.chore_subject import ChoreSubject
 from health.model.evidence import EvidenceRecord
-from health.model.incident_result import MOST_RECORDS, OrderRecord, RequestRecord
+from health.model.incident_result import OrderRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
 from health.model.references import RequestReference, Step, TemplateReference
+from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
 from health.runbook.annotations import merged, patched

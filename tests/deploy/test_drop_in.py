@@ -14,7 +14,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.client import Client
 from kube.errors import Invalid, NotFound

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from health.gate.check_choices import CheckChoices
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import PAUSED, PausedInvalidCheckError
 from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK

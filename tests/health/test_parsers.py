@@ -14,7 +14,7 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import ClusterContext
 from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.storm import storm_hold
 from health.gate.template_validity import Template
 from health.gate.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold

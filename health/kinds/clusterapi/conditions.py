@@ -14,7 +14,7 @@ nobody is to be told of a problem in a list alone that a schema may drop.
 from dataclasses import dataclass
 
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import PAUSED as PAUSE_ANNOTATION
 from health.gate.pause import is_paused
 from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.conditions import changes, obstacle

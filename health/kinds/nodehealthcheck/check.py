@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import OfItsOwnCluster, problem_of
+from health.gate.health_check import OfItsOwnCluster
+from health.gate.invalid_check import problem_of
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING, OtherChecks
 from health.model.node import Node
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from health.gate.admission import Question, common_hold
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.storm import storm_hold
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from health.gate.health_check import SaysItsValueError
+from health.gate.invalid_check import SaysItsValueError
 from health.gate.selector import LabelSelector
 from health.gate.template_field import Template, Text
 from health.gate.threshold import Amount

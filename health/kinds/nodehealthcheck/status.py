@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.health_check import HealthCheck, InvalidCheckError
+from health.gate.health_check import HealthCheck
+from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions

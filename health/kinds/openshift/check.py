@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import InvalidCheckError, OfItsOwnCluster, problem_of
+from health.gate.health_check import OfItsOwnCluster
+from health.gate.invalid_check import InvalidCheckError, problem_of
 from health.gate.pause import of_paused, pause_hold
 from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
 from health.gate.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.conditions import (

@@ -12,7 +12,8 @@ from health.gate.back_off import LostRequest
 from health.gate.check_choices import CheckChoices
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import InvalidCheckError, OfItsOwnCluster
+from health.gate.health_check import OfItsOwnCluster
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind

@@ -6,7 +6,7 @@ from typing import Any
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import InvalidCheckError
+from health.gate.invalid_check import InvalidCheckError
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2

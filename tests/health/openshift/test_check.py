@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheckOf, InvalidCheckError
+from health.gate.health_check import HealthCheckOf
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import PausedInvalidCheckError
 from health.gate.template_validity import Place, Template, TemplateKind
 from health.gate.upgrade import Upgrade, UpgradePhase
