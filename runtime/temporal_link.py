@@ -11,6 +11,7 @@ after the renewal of a certificate, calls and worker get a new one, long before 
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -66,7 +67,8 @@ class TemporalLink:
         converter: DataConverter = pydantic_data_converter,
     ) -> None:
         self._problems = problems
-        self._connect = partial(connect, identity, runtime=runtime, converter=converter)
+        self._environment = dict(os.environ)  # what changes later are the files that it names
+        self._connect = partial(connect, identity, self._environment, runtime=runtime, converter=converter)
         self._connection: _Connection | None = None
         self._worker: tuple[Worker, _Connection] | None = None
         self._is_there = asyncio.Event()
@@ -142,7 +144,8 @@ class TemporalLink:
             self._worker = None
 
     async def _open(self) -> _Connection:
-        settings = temporal_settings(None)  # before: what changes meanwhile is seen at the next look
+        # Before: what changes meanwhile is seen at the next look.
+        settings = temporal_settings(self._environment)
         return _Connection(await self._connect(), settings)
 
     def _note_that_all_is_well(self) -> None:
@@ -177,7 +180,7 @@ class TemporalLink:
     async def _renewed(self, connection: _Connection) -> _Connection:
         """The connection by what the settings say now; while that cannot be used, the one that there is."""
         try:
-            settings = temporal_settings(None)
+            settings = temporal_settings(self._environment)
             if connection.settings != settings:
                 connection = await self._open()
             await self._renew_worker(settings)

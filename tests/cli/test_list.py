@@ -35,6 +35,7 @@ FIELDS = {
     "requests",
     "retries",
     "shadow",
+    "evidence",
 }
 
 
