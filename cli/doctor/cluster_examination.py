@@ -6,7 +6,6 @@ other questions go on. A cluster is meant by its configured name (`prod`) or its
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from activities.live_objects import LiveObjects
 from activities.registry import readers
 from cli.doctor.finding import Finding, note, problem, warning
+from cli.doctor.needed_rights import NeededRights
 from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, check_findings, read, shadow_findings
 from cli.doctor.of_clocks import (
     detector_clock_findings,
@@ -37,10 +37,7 @@ from health.gate.invalid_check import InvalidCheckError
 from health.gate.policy_document import POLICY, StoredPolicy
 from health.gate.policy_in_force import NO_OBJECT
 from health.gate.shadow import is_in_shadow
-from health.gate.upgrade import CLUSTER_VERSION
 from health.kinds.check_kind import CheckKind
-from health.kinds.right import Right
-from health.model.references import TemplateReference
 from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
@@ -49,15 +46,6 @@ from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from objects.timestamps import stamp
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
-from runtime.rights import (
-    needs,
-    needs_for_etcd,
-    needs_for_evidence,
-    needs_for_requests,
-    needs_for_signal,
-    needs_for_upgrade_pause,
-    signals_upgrades_here,
-)
 from runtime.settings import Settings
 
 OURS = frozenset({DETECTOR, WORKER})
@@ -262,61 +250,10 @@ class ClusterExamination:
         return await place.findings(self._temporal_host, checks)
 
     async def _examine_rights(self) -> list[Finding]:
-        of_platform = [
-            *await self._needs_of_signals(),
-            *await self._needs_for_upgrade_pause(),
-            *await self._needs_for_etcd(),
-            *self._needs_for_evidence(),
-        ]
-        wanted = [*needs(self._settings), *of_platform, *await self._needs_of_checks()]
-        return await self._rights.findings(wanted)
-
-    async def _needs_of_signals(self) -> list[Right]:
-        wanted: list[Right] = []
-        for signal in self._settings.upgrade_signals:
-            with suppress(KindUnknown):  # it signals nothing
-                kind = await self._connection.discovery.resource(signal.api_version, signal.kind)
-                wanted += needs_for_signal(kind.group, kind.plural)
-        return wanted
-
-    async def _needs_for_upgrade_pause(self) -> list[Right]:
-        """Nothing where it is turned off, or nothing is served that signals upgrades of this cluster."""
-        if self._settings.upgrade_pause == "off":
-            return []
-        for signal in signals_upgrades_here(self._settings):
-            with suppress(KindUnknown):
-                await self._connection.discovery.resource(signal.api_version, signal.kind)
-                return list(needs_for_upgrade_pause())
-        return []
-
-    async def _needs_for_etcd(self) -> list[Right]:
-        try:
-            await self._connection.discovery.resource(CLUSTER_VERSION.api_version, CLUSTER_VERSION.kind)
-        except KindUnknown:
-            return []
-        return list(needs_for_etcd())
-
-    def _needs_for_evidence(self) -> list[Right]:
-        """Nothing where no check wants evidence."""
-        parsed = [check for kind in self._settings.check_kinds for check in self._readable(kind)]
-        wants = any(check.choices.evidence is not None for check in parsed)
-        return list(needs_for_evidence(self._settings)) if wants else []
-
-    async def _needs_of_checks(self) -> list[Right]:
-        wanted: list[Right] = []
-        discovery = self._connection.discovery
-        for template in {(one.api_version, one.kind): one for one in self._templates()}.values():
-            try:
-                templates = await discovery.resource(template.api_version, template.kind)
-                requests = await discovery.resource(template.api_version, template.request_kind)
-            except KindUnknown:
-                continue  # the check that names it says so
-            wanted += needs_for_requests(requests.group, templates.plural, requests.plural)
-        return [*wanted, *(need for cluster in self._workload_clusters for need in cluster.needs)]
-
-    def _templates(self) -> list[TemplateReference]:
-        parsed = [check for kind in self._settings.check_kinds for check in self._readable(kind)]
-        return [step.template for check in parsed for step in check.steps]
+        checks = [check for kind in self._settings.check_kinds for check in self._readable(kind)]
+        needed = NeededRights(self._settings, self._connection.discovery, checks)
+        of_clusters = [need for cluster in self._workload_clusters for need in cluster.needs]
+        return await self._rights.findings([*await needed.all(), *of_clusters])
 
     def _readable(self, kind: CheckKind) -> list[HealthCheck]:
         """The checks of this kind that can be read."""

@@ -1,0 +1,89 @@
+"""NeededRights: what our processes need in one cluster, by its settings, what it serves and its checks."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from health.gate.health_check import HealthCheck
+from health.gate.upgrade import CLUSTER_VERSION
+from health.kinds.right import Right
+from kube.discovery import Discovery
+from kube.errors import KindUnknown
+from runtime.rights import (
+    needs,
+    needs_for_etcd,
+    needs_for_evidence,
+    needs_for_requests,
+    needs_for_signal,
+    needs_for_upgrade_pause,
+    signals_upgrades_here,
+)
+from runtime.settings import Settings
+
+
+@dataclass(frozen=True)
+class NeededRights:
+    """Those of one cluster; what is not served needs none."""
+
+    settings: Settings
+    discovery: Discovery
+    checks: Sequence[HealthCheck]
+    """All that can be read."""
+
+    async def all(self) -> list[Right]:
+        """Each of them.
+
+        Raises:
+            KubernetesError: it cannot be asked what is served.
+
+        """
+        return [
+            *needs(self.settings),
+            *await self._of_signals(),
+            *await self._of_upgrade_pause(),
+            *await self._of_etcd(),
+            *self._of_evidence(),
+            *await self._of_requests(),
+        ]
+
+    async def _of_signals(self) -> list[Right]:
+        wanted: list[Right] = []
+        for signal in self.settings.upgrade_signals:
+            with suppress(KindUnknown):  # it signals nothing
+                kind = await self.discovery.resource(signal.api_version, signal.kind)
+                wanted += needs_for_signal(kind.group, kind.plural)
+        return wanted
+
+    async def _of_upgrade_pause(self) -> list[Right]:
+        """Nothing where it is turned off, or nothing is served that signals upgrades of this cluster."""
+        if self.settings.upgrade_pause == "off":
+            return []
+        for signal in signals_upgrades_here(self.settings):
+            with suppress(KindUnknown):
+                await self.discovery.resource(signal.api_version, signal.kind)
+                return list(needs_for_upgrade_pause())
+        return []
+
+    async def _of_etcd(self) -> list[Right]:
+        try:
+            await self.discovery.resource(CLUSTER_VERSION.api_version, CLUSTER_VERSION.kind)
+        except KindUnknown:
+            return []
+        return list(needs_for_etcd())
+
+    def _of_evidence(self) -> list[Right]:
+        """Nothing where no check wants evidence."""
+        wants = any(check.choices.evidence is not None for check in self.checks)
+        return list(needs_for_evidence(self.settings)) if wants else []
+
+    async def _of_requests(self) -> list[Right]:
+        wanted: list[Right] = []
+        steps = (step.template for check in self.checks for step in check.steps)
+        for template in {(one.api_version, one.kind): one for one in steps}.values():
+            try:
+                templates = await self.discovery.resource(template.api_version, template.kind)
+                requests = await self.discovery.resource(template.api_version, template.request_kind)
+            except KindUnknown:
+                continue  # the check that names it says so
+            wanted += needs_for_requests(requests.group, templates.plural, requests.plural)
+        return wanted
