@@ -35,9 +35,11 @@ def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
 
 def _trusting(authority: str) -> ssl.SSLContext | None:
     try:
-        return ssl.create_default_context(cadata=authority or None)
+        context = ssl.create_default_context(cadata=authority or None)
     except ssl.SSLError:
         return None
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # see `configuration.without_retries`
+    return context
 
 
 def _shows(context: ssl.SSLContext, kubeconfig: WorkloadKubeconfig) -> bool:

@@ -19,6 +19,7 @@ from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Kept, Retention
 from health.model.evidence import PREFIX
 
+THREADS = 2
 _BEGUN = ".tmp"
 _DONE = ".yaml"
 _MODE = 0o640
@@ -32,7 +33,9 @@ class EvidenceDirectory:
     def __init__(self, directory: Path, retention: Retention) -> None:
         self._directory = directory
         self._retention = retention
-        self._threads = ThreadPoolExecutor(2, "evidence")
+        self._threads = ThreadPoolExecutor(THREADS, "evidence")
+        self._free = asyncio.Semaphore(THREADS)
+        """Threads without work; one that hangs stays taken, also where nobody waits for it any more."""
 
     def named(self, name: str) -> str:
         """The path of the file."""
@@ -47,9 +50,7 @@ class EvidenceDirectory:
         """
         heads = {**filing.labels, **filing.annotations}
         head = "".join(f"# {key}: {value}\n" for key, value in heads.items())
-        await self._in_a_thread(
-            lambda: self._write(Path(self.named(filing.name)), f"{head}{document.as_one}")
-        )
+        await self.in_a_thread(lambda: self._write(Path(self.named(filing.name)), f"{head}{document.as_one}"))
 
     async def prune(self, now: datetime, newest: str = "") -> None:
         """Delete what is too old or too much, and what a worker left that was killed.
@@ -58,10 +59,19 @@ class EvidenceDirectory:
             OSError: the directory cannot be read, or a file not be deleted.
 
         """
-        await self._in_a_thread(lambda: self._prune(now, f"{newest}{_DONE}"))
+        await self.in_a_thread(lambda: self._prune(now, f"{newest}{_DONE}"))
 
-    async def _in_a_thread(self, work: Callable[[], None]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    async def in_a_thread(self, work: Callable[[], object]) -> None:
+        """Do what may block, however long it takes; its result is not told."""
+        # Not in the queue of the threads: what is given up there keeps its document for as long as they hang.
+        await self._free.acquire()
+        loop, ends = asyncio.get_running_loop(), self._threads.submit(work)
+        ends.add_done_callback(lambda _: self._set_free(loop))
+        await asyncio.wrap_future(ends)
+
+    def _set_free(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the process has ended meanwhile
+            loop.call_soon_threadsafe(self._free.release)
 
     def _write(self, path: Path, body: str) -> None:
         if path.exists():

@@ -42,7 +42,8 @@ class Part:
     def lack(self, kept: int) -> str:
         """What is missing when so many of its items have room; "" if nothing is."""
         if self.unread:
-            return text(f"no {self.name}: {self.unread}", _LONGEST_LACK)
+            # On one line, as it stands in a comment: what an API server says may have several.
+            return text(" ".join(f"no {self.name}: {self.unread}".split()), _LONGEST_LACK)
         total = self.most or str(len(self.items))
         if not self.is_list:
             return "" if kept else f"no {self.name}: it has no room"

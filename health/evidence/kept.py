@@ -4,7 +4,8 @@ Rule: nothing that may be a credential. Values of annotations are left out, and 
 keeps whole manifests there, and distributions the arguments of processes. Of a Pod there is no spec: no
 environment, arguments, or volumes; nor the messages of its containers, which may be lines of its log. Of the
 spec of a target no part in which others write what they like, such as a provider's configuration, which may
-have user data.
+have user data, and of its status not what the provider writes. The rest of a status is taken whole: it is of
+the kind's own schema, and what was wrong stands there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,8 @@ LONGEST_TEXT = 1000
 """Characters of one string; kubelets write shorter ones."""
 LONGEST_NAME = 253
 LEFT_OUT = "(left out)"
+_OF_PROVIDER = "providerStatus"
+"""In the status of Machines of OpenShift: whatever the provider writes."""
 _METADATA = (
     "name",
     "namespace",
@@ -56,7 +59,8 @@ def kept_target(target: Object) -> dict[str, Any]:
         key: value if _is_flat(value) else LEFT_OUT for key, value in _mapping(target.get("spec")).items()
     }
     head = _some(target, ("apiVersion", "kind"))
-    status = _mapping(target.get("status"))
+    told = _mapping(target.get("status"))
+    status = {key: LEFT_OUT if key == _OF_PROVIDER else value for key, value in told.items()}
     return _bounded({**head, "metadata": _metadata(target), "spec": spec, "status": status})
 
 

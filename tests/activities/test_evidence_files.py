@@ -1,5 +1,6 @@
 """Files with evidence: whole or not there, of our names alone, and deleted when they are old."""
 
+import asyncio
 import os
 import re
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from activities.evidence.files import EvidenceDirectory
+from activities.evidence.files import THREADS, EvidenceDirectory
 from activities.evidence.filing import Filing, label
 from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
@@ -43,6 +44,24 @@ async def test_file_is_written_once_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         await directory.save(other, unwritable)
     assert names(tmp_path) == {path.name}
+
+
+async def test_directory_that_hangs_keeps_nothing_of_what_is_given_up(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    os.mkfifo(gone)  # to open it hangs, as a file of a network that is away does
+    directory, waits = EvidenceDirectory(tmp_path, PLENTY), EvidenceDocument({"a.yaml": "a: 1\n"}, ())
+    hanging = [asyncio.ensure_future(directory.in_a_thread(gone.read_text)) for _ in range(THREADS)]
+    await asyncio.sleep(0)  # they begin
+    for number in range(3):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await directory.save(replace(FILING, first_run_id=f"run-{number}"), waits)
+
+    gone.open("w").close()  # now they answer
+    await asyncio.gather(*hanging)
+    assert names(tmp_path) == {"gone"}, "what was given up was done all the same"
+    await directory.save(FILING, waits)
+    assert names(tmp_path) == {"gone", Path(directory.named(FILING.name)).name}
 
 
 async def test_old_files_are_deleted_and_those_of_others_are_not(tmp_path: Path) -> None:

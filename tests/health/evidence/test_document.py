@@ -78,6 +78,7 @@ def test_pods_are_cut_before_what_is_told_first() -> None:
     ("part", "lack", "body"),
     [
         (Part("pods", unread="pods is forbidden"), "no pods: pods is forbidden", "[]"),
+        (Part("pods", unread="403: one\nkey: [broken"), "no pods: 403: one key: [broken", "[]"),
         (Part("node", is_list=False, unread="it is gone"), "no node: it is gone", "{}"),
         (Part("node", [{"a": "x" * SMALLEST}], is_list=False), "no node: it has no room", "{}"),
         (Part("pods", [{"a": "b"}], most="300"), "1 of 300 pods", "- {a: b}"),

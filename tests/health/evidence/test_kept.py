@@ -102,6 +102,12 @@ def test_what_others_configure_in_the_spec_of_a_target_is_left_out() -> None:
     assert kept["status"] == {"phase": "Running"}
 
 
+def test_what_a_provider_writes_into_the_status_of_a_target_is_left_out() -> None:
+    status = {"phase": "Running", "providerStatus": {"whatever": {"password": SECRET}}}
+    kept = kept_target({"kind": "Machine", "metadata": METADATA, "status": status})
+    assert kept["status"] == {"phase": "Running", "providerStatus": LEFT_OUT}
+
+
 def test_event_is_told_in_a_line_by_the_time_it_was_seen_last() -> None:
     event = {
         "metadata": METADATA | {"creationTimestamp": "2026-01-01T00:00:00Z"},
