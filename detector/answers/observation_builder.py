@@ -188,6 +188,7 @@ class ObservationBuilder:
             "hold": self._clock or admission(self._question(check, target)),
             "steps": check.steps_for(target),
             "lease_acquired_at": acquired_at(self.cluster_state, self.incident.check, target),
+            "back_off_limit_seconds": self.back_off.limit.total_seconds(),
             "templates": self._templates(check, target),
         }
         return seen.model_copy(update=boot | unproven)
@@ -208,7 +209,10 @@ class ObservationBuilder:
         return version_of(templates, self.cluster_state.template_kinds)
 
     def _question(self, check: HealthCheck, target: Target, failed: datetime | None = None) -> Question:
-        """None: it has not failed, and no remediation of it begins."""
+        """None: it is healthy. A step may follow all the same, where it has not booted since the one before.
+
+        The incident waits by itself, then, if that one's request or mark was removed.
+        """
         reference = self.incident.check
         checks_own = self.cluster_state.requests.targets_of(reference)
         return Question(

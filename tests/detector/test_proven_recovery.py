@@ -6,6 +6,7 @@ import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.state.check_state import CheckRecord
+from health.gate.back_off import BackOff
 from health.gate.same_boot import SAME_BOOT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import EXCLUDE_LABEL, Node
@@ -18,6 +19,7 @@ from tests.objects import NOW, check_object, condition, node_object
 
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
+BACK_OFF_LIMIT = timedelta(minutes=30)
 INCIDENT = IncidentReference(
     cluster="main-0a1b", check=CHECK, target=TargetReference(kind="Node", name="node-1", uid="uid-node-1")
 )
@@ -48,7 +50,9 @@ def put_node(
 
 
 def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
-    return ObservationBuilder(one.cluster_state, INCIDENT, FRESH, NOW, clock=clock).observation()
+    return ObservationBuilder(
+        one.cluster_state, INCIDENT, FRESH, NOW, back_off=BackOff(BACK_OFF_LIMIT), clock=clock
+    ).observation()
 
 
 def test_incident_is_told_boot_and_steps_of_a_healthy_target_where_recovery_is_to_be_proven() -> None:
@@ -60,6 +64,7 @@ def test_incident_is_told_boot_and_steps_of_a_healthy_target_where_recovery_is_t
     assert seen.steps
     assert seen.is_admitted_if_unproven
     assert not seen.is_admitted
+    assert seen.back_off_limit_seconds == BACK_OFF_LIMIT.total_seconds()
 
 
 def test_incident_is_told_nothing_of_that_without_the_choice() -> None:

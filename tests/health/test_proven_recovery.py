@@ -27,6 +27,7 @@ from tests.health.proving import (
     A_SECOND,
     KEPT,
     MADE,
+    MARK,
     NEW,
     NEWEST,
     OLD,
@@ -86,6 +87,43 @@ def test_healthy_target_with_the_same_boot_id_counts_as_unhealthy_until_its_step
     step = incident.sees(over, late)
     assert isinstance(step, TakeStep)
     assert step.step == 1
+
+
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
+def test_each_request_that_is_deleted_while_the_boot_is_the_same_doubles_the_wait_for_the_next(
+    incident: Incident,
+) -> None:
+    look = healthy(boot_id=OLD, back_off_limit_seconds=1800)
+    lost_at = timedelta()
+    for minutes in (1, 2):
+        assert isinstance(incident.sees(look, lost_at), TakeStep)
+        incident.memory = incident.memory.having_lost((MADE.reference,), look, NOW + lost_at)
+        due = lost_at + minutes * MINUTE
+        waits = incident.sees(look, lost_at)
+        assert isinstance(waits, Wait)
+        assert (waits.phase, waits.next_transition.at) == (Phase.HELD, NOW + due)
+        assert isinstance(incident.sees(look, due), TakeStep)
+        incident.acts()
+        lost_at = due
+
+
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
+def test_each_mark_that_is_taken_off_while_the_boot_is_the_same_doubles_the_wait_for_the_next() -> None:
+    incident, taken_off = Incident(), timedelta()
+    off = healthy(boot_id=OLD, steps=(MARK,), back_off_limit_seconds=1800)
+    marked = off.model_copy(update={"is_marked": True, "under_way": "it is marked"})
+    incident.sees(unhealthy(steps=(MARK,)))
+    for minutes in (1, 2):
+        incident.memory = incident.memory.having_ordered(MARK).having_disrupted(
+            MARK, off, None, NOW + taken_off
+        )
+        assert phase_of(incident.sees(marked, taken_off)) is Phase.REMEDIATING
+        due = taken_off + minutes * MINUTE
+        waits = incident.sees(off, taken_off)
+        assert isinstance(waits, Wait)
+        assert (waits.phase, waits.next_transition.at) == (Phase.HELD, NOW + due)
+        assert isinstance(incident.sees(off, due), TakeStep)
+        taken_off = due
 
 
 def test_target_that_booted_is_not_escalated_while_it_is_healthy_though_its_step_is_over(
