@@ -239,7 +239,7 @@ class Remediation:
         """Tell the detector at once what only the act saw, with a question; that holds all the same."""
         hold = self._seen and self._seen.hold
         self._seen = await self._ask()
-        if self._seen is not None and (self._seen.is_admitted or self._seen.is_admitted_if_unproven):
+        if self._seen is not None and self._seen.may_be_acted_on:
             self._seen = self._seen.model_copy(update={"hold": hold})
 
     async def _clean_up(self, seen: Observation) -> None:

@@ -245,7 +245,7 @@ class RemediationLimits:
 
 def _may_begin(answer: Observation) -> bool:
     """Whether the incident may act on it: a person may have it skip its back-off."""
-    return answer.is_admitted or (answer.hold is not None and answer.hold.reason is HoldReason.BACK_OFF)
+    return answer.may_be_acted_on or (answer.hold is not None and answer.hold.reason is HoldReason.BACK_OFF)
 
 
 Limiting = Callable[[Wish], Hold | None]

@@ -203,6 +203,11 @@ class Observation(Frozen):
         return self.state is TargetState.HEALTHY and is_asked and self.hold is None
 
     @property
+    def may_be_acted_on(self) -> bool:
+        """Whether it may act now by all that the detector knows."""
+        return self.is_admitted or self.is_admitted_if_unproven
+
+    @property
     def is_unhealthy(self) -> bool:
         """Whether the check says so, expired or not."""
         return self.state in (TargetState.WAITING, TargetState.EXPIRED)
@@ -215,6 +220,5 @@ class Observation(Frozen):
         """
         if self.answered_at is None:
             return False
-        may_be_acted_on = self.is_admitted or self.is_admitted_if_unproven
-        is_timed = may_be_acted_on or self.state is TargetState.WAITING
+        is_timed = self.may_be_acted_on or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh

@@ -95,8 +95,8 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
 
 def _has_another_chance(last: Observation, now: Observation) -> bool:
     """Whether an act that failed, though it was admitted, may do with the templates as they are now."""
-    is_admitted = last.is_admitted or last.is_admitted_if_unproven
-    return is_admitted and last.templates != now.templates and not _is_remediator_at_work(now)
+    is_other = last.templates != now.templates
+    return last.may_be_acted_on and is_other and not _is_remediator_at_work(now)
 
 
 def _is_remediator_at_work(now: Observation) -> bool:

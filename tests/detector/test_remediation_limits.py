@@ -18,6 +18,7 @@ from health.gate.policy import Policy
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.health.proving import OLD, healthy
 from tests.objects import NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43", "rule 4")
@@ -134,6 +135,12 @@ def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> No
     detector.ask("n0", would_act=False)
     assert detector.look() >= {"n1"}
     assert detector.ask("n1").is_admitted
+
+
+def test_admission_of_a_target_that_is_healthy_with_the_same_boot_counts_as_any_other() -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.limits.handed_out(incident("n0"), healthy(boot_id=OLD), would_act=True)
+    assert not detector.ask("n1").is_admitted
 
 
 def test_who_is_unhealthy_for_longer_goes_first_unless_it_does_not_come() -> None:

@@ -186,8 +186,7 @@ class FakeCluster:
         self.questions.append(asked)
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
-        is_admitted = answer.is_admitted or answer.is_admitted_if_unproven
-        self.note("answered", when, is_admitted=is_admitted or self._is_skipped(answer.hold))
+        self.note("answered", when, is_admitted=answer.may_be_acted_on or self._is_skipped(answer.hold))
         late = self.lateness.popleft() if self.lateness else timedelta()
         told = activity.info().started_time - late
         return answer.model_copy(update={"answered_at": told, "seen_at": told})
