@@ -194,7 +194,7 @@ class UpgradePause:
             result = WritePausesResult.unanswered(passed.patches, in_words(error))
         written = having_written(passed, result.answers, workflow.now(), workflow.random().random())
         # An order that came meanwhile is written down in the memory of now.
-        self._memory = self._memory.taking_over(written, {patch.uid for patch in passed.patches})
+        self._memory = self._memory.taking_over(written, passed.patches)
 
     async def _warn(self, message: str) -> None:
         """Tell once that the upgrade takes long; nothing depends on it, so it is tried once."""

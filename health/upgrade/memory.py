@@ -6,14 +6,14 @@ were seen together, whichever joins them and whichever of them began it. Only wh
 remembered as written (rule 47).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 
 from health.model.references import CheckReference
 from health.upgrade.failed_write import FailedWrite
-from health.upgrade.orders import PauseOrderRecord
-from health.upgrade.pausable_check import PausableCheck, PauseAction
+from health.upgrade.orders import PauseOrderRecord, latest_for
+from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.frozen import Frozen, OpenEnum
 
 MOST_GONE = 100
@@ -133,12 +133,17 @@ class PauseMemory(Frozen):
         """The number of an order that is given now."""
         return self.orders[-1].number + 1 if self.orders else 1
 
-    def taking_over(self, written: "PauseMemory", patched: Collection[str]) -> "PauseMemory":
-        """The memory of now with what was `written`, of the `patched` uids; orders may have come meanwhile.
+    def taking_over(self, written: "PauseMemory", patches: Iterable[PausePatch]) -> "PauseMemory":
+        """The memory of now with what was `written` by these patches; orders may have come meanwhile.
 
-        What was not patched such an order has made due at once.
+        What was not patched such an order has made due at once; what was, and failed, it makes due if it is
+        for that check.
         """
+        new = [order for order in self.orders if order not in written.orders]
+        patched = {patch.uid: patch.reference for patch in patches}
+        ordered = {uid for uid, check in patched.items() if latest_for(new, check)}
         now = {one.uid: one for one in self.failed if one.uid not in patched}
+        now |= {one.uid: one.due_at_once() for one in written.failed if one.uid in ordered}
         failed = tuple(now.get(one.uid, one) for one in written.failed)
         return self.model_copy(update={"handled": written.handled, "failed": failed})
 

@@ -105,11 +105,24 @@ def test_order_that_comes_while_another_check_is_written_is_obeyed_at_once() -> 
     due = passed(look, having_written(passed(look), answers, NOW, 0), NOW + A_MINUTE)
     assert [one.uid for one in due.patches] == ["uid-a"]
     meanwhile = ordered(due.memory, OrderName.PAUSE, "machines/b")
-    memory = meanwhile.taking_over(answered(due, WriteOutcome.FAILED, now=NOW + A_MINUTE), {"uid-a"})
+    memory = meanwhile.taking_over(answered(due, WriteOutcome.FAILED, now=NOW + A_MINUTE), due.patches)
 
     assert [one.uid for one in passed(look, memory, NOW + A_MINUTE).patches] == ["uid-b"]
     assert memory.orders == meanwhile.orders
     assert {one.uid for one in memory.failed} == {"uid-a", "uid-b"}
+
+
+@pytest.mark.parametrize("name", ["machines/a", ""])
+def test_order_that_comes_while_its_own_check_is_written_is_obeyed_at_once(name: str) -> None:
+    look = under_way(check())
+    done = passed(look)
+    meanwhile = ordered(done.memory, OrderName.UNPAUSE, name)
+    meanwhile = ordered(meanwhile, OrderName.PAUSE, name)
+    memory = meanwhile.taking_over(answered(done, WriteOutcome.FAILED, wait_seconds=300), done.patches)
+
+    assert actions(passed(look, memory, NOW)) == [PauseAction.PAUSE]
+    assert memory.orders == meanwhile.orders
+    assert [one.why for one in memory.failed] == ["Failed"]
 
 
 def test_what_was_written_is_known_before_it_is_seen() -> None:
