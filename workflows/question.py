@@ -1,7 +1,7 @@
 """The question to the detector: the one call that an incident may give up, since it changes nothing."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 
@@ -44,11 +44,14 @@ def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
 
 def until_renewal(memory: Memory) -> timedelta | None:
     """How long a question may wait for its answer; None: no Lease is to be kept meanwhile."""
-    renew_at = memory.lease.renew_at
+    renew_at = renewal_at(memory)
+    return None if renew_at is None else max(SHORTEST_WAIT, renew_at - workflow.now())
+
+
+def renewal_at(memory: Memory) -> datetime | None:
+    """When the Lease is to be renewed without an answer; None: there is none to be kept."""
     is_kept = memory.lease.may_be_held and not memory.is_exhausted and memory.clean_up_at is None
-    if not is_kept or renew_at is None:
-        return None
-    return max(SHORTEST_WAIT, renew_at - workflow.now())
+    return memory.lease.renew_at if is_kept else None
 
 
 def _ask(

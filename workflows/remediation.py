@@ -55,7 +55,7 @@ with workflow.unsafe.imports_passed_through():
         Wake,
     )
     from workflows.orders import Order, ordered, refuse_unknown_step
-    from workflows.question import NOT_ASKED, answer, until_renewal
+    from workflows.question import NOT_ASKED, answer, renewal_at, until_renewal
     from workflows.status import Status, result_of
     from workflows.wait_summary import WaitSummary
 
@@ -183,6 +183,9 @@ class Remediation:
         pause = after_late_answers(late, workflow.random())
         if not pause:
             return
+        due = renewal_at(self._memory)
+        if due is not None and due <= workflow.now():
+            await self._do(chores.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
         until = Until(workflow.now() + min(pause, longest or pause), ASKS_AGAIN)

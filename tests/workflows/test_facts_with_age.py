@@ -8,10 +8,11 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
 from health.model.moves import Outcome, Phase
+from health.runbook.escalation import CLASSIC_LEASE
 from health.runbook.waiting import LATE_FIRST, LATE_LONGEST
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held, waiting
-from tests.workflows.settling import rests, settle
+from tests.workflows.settling import pass_wakes, rests, settle
 from workflows.contracts import FRESH
 from workflows.messages import RemediationInput
 
@@ -92,6 +93,22 @@ async def test_answers_that_come_too_late_again_and_again_are_asked_for_after_a_
         await incident.pass_time(LATE_LONGEST)
         await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("observe") == 5
+
+
+async def test_lease_is_kept_while_answers_come_too_late_again_and_again(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident, cluster = bare_incident, bare_incident.cluster
+    async with incident.detector(), incident.worker():
+        await incident.start(expired())
+        await rests(incident, Phase.REMEDIATING)
+        cluster.lateness = deque([TOO_OLD] * 100)
+        renewed, asked = cluster.count("renewed"), cluster.count("observe")
+        await incident.wake()
+        await incident.happens("observe", asked + 2)
+        await pass_wakes(incident, CLASSIC_LEASE)
+    assert cluster.count("renewed") > renewed
+    assert cluster.count("observe") - asked < CLASSIC_LEASE / (LATE_LONGEST / 2) + 10
 
 
 async def test_run_that_is_reset_after_its_act_asks_anew_and_makes_no_second_request(
