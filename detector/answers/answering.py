@@ -50,9 +50,10 @@ class Answering:
         if not self._is_leader():
             raise NotLeading("this detector does not hold the lead any more")
         answered_at = activity.info().started_time
-        observation = by_temporals_clock(self._observe(asked.incident), answered_at)
+        seen = self._observe(asked.incident)
+        observation = by_temporals_clock(seen, answered_at)
         with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id):
-            self._dispatch.answered(asked.incident, observation, would_act=asked.would_act)
+            self._dispatch.answered(asked.incident, observation, seen, would_act=asked.would_act)
             self._cluster_state.found(asked.incident, asked.found)
         return observation.model_copy(update={"answered_at": answered_at})
 

@@ -55,11 +55,14 @@ class Dispatch:
         return self._open.all()
 
     def answered(
-        self, incident: IncidentReference, observation: Observation, *, would_act: bool = True
+        self, incident: IncidentReference, answer: Observation, seen: Observation, *, would_act: bool = True
     ) -> None:
-        """Note what `observe` answered an incident, and whether that would act on an admission."""
-        self._workflows.note_answer(incident, observation, would_act=would_act)
-        self._open.put(incident, observation, self._now())
+        """Note what `observe` answered an incident, and whether that would act on an admission.
+
+        What is seen later is compared with what was `seen`: Temporal's clock may make another answer of it.
+        """
+        self._workflows.note_answer(incident, answer, would_act=would_act)
+        self._open.put(incident, seen, self._now())
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Start or wake the incidents whose answer may be another now, while we lead."""

@@ -2,10 +2,12 @@
 
 Deadlines are judged by the detector's clock, and begin with timestamps of the API server's side
 (rule 41). So the two are compared: over 5 s is a warning, and over 30 s every answer that rests on time is a
-hold. What is healthy, gone or released does not rest on it, and is cleaned up as ever.
+hold. What is healthy, gone or released does not rest on it, and is cleaned up as ever; but for a healthy
+target that has its recovery still to prove, which takes time.
 
 Temporal's clock is a third one: by it an incident tells that a step is over, which began by the API server's.
 So an answer is compared with it, too: with a Temporal that is ahead, each step would be over as it begins.
+When that clock is right again nobody but the next question sees it: each incident asks again after a minute.
 
 A clock that was set back is a hold of its own, however right it is now: what was judged right before was
 judged by another time, and where something steps a clock once, a second step is likely. The hold ends when
@@ -28,7 +30,7 @@ HELD = timedelta(seconds=30)
 STEADY = timedelta(seconds=30)
 """How long a clock that was set back has to run without another step."""
 ASK_AGAIN_SECONDS = 60.0
-"""All are woken when the clock is right again."""
+"""All are woken when the detector's clock is right again; nobody when Temporal's is."""
 
 
 @dataclass(frozen=True)

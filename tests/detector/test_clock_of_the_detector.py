@@ -1,6 +1,8 @@
 """The detector tells the time by the API server: workers compare with that what it says to have seen."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +17,7 @@ from detector.detector import Detector
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
 from health.gate.policy import Policy
-from health.model.observation import Observation
+from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from kube.connection import ClusterConnection
 from kube.server_clock import ServerClock
@@ -25,8 +27,11 @@ from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
-from tests.detector.small_cluster import SmallCluster
+from tests.detector import test_ended_incidents
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.test_late_requests import NODE, incident
 from tests.kube.api_server import ApiServer
+from tests.kube.eventually import eventually
 from tests.objects import NOW, incident_reference, seen
 from workflows.contracts import ObserveInput
 
@@ -74,7 +79,10 @@ class Told:
     def __init__(self) -> None:
         self.answers: list[Observation] = []
 
-    def answered(self, _: IncidentReference, answer: Observation, *, would_act: bool) -> None:
+    def answered(
+        self, _: IncidentReference, answer: Observation, seen: Observation, *, would_act: bool
+    ) -> None:
+        assert seen.is_admitted
         assert would_act
         self.answers.append(answer)
 
@@ -89,3 +97,27 @@ async def test_no_incident_is_told_an_admission_by_a_temporal_whose_clock_is_off
     answer = await environment.run(answering.observe, ObserveInput(incident=incident_reference("c")))
     assert answer.is_admitted is not is_off
     assert [one.is_admitted for one in told.answers] == [not is_off]
+
+
+async def test_incident_is_woken_by_no_change_that_is_none_to_it_while_temporals_clock_is_off() -> None:
+    made, environment = test_ended_incidents.Detector(), ActivityEnvironment()
+    environment.info = replace(environment.info, started_time=made.now() + timedelta(minutes=7))
+    answering = Answering(made.observe, made.dispatch, made.cluster.cluster_state, lambda: True)
+    made.cluster.check(minHealthy=0)
+    made.fail(NODE)
+    leading = asyncio.create_task(made.dispatch.lead())
+    await eventually(lambda: made.calls.names == [NODE])
+    made.handed_out.clear()
+
+    answer = await environment.run(answering.observe, ObserveInput(incident=incident(NODE)))
+    assert answer.hold
+    assert answer.hold.reason is HoldReason.CLOCK_SKEW
+    made.dispatch.changed(CHECK, NODE)
+    made.fail("another")
+    await eventually(lambda: "another" in made.calls.names)
+    assert made.calls.names == [NODE, "another"]
+    assert [one.is_admitted for one in made.handed_out] == [False, True], "it is not told that it may act"
+
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading

@@ -57,6 +57,7 @@ class Detector:
         self.cluster = SmallCluster()
         self.cluster.now = self.now()
         self.calls = NotedCalls()
+        self.handed_out: list[Observation] = []
         self.dispatch = Dispatch(
             self.calls,
             self.cluster.cluster_state,
@@ -64,6 +65,7 @@ class Detector:
             is_leader=lambda: True,
             now=self.now,
             problems=Problems(),
+            handed_out=self.hand_out,
         )
         self.cluster.cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 
@@ -73,6 +75,9 @@ class Detector:
     def fail(self, name: str) -> None:
         """A node is unhealthy for long enough."""
         self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
+
+    def hand_out(self, incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:  # noqa: ARG002  for any
+        self.handed_out.append(answer)
 
     def observe(self, incident: IncidentReference) -> Observation:
         freshness = CheckFreshness(timedelta(0), timedelta(seconds=5))

@@ -180,7 +180,8 @@ async def test_dispatch_goes_on_and_wakes_those_that_do_not_say_which_incident_t
 async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: asyncio.Task[None]) -> None:
     healthy = person.incident("healthy")
     await person.until_woken(person.started[1])
-    person.dispatch.answered(healthy, person.detector.observe(healthy))
+    seen = person.detector.observe(healthy)
+    person.dispatch.answered(healthy, seen, seen)
     looks = await person.looks(person.started[1])
 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)

@@ -39,7 +39,7 @@ async def detector() -> AsyncIterator[Detector]:
 def is_told(detector: Detector, *, would_act: bool = True) -> None:
     """The incident of the node asks, and is answered."""
     observation = detector.observe(incident(NODE))
-    detector.dispatch.answered(incident(NODE), observation, would_act=would_act)
+    detector.dispatch.answered(incident(NODE), observation, observation, would_act=would_act)
 
 
 async def woken(detector: Detector) -> list[str]:
