@@ -72,6 +72,14 @@ class NamedKinds:
         listed = self._requests.served(self._kinds_of_status(check))
         return self._requests.problem(self._kinds_of_requests(check) | listed, limit)
 
+    def shows_requests(self, check: CheckReference, limit: timedelta) -> bool:
+        """Whether all requests that there can be for `check` are known as they were within `limit`.
+
+        Of a kind that is not served there are none.
+        """
+        kinds = self._requests.served(self._kinds_of_requests(check) | self._kinds_of_status(check))
+        return not self._requests.problem(kinds, limit)
+
     def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
         """Why the templates of `check` are not known well enough to act; "" if they are."""
         kinds = self._kinds_of_templates(check)

@@ -96,7 +96,7 @@ class SourcesOfChecks:
         if check.group_kind not in self.watched.checks:
             return True
         age = _oldest(self._of(check))
-        return age is not None and age <= within and not self.named.unread_requests(check, within)
+        return age is not None and age <= within and self.named.shows_requests(check, within)
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How well is seen what matters to a check, by the limit of the policy as it is now."""

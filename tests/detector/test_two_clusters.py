@@ -260,6 +260,18 @@ async def test_node_that_cannot_be_read_in_one_cluster_is_none_that_cannot_be_re
         assert clusters.of_node.state is TargetState.HEALTHY
 
 
+@pytest.mark.rule("rule 43")
+async def test_all_requests_of_a_kind_that_is_not_served_are_known_as_there_are_none(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters
+) -> None:
+    for server in servers:
+        serve(server, NODES.path(), node("uid-here", FAILED))
+    async with clusters.open():
+        await eventually(lambda: clusters.sources.of_checks.is_proven(OF_NODES, LIMIT))
+        unread = clusters.sources.of_checks.freshness(OF_NODES).unread_requests
+        assert "serves no kind" in unread, "no step may begin all the same"
+
+
 @pytest.mark.rule("rule 13/Machine")
 def test_lease_of_a_node_here_says_nothing_of_one_of_its_name_in_another_cluster() -> None:
     linked = machine(node_name="node-1")
