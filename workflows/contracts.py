@@ -42,6 +42,8 @@ class ObserveInput(Frozen):
     """What held its latest act, as only the act could see; None once an act did its step."""
     would_act: bool = True
     """Whether it would act on an admission: not where a person holds it, or has it leave the target alone."""
+    skips_back_off: bool = True
+    """Whether it would act although back-off holds it, by order of a person; older workers don't say."""
 
 
 class ActInput(Frozen):

@@ -53,7 +53,13 @@ class Answering:
         seen = self._observe(asked.incident)
         observation = by_temporals_clock(seen, answered_at)
         with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id):
-            self._dispatch.answered(asked.incident, observation, seen, would_act=asked.would_act)
+            self._dispatch.answered(
+                asked.incident,
+                observation,
+                seen,
+                would_act=asked.would_act,
+                skips_back_off=asked.skips_back_off,
+            )
             self._cluster_state.found(asked.incident, asked.found)
         return observation.model_copy(update={"answered_at": answered_at})
 

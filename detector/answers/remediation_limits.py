@@ -132,13 +132,16 @@ class RemediationLimits:
             return self._unknown(now) or self._refusal(incident, waiting, now)
         return None
 
-    def handed_out(self, incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:
+    def handed_out(
+        self, incident: IncidentReference, answer: Observation, *, would_act: bool, skips_back_off: bool
+    ) -> None:
         """Note what an incident is told: an admission is reserved for it."""
         acts = would_act and not answer.is_shadow
         self._line.came(incident, would_act=acts)
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         is_under_way = answer.requests or answer.is_marked or answer.under_way
-        if acts and seen is not None and _may_begin(answer) and not is_under_way:
+        may_begin = _may_begin(answer, skips_back_off=skips_back_off)
+        if acts and seen is not None and may_begin and not is_under_way:
             remediation = self._remediation(incident.check, seen)
             self._reservations.reserve(Reserved(incident, answer.seen_at or self._now(), remediation))
             self._tally = None
@@ -243,9 +246,10 @@ class RemediationLimits:
         return seen is None or seen.metadata.uid != incident.target.uid
 
 
-def _may_begin(answer: Observation) -> bool:
+def _may_begin(answer: Observation, *, skips_back_off: bool) -> bool:
     """Whether the incident may act on it: a person may have it skip its back-off."""
-    return answer.may_be_acted_on or (answer.hold is not None and answer.hold.reason is HoldReason.BACK_OFF)
+    is_back_off = answer.hold is not None and answer.hold.reason is HoldReason.BACK_OFF
+    return answer.may_be_acted_on or (skips_back_off and is_back_off)
 
 
 Limiting = Callable[[Wish], Hold | None]

@@ -55,13 +55,19 @@ class Dispatch:
         return self._open.all()
 
     def answered(
-        self, incident: IncidentReference, answer: Observation, seen: Observation, *, would_act: bool = True
+        self,
+        incident: IncidentReference,
+        answer: Observation,
+        seen: Observation,
+        *,
+        would_act: bool = True,
+        skips_back_off: bool = True,
     ) -> None:
-        """Note what `observe` answered an incident, and whether that would act on an admission.
+        """Note what `observe` answered an incident, and whether that would act on an admission or a back-off.
 
         What is seen later is compared with what was `seen`: Temporal's clock may make another answer of it.
         """
-        self._workflows.note_answer(incident, answer, would_act=would_act)
+        self._workflows.note_answer(incident, answer, would_act=would_act, skips_back_off=skips_back_off)
         self._open.put(incident, seen, self._now())
 
     def changed(self, check: CheckReference, target: str | None) -> None:

@@ -29,11 +29,15 @@ Observe = Callable[[IncidentReference], Observation]
 class HandedOut(Protocol):
     """Is told what an incident is told."""
 
-    def __call__(self, incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:
-        """It may act on an admission from now on, if it would."""
+    def __call__(
+        self, incident: IncidentReference, answer: Observation, *, would_act: bool, skips_back_off: bool
+    ) -> None:
+        """It may act on an admission from now on, if it would; on a back-off only if it skips that."""
 
 
-def nobody_is_told(incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:
+def nobody_is_told(
+    incident: IncidentReference, answer: Observation, *, would_act: bool, skips_back_off: bool
+) -> None:
     """Where nothing counts what is admitted."""
 
 
@@ -51,6 +55,8 @@ class _Admission:
     """When the admission was seen that it may be acting on; None where it acts on none, or we do not know."""
     would_act: bool = True
     """Whether it would act on an admission, as it said with its latest question."""
+    skips_back_off: bool = True
+    """The same of one that back-off holds."""
 
 
 class IncidentWorkflows:
@@ -113,14 +119,20 @@ class IncidentWorkflows:
         return {one.workflow_id: one.incident for one in await self._calls.running()}
 
     def note_answer(
-        self, incident: IncidentReference, observation: Observation, *, would_act: bool | None = None
+        self,
+        incident: IncidentReference,
+        observation: Observation,
+        *,
+        would_act: bool | None = None,
+        skips_back_off: bool | None = None,
     ) -> None:
-        """Note what an incident is told; `would_act` where it has just said so itself."""
+        """Note what an incident is told; whether it would act where it has just said so itself."""
         before = self._admission_of(incident)
         acts = before.would_act if would_act is None else would_act
         seen_at = admitted_at(observation, would_act=acts, before=before.seen_at)
-        self._admissions[incident.workflow_id] = _Admission(seen_at, acts)
-        self._handed_out(incident, observation, would_act=acts)
+        skips = before.skips_back_off if skips_back_off is None else skips_back_off
+        self._admissions[incident.workflow_id] = _Admission(seen_at, acts, skips)
+        self._handed_out(incident, observation, would_act=acts, skips_back_off=skips)
 
     def has_closed(self, key: IncidentReference) -> None:
         """Forget whether it was acting."""

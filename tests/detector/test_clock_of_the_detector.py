@@ -79,11 +79,9 @@ class Told:
     def __init__(self) -> None:
         self.answers: list[Observation] = []
 
-    def answered(
-        self, _: IncidentReference, answer: Observation, seen: Observation, *, would_act: bool
-    ) -> None:
+    def answered(self, _: IncidentReference, answer: Observation, seen: Observation, **would: bool) -> None:
         assert seen.is_admitted
-        assert would_act
+        assert would == {"would_act": True, "skips_back_off": True}
         self.answers.append(answer)
 
 

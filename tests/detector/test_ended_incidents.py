@@ -76,7 +76,12 @@ class Detector:
         """A node is unhealthy for long enough."""
         self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
 
-    def hand_out(self, incident: IncidentReference, answer: Observation, *, would_act: bool) -> None:  # noqa: ARG002  for any
+    def hand_out(
+        self,
+        incident: IncidentReference,  # noqa: ARG002  for any
+        answer: Observation,
+        **_: bool,
+    ) -> None:
         self.handed_out.append(answer)
 
     def observe(self, incident: IncidentReference) -> Observation:

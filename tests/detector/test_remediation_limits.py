@@ -12,10 +12,10 @@ from detector.answers.reservations import LIVES
 from detector.answers.storms import Storms
 from detector.answers.waiting_line import TURN
 from detector.state.in_flight import Remediated
-from health.gate.back_off import NO_BACK_OFF
+from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
 from health.gate.limits import HOUR, Limits
 from health.gate.policy import Policy
-from health.model.observation import Observation
+from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.health.proving import OLD, healthy
@@ -45,6 +45,7 @@ class Leader:
         """Up to when all that was written is seen."""
         self.limits = RemediationLimits(cluster.cluster_state, lambda: self.policy, self.proves, self.now)
         self.told: list[str] = []
+        self.back_offs: dict[str, BackOff] = {}
         cluster.cluster_state.event_handlers.add_change_handler(self.limits.changed)
         cluster.cluster_state.event_handlers.add_change_handler(self.changed)
         cluster.cluster_state.event_handlers.add_request_handler(self.limits.request_changed)
@@ -64,19 +65,19 @@ class Leader:
         self.cluster.now += time
         self.proven = self.cluster.now if is_proven else self.proven
 
-    def ask(self, name: str, *, would_act: bool = True) -> Observation:
+    def ask(self, name: str, *, would_act: bool = True, skips_back_off: bool = False) -> Observation:
         """An incident asks, as it does also when it is told something."""
         observer = Observer(
             self.cluster.cluster_state,
             lambda _: CheckFreshness(timedelta(), 30 * SECOND),
             Storms(self.cluster.cluster_state, lambda _: True, self.now),
-            lambda *_: NO_BACK_OFF,
+            lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
             lambda: None,
             self.limits,
             self.now,
         )
         answer = observer.observe(incident(name))
-        self.limits.handed_out(incident(name), answer, would_act=would_act)
+        self.limits.handed_out(incident(name), answer, would_act=would_act, skips_back_off=skips_back_off)
         return answer
 
     def look(self) -> set[str]:
@@ -194,6 +195,16 @@ def test_who_would_not_act_keeps_nobody() -> None:
     detector = leader(limits(maxInFlight=1))
     detector.ask("n0", would_act=False)
     assert detector.ask("n1").is_admitted
+
+
+@pytest.mark.parametrize("skips_back_off", [False, True])
+def test_who_waits_for_its_back_off_keeps_nobody_unless_a_person_has_it_act(*, skips_back_off: bool) -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.back_offs["n0"] = BackOff(HOUR, EndedAttempt(9, detector.now()))
+    held = detector.ask("n0", skips_back_off=skips_back_off).hold
+    assert held
+    assert held.reason is HoldReason.BACK_OFF
+    assert detector.ask("n1").is_admitted is not skips_back_off
 
 
 def test_each_zone_has_its_own_number_also_once_the_node_is_gone() -> None:

@@ -16,9 +16,11 @@ async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: I
     await incident.start(held())
     assert "abort was ordered" in await incident.abort()
     await incident.reaches(Phase.LEFT_ALONE)
+    assert not any(asked.skips_back_off for asked in incident.cluster.questions)
     assert "resume was ordered" in await incident.resume()
     await incident.happens("observe")
     await incident.reaches(Phase.HELD)
+    assert incident.cluster.questions[-1].skips_back_off
     assert "hold was ordered" in await incident.hold()
 
 
