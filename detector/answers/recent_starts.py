@@ -32,11 +32,16 @@ class RecentStarts:
 
     def since(self, horizon: datetime) -> Iterator[tuple[Remediated, datetime]]:
         """Those that began after that; the others are forgotten."""
+        self.forget(horizon)
+        for remediated, times in self._began.items():
+            for began in times:
+                yield remediated, began
+
+    def forget(self, horizon: datetime) -> None:
+        """Forget those that began until then."""
         for remediated, times in list(self._began.items()):
             late = [began for began in times if began > horizon]
             if late:
                 self._began[remediated] = late
             else:
                 del self._began[remediated]
-            for began in late:
-                yield remediated, began

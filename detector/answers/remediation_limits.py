@@ -199,6 +199,7 @@ class RemediationLimits:
         self._take_in_policy()
         self._in_flight.look_again()
         self._forget_the_settled(now)
+        self._starts.forget(self.horizon)  # also where nobody counts them: they would grow for ever
         if self._scopes.are_off or self._unknown(now) is not None:
             return
         self._settled(now)

@@ -207,6 +207,18 @@ def test_who_waits_for_its_back_off_keeps_nobody_unless_a_person_has_it_act(*, s
     assert detector.ask("n1").is_admitted is not skips_back_off
 
 
+def test_starts_that_no_limit_counts_are_forgotten_after_an_hour() -> None:
+    detector = leader(limits())
+    for number in range(100):
+        detector.cluster.request(f"m{number}")
+        detector.cluster.delete_request(f"m{number}")
+    starts = detector.limits._starts  # noqa: SLF001  what is kept there shows nowhere else
+    assert len(starts._began) == 100  # noqa: SLF001
+    detector.pass_time(2 * HOUR)
+    detector.look()
+    assert not starts._began  # noqa: SLF001
+
+
 def test_each_zone_has_its_own_number_also_once_the_node_is_gone() -> None:
     detector = leader(limits(maxInFlightByLabel={ZONE: 1}))
     assert [detector.ask(f"n{number}").is_admitted for number in range(3)] == [True, True, False]
