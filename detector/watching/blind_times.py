@@ -13,6 +13,7 @@ from functools import partial
 from pydantic import TypeAdapter, ValidationError
 
 from detector.watching.node_watch import LOST, BlindTime
+from detector.watching.workload_clusters import MOST_FORGOTTEN
 from kube.client import Client
 from kube.errors import KindUnknown, KubernetesError, NotFound
 from kube.resource import LEASES
@@ -48,11 +49,21 @@ class BlindTimes:
         written: dict[str, BlindTime] = {}
         while True:
             known = dict(blind_times())
+            known = self._of_others(known) | known
             if known != written:
                 writing = partial(self._write, known)
                 await retry_forever(PART, writing, (KubernetesError,), self._problems)
                 written = known
             await asyncio.sleep(LOOK_SECONDS)
+
+    def _of_others(self, known: Mapping[str, BlindTime]) -> dict[str, BlindTime]:
+        """What was noted of clusters that this process knows nothing of yet, as nobody has named them."""
+        kept = {
+            key: noted
+            for key, noted in (self._noted or {}).items()
+            if key not in known and _is_cluster(key) and noted != BlindTime()
+        }
+        return dict(list(kept.items())[-MOST_FORGOTTEN:])
 
     async def _read(self) -> dict[str, BlindTime] | None:
         """What is noted; None where it cannot be understood."""
@@ -72,3 +83,8 @@ class BlindTimes:
         text = _NOTED.dump_json(known, exclude_defaults=True).decode()
         patch = {"metadata": {"annotations": {ANNOTATION: text}}}
         await self._client.merge_patch(LEASES, self._lease, patch, self._namespace)
+
+
+def _is_cluster(key: str) -> bool:
+    """Whether it is a cluster, as `namespace/name`, and no group: its `NodeGroup.key` has a slash more."""
+    return not key.startswith("/") and not key.endswith("/") and key.count("/") <= 1

@@ -16,6 +16,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.target_store import lease_of_its_node
 from detector.watching import blind_times, workload_clusters
 from detector.watching.blind_times import ANNOTATION, BlindTimes
+from detector.watching.node_watch import LOST
 from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
@@ -100,11 +101,11 @@ class TwoClusters:
 
     def __init__(self, management: ClusterConnection, east: ClusterConnection) -> None:
         self.cluster_state = ClusterState("test")
-        self._blind_times = BlindTimes(management.client, "ours", "leader", Problems())
+        self.blind_times = BlindTimes(management.client, "ours", "leader", Problems())
         self.reached = {EAST: east}
         self.skew_of_management = timedelta(0)
         access = WorkloadAccess(
-            self._connect, self._close, self._blind_times.of, lambda: self.skew_of_management
+            self._connect, self._close, self.blind_times.of, lambda: self.skew_of_management
         )
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
         scope = Scope("leases", (), kinds, lambda: OFTEN, access)
@@ -122,8 +123,8 @@ class TwoClusters:
     @asynccontextmanager
     async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:
         """As a detector that leads, and has read all that it may unless it is not `is_whole`."""
-        await self._blind_times.read()
-        leading = self._blind_times.lead(self.sources.blind_times)
+        await self.blind_times.read()
+        leading = self.blind_times.lead(self.sources.blind_times)
         running = [asyncio.create_task(one) for one in (self.sources.run(), leading)]
         try:
             await eventually(self._is_known if is_whole else self._knows_checks)
@@ -277,6 +278,21 @@ def test_lease_of_a_node_here_says_nothing_of_one_of_its_name_in_another_cluster
     linked = machine(node_name="node-1")
     assert lease_of_its_node(MachineTarget(linked)) == "node-node-1"
     assert lease_of_its_node(MachineOfEast(linked)) == ""
+
+
+@pytest.mark.rule("rule 33/clocks", "rule 33/restart")
+async def test_what_was_noted_of_clusters_that_are_not_named_yet_stays_noted(
+    clusters: TwoClusters, leader_lease: LeaderLease
+) -> None:
+    noted = '"fleet/east":{"is_lost":true}'
+    groups = '"/":{"is_lost":true},"/a":{"is_lost":true},"fleet/east/":{"is_lost":true},"fleet/east/a":{}'
+    leader_lease.annotations[ANNOTATION] = f"{{{noted},{groups}}}"
+    await clusters.blind_times.read()
+    leading = asyncio.create_task(clusters.blind_times.lead(lambda: {"fleet/west": LOST}))
+    await eventually(lambda: leader_lease.noted == f'{{{noted},"fleet/west":{{"is_lost":true}}}}')
+    leading.cancel()
+    with suppress(asyncio.CancelledError):
+        await leading
 
 
 @pytest.mark.rule("rule 37", "rule 33/clocks", "rule 33/restart")
