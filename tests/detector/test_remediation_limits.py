@@ -140,7 +140,7 @@ def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> No
 
 def test_admission_of_a_target_that_is_healthy_with_the_same_boot_counts_as_any_other() -> None:
     detector = leader(limits(maxInFlight=1))
-    detector.limits.handed_out(incident("n0"), healthy(boot_id=OLD), would_act=True)
+    detector.limits.handed_out(incident("n0"), healthy(boot_id=OLD), would_act=True, skips_back_off=False)
     assert not detector.ask("n1").is_admitted
 
 
