@@ -139,7 +139,7 @@ class OutageWatch:
         nodes.outage, nodes.changes = after, 0
         if guard is not None:
             nodes.lacking = lacking(guard, nodes.total, nodes.unknown.values(), guard.given_way_until(now))
-        nodes.due = guard.gives_way(after.suspected.began) if guard and after.suspected else None
+        nodes.due = after.gives_way
         _tell(group, before, after)
 
 

@@ -5,7 +5,8 @@ turned Ready=Unknown within `window`, and are still so. What was silent before t
 counts neither way. So one more silent Node never ends a suspicion, and fewer than the minimum never begin
 one. It ends when fewer are silent; then the clocks of unhealthy targets of the group restart (rule 37). An
 outage that is real would hold for ever: `hold_limit` after it began the guard gives way, and no clock
-restarts, as those Nodes were silent all the time (ADR 34).
+restarts, as those Nodes were silent all the time (ADR 34). Each window is given way to by itself: where
+enough fell silent within one that began later, the group is held until that one is given way to, as well.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -168,6 +169,8 @@ class GroupOutage:
     """When the last one ended that held."""
     was_noted: bool = False
     """Whether an earlier process noted that one holds, and nobody has looked since."""
+    gives_way: datetime | None = field(default=None, compare=False)
+    """When the guard gives way to the first window that holds now, which may be later than `suspected`."""
 
     @property
     def is_suspected(self) -> bool:
@@ -192,7 +195,8 @@ class GroupOutage:
         holding = next(suspicions(guard, group, total, unknown_since, given_way), None)
         if holding is not None:
             # The words stay: ten thousand incidents need not be told of each Node.
-            return GroupOutage(self.suspected or holding, self.ended)
+            suspected, gives_way = self.suspected or holding, guard.gives_way(holding.began)
+            return GroupOutage(suspected, self.ended, gives_way=gives_way)
         goes_on = any(True for _ in suspicions(guard, group, total, unknown_since))
         return GroupOutage(None, now if self.is_suspected and not goes_on else self.ended)
 

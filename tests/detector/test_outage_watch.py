@@ -1,12 +1,14 @@
 """The Nodes of clusters and zones as they come, change and go, and what is suspected of them."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pytest
 
+from detector.watching import outage_watch
 from detector.watching.node_watch import BlindTime
 from detector.watching.outage_watch import OutageWatch
-from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages
+from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
 from health.gate.policy import Policy
 from health.gate.policy_in_force import UNREAD, PolicyInForce
 from health.model.node import ZONE_LABEL
@@ -133,6 +135,26 @@ def test_time_alone_lets_a_real_outage_go_and_an_edit_of_the_policy_is_judged_at
     longer = clusters.look(NOW + HOUR, OutageGuard(hold_limit=HOUR * 2))
     assert [one.group for one in longer.suspected] == [NodeGroup()]
     assert clusters.look(NOW + HOUR, None) == NO_OUTAGES
+
+
+def test_later_window_holds_on_when_the_first_gives_way_and_is_not_judged_each_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clusters, later = Clusters(), NOW + timedelta(minutes=4)
+    judged: list[object] = []
+    clusters.see("n1", ready="Unknown")
+    clusters.see("n2", "n3", "n4", ready="Unknown", since=later)
+    assert clusters.suspected(later) == [("", "", 4, 4)]
+
+    def noting(guard: OutageGuard, total: int, unknown: Iterable[datetime], given: datetime | None) -> int:
+        judged.append(given)
+        return lacking(guard, total, unknown, given)
+
+    monkeypatch.setattr(outage_watch, "lacking", noting)
+    for second in range(10):
+        assert clusters.suspected(NOW + HOUR + second * SECOND) == [("", "", 4, 4)], "the words stay"
+    assert len(judged) == 1
+    assert clusters.suspected(later + HOUR) == []
 
 
 def test_end_still_counts_when_the_guard_is_turned_off() -> None:
