@@ -5,7 +5,8 @@ or a request: to others nothing happens that would happen else, and an Event on 
 what is wrong. Who gets its first unhealthy target meanwhile is told then. One Event when it has lasted for a
 minute, one when it is over, of the same reasons as those on the ParamedicStatus; a flicker tells nothing. Who
 takes the lead meanwhile tells the same: the name of an Event is made of the time at which the condition
-turned, so the API server has it already. Nothing of this needs Temporal.
+turned, so the API server has it already. Who takes it when all is over tells no end: it knows of nobody who
+was told. Nothing of this needs Temporal.
 """
 
 import asyncio
