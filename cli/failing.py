@@ -53,16 +53,10 @@ class UnreachableError(CommandError):
     code = ExitCode.UNREACHABLE
 
 
-def end_if_interrupted() -> None:
-    """Obey a signal that came during a call to Temporal, which fails then as if Temporal were away.
-
-    Raises:
-        CancelledError: there was one.
-
-    """
+def is_interrupted() -> bool:
+    """Whether a signal came during a call to Temporal, which fails then as if Temporal were away."""
     task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
+    return task is not None and task.cancelling() > 0
 
 
 def say(error: BaseException | str) -> None:

@@ -4,7 +4,6 @@ An order is sent as an update, which a worker answers. Where none does, or the c
 is sent as a signal: Temporal keeps it, and the incident obeys as soon as a worker goes on.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.naming import NAME_HELP, find_open, incident_name
 from cli.updating import RPC_TIMEOUT, answered, ended
+from kube.bounded import bounded
 from objects.durations import in_words
 from objects.frozen import Frozen
 from objects.timestamps import stamp
@@ -136,20 +136,16 @@ def _give(context: typer.Context, given: Sequence[str], order: GivenOrder) -> No
 
 async def _give_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
     """Give the order to all that can be found; what went wrong with the others."""
-    places = asyncio.Semaphore(AT_ONCE)
     async with temporal(context) as client:
-        answers = await asyncio.gather(*(_give_one(client, places, name, order) for name in names))
+        answers = await bounded(AT_ONCE, lambda name: _give_one(client, name, order), names)
     return [answer for answer in answers if answer is not None]
 
 
-async def _give_one(
-    client: Client, places: asyncio.Semaphore, name: str, order: GivenOrder
-) -> CommandError | None:
+async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
     """What goes wrong with one keeps no other from it."""
     try:
-        async with places:
-            summary = await find_open(client, name, order.cluster)
-            answer = await send(client, summary, order)
+        summary = await find_open(client, name, order.cluster)
+        answer = await send(client, summary, order)
     except CommandError as error:
         return error
     except RPCError as error:

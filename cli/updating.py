@@ -8,7 +8,7 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.failing import CommandError, NotFoundError, UsageError, end_if_interrupted, say
+from cli.failing import CommandError, NotFoundError, UsageError, is_interrupted, say
 from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.messages import UNKNOWN_STEP
@@ -35,7 +35,9 @@ async def answered(
         async with asyncio.timeout(within.total_seconds()):
             return await updating
     except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError) as error:
-        _end_if_interrupted(workflow_id, order)
+        if is_interrupted():
+            say(f"interrupted: {workflow_id} may have got {order} already")
+            raise asyncio.CancelledError from error
         raise WorkflowUpdateRPCTimeoutOrCancelledError from error
     except UnreadablePayload as error:
         raise UsageError(f"{workflow_id} got {order}, and its answer cannot be read: {error}") from error
@@ -43,14 +45,6 @@ async def answered(
         raise CommandError(f"{workflow_id} refuses {order}: {_reason(error)}") from error
     except RPCError as error:
         raise ended(workflow_id, error) from error
-
-
-def _end_if_interrupted(workflow_id: str, order: str) -> None:
-    try:
-        end_if_interrupted()
-    except asyncio.CancelledError:
-        say(f"interrupted: {workflow_id} may have got {order} already")
-        raise
 
 
 def ended(workflow_id: str, error: RPCError) -> Exception:

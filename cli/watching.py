@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 from temporalio.service import RPCError
 
-from cli.failing import end_if_interrupted
+from cli.failing import is_interrupted
 from cli.output import end_unheard
 from cli.terminal import console
 from runtime.retrying import one_sentence
@@ -57,7 +57,8 @@ async def watch(look: Callable[[], Awaitable[Page]]) -> None:
     seen, problem = datetime.now(UTC), ""
     with Live(console=console(), auto_refresh=False) as live:
         while True:
-            end_if_interrupted()
+            if is_interrupted():
+                raise asyncio.CancelledError
             live.update(Group(head(headline, seen, problem), Fitting(body)), refresh=True)
             await asyncio.sleep(EVERY_SECONDS)
             try:

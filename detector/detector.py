@@ -93,11 +93,8 @@ class Detector:
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = self._now()
-        client, problems, guard = (
-            connections.management.client,
-            connections.problems,
-            Guard(connections.metrics),
-        )
+        client, problems = connections.management.client, connections.problems
+        guard = Guard(connections.metrics)
         self._cluster_state = ClusterState(
             connections.cluster,
             guard,

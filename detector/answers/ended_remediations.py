@@ -41,4 +41,4 @@ class EndedRemediations:
 
     async def _read(self) -> None:
         for incident, ended in await self._calls.ended_remediations(self._limits.horizon):
-            self._limits.note_ended(Remediated(incident.check, incident.target.name), ended)
+            self._limits.note_ended(Remediated.of(incident), ended)

@@ -1,6 +1,6 @@
 """RecentStarts: the remediations that began within the last hour, as far as anybody saw or said."""
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
@@ -31,16 +31,15 @@ class RecentStarts:
         return True
 
     def since(self, horizon: datetime) -> Iterator[tuple[Remediated, datetime]]:
-        """Those that began after that; the others are forgotten."""
-        self.forget(horizon)
+        """Those that began after that."""
         for remediated, times in self._began.items():
-            for began in times:
+            for began in times[bisect_right(times, horizon) :]:
                 yield remediated, began
 
     def forget(self, horizon: datetime) -> None:
         """Forget those that began until then."""
         for remediated, times in list(self._began.items()):
-            late = [began for began in times if began > horizon]
+            late = times[bisect_right(times, horizon) :]
             if late:
                 self._began[remediated] = late
             else:

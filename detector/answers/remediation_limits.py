@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from detector.answers.limit_scopes import LimitScopes
 from detector.answers.recent_starts import RecentStarts
 from detector.answers.reservations import LIVES, Proves, Reservations, Reserved
-from detector.answers.waiting_line import InLine, WaitingLine, remediated_of
+from detector.answers.waiting_line import InLine, WaitingLine
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
@@ -239,7 +239,7 @@ class RemediationLimits:
         for reserved in self._reservations.settled(now):
             self._tally = None
             if self._is_gone(reserved.incident):
-                self._starts.note(remediated_of(reserved.incident), now)
+                self._starts.note(Remediated.of(reserved.incident), now)
 
     def _is_gone(self, incident: IncidentReference) -> bool:
         """Whether its target was deleted, which is how a Machine without a finalizer is remediated."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, KeysView, ValuesView
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from detector.answers.waiting_line import remediated_of
 from detector.state.in_flight import Remediated
 from health.gate.limits import Remediation
 from health.model.references import CheckReference, IncidentReference
@@ -40,13 +39,13 @@ class Reservations:
 
     def reserve(self, one: Reserved) -> None:
         """Reserve one; one of the same target that was reserved before is reserved anew."""
-        key = remediated_of(one.incident)
+        key = Remediated.of(one.incident)
         self._reserved.pop(key, None)
         self._reserved[key] = one
 
     def of(self, incident: IncidentReference) -> Reserved | None:
         """What an incident has."""
-        found = self._reserved.get(remediated_of(incident))
+        found = self._reserved.get(Remediated.of(incident))
         return found if found is not None and found.incident == incident else None
 
     def targets(self) -> KeysView[Remediated]:

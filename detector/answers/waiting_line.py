@@ -45,14 +45,14 @@ class WaitingLine:
 
     def stand(self, one: InLine, now: datetime) -> None:
         """Put it in its place."""
-        key = remediated_of(one.incident)
+        key = Remediated.of(one.incident)
         if self._line.get(key) != one:
             self._line[key] = one
             self.settle_by(now + NEWCOMERS_JOIN)
 
     def leave(self, incident: IncidentReference) -> None:
         """Something else holds it, or it wants nothing any more."""
-        key = remediated_of(incident)
+        key = Remediated.of(incident)
         known = self._line.get(key)
         if known is not None and known.incident == incident:
             self._forget(key)
@@ -70,7 +70,7 @@ class WaitingLine:
 
     def came(self, incident: IncidentReference, *, would_act: bool) -> None:
         """It has asked; or it is told something, and would act on an admission or not, as it said last."""
-        key = remediated_of(incident)
+        key = Remediated.of(incident)
         if self._awaited.pop(key, None) is not None or (key in self._declined) == would_act:
             self.settle_by(_NOW)
         if would_act:
@@ -109,7 +109,7 @@ class WaitingLine:
     def called(self, now: datetime) -> Iterator[IncidentReference]:
         """Those who go first, each once for each turn."""
         for one in self._first:
-            key = remediated_of(one.incident)
+            key = Remediated.of(one.incident)
             if key not in self._awaited:
                 self._awaited[key] = now
                 self.settle_by(now + TURN)
@@ -119,8 +119,3 @@ class WaitingLine:
         if self._line.pop(key, None) is not None:
             self.settle_by(_NOW)
         self._awaited.pop(key, None)
-
-
-def remediated_of(incident: IncidentReference) -> Remediated:
-    """What an incident is about."""
-    return Remediated(incident.check, incident.target.name)

@@ -6,10 +6,10 @@ check said of it last holds on where the check says nothing any more: one that c
 selects it no longer undoes nothing. Of those nobody tells when they end, so they are looked at again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
@@ -18,7 +18,7 @@ from detector.state.target_store import place_of
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
-from health.model.references import CheckReference
+from health.model.references import CheckReference, IncidentReference
 
 
 class Remediated(NamedTuple):
@@ -26,6 +26,11 @@ class Remediated(NamedTuple):
 
     check: CheckReference
     target: str
+
+    @classmethod
+    def of(cls, incident: IncidentReference) -> Self:
+        """What an incident is about."""
+        return cls(incident.check, incident.target.name)
 
 
 Began = Callable[[Remediated, datetime | None], None]
@@ -65,16 +70,6 @@ class InFlight:
         self._began = began
         self._ended = ended
         self._checks: dict[CheckReference, _OfCheck] = {}
-
-    def __iter__(self) -> Iterator[Remediated]:
-        """Each of them."""
-        for check, of_check in self._checks.items():
-            yield from (Remediated(check, name) for name in of_check.under_way)
-
-    def __contains__(self, remediated: Remediated) -> bool:
-        """Whether it is one of them."""
-        of_check = self._checks.get(remediated.check)
-        return of_check is not None and remediated.target in of_check.under_way
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """See what became of a target; of all, where the check or its context is another."""

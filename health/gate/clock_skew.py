@@ -94,12 +94,10 @@ def workload_skew(known: timedelta | None, told: timedelta | None) -> timedelta 
 
 def workload_clock_hold(cluster: str, skew: timedelta) -> Hold:
     """Why nothing that rests on time can be told of the Nodes of a workload cluster."""
-    apart = f"{in_words(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'}"
-    message = (
-        f"the clock of the workload cluster {cluster} is {apart} the management cluster's, "
+    return _hold(
+        f"the clock of the workload cluster {cluster} is {_apart(skew)} the management cluster's, "
         f"more than {in_words(HELD)}"
     )
-    return Hold(reason=HoldReason.CLOCK_SKEW, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 def clock_warning(reading: ClockReading) -> str:
@@ -109,7 +107,11 @@ def clock_warning(reading: ClockReading) -> str:
 
 def skew_in_words(skew: timedelta) -> str:
     """`skew` for people: "40s ahead of the API server's"."""
-    return f"{in_words(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'} the API server's"
+    return f"{_apart(skew)} the API server's"
+
+
+def _apart(skew: timedelta) -> str:
+    return f"{in_words(abs(skew))} {'ahead of' if skew > timedelta(0) else 'behind'}"
 
 
 def _hold(message: str) -> Hold:

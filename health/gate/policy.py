@@ -27,7 +27,6 @@ class Policy:
     """When what sees the Nodes is suspected in place of them; None: never."""
     limits: Limits = NO_LIMITS
     """How many remediations may be under way, and begin within an hour, those of all checks together."""
-
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
     """When remediations may begin, and when not."""
     held_nodes: HeldNodes = NO_NODES

@@ -90,7 +90,8 @@ def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
         return None
     chores = [chore(grows_old_at(one, now)) for one in kept]
     renewal = lease.renew_at if lease.may_be_held and (kept or seen.is_marked) else None
-    details, ends = _details(delay, seen, memory, now), _end(delay, kept, proven, now)
+    lasting = "" if proven is None else lasting_words(seen, memory, now)
+    details, ends = _details(delay, seen, lasting, now), _end(delay, kept, proven, now)
     waiting = wait(Phase.HEALTHY_DELAY, details, now, ends, chore(renewal), *chores, otherwise=CONFIRMED)
     if patches := _patches(delay, kept, memory, now):
         return AnnotateRequests(patches, waiting.phase, details, waiting.next_transition)
@@ -99,12 +100,10 @@ def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
     return waiting
 
 
-def _details(delay: Delay, seen: Observation, memory: Memory, now: datetime) -> Details:
+def _details(delay: Delay, seen: Observation, lasting: str, now: datetime) -> Details:
     is_kept = any(delay.is_running(one, now) for one in seen.requests)
     details = seen.details(*((str(delay),) if is_kept else ()))
-    if proven_at(seen, memory, now) is None:
-        return details
-    return details.model_copy(update={"reason": lasting_words(seen, memory, now)})
+    return details.model_copy(update={"reason": lasting}) if lasting else details
 
 
 def _patches(

@@ -129,11 +129,9 @@ def admitted_at(last: Observation, *, would_act: bool, before: datetime | None) 
     nothing is to be done, or would not act, has none under way. A hold may be answered while the request of
     its latest act is not seen yet.
     """
-    if last.is_admitted_if_unproven and would_act:
+    if would_act and last.may_be_acted_on:
         return last.seen_at
-    if not would_act or last.state in ENDED:
-        return None
-    return last.seen_at if last.is_admitted else before
+    return before if would_act and last.state not in ENDED else None
 
 
 def has_late_request(
