@@ -12,9 +12,10 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target
+from kube.absence import none_if_absent
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
-from kube.errors import KindUnknown, NotFound
+from kube.errors import KindUnknown
 from kube.resource import NODES, Object
 from kube.shared_reads import SharedReads
 from objects.group_kind import GroupKind
@@ -101,12 +102,8 @@ class LiveObjects:
         if not target.node_name:
             return None
         connection = await self._clusters.of(target.node_cluster, kubeconfig)
-        try:
-            return Node.model_validate(await connection.client.get(NODES, target.node_name))
-        except KindUnknown:
-            raise
-        except NotFound:
-            return None
+        found = await none_if_absent(connection.client.get(NODES, target.node_name))
+        return None if found is None else Node.model_validate(found)
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
         """The connection to the cluster in which the Node of the incident's target is.

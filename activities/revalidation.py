@@ -25,6 +25,7 @@ from health.model.observation import HoldReason
 from health.model.references import IncidentReference
 from health.model.target import Target
 from health.model.verdict import Fact
+from kube.absence import none_if_absent
 from kube.errors import KindUnknown, NotFound
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
@@ -108,11 +109,8 @@ class Revalidation:
         return Confirmed(target, check, owner, context)
 
     async def _refuse_if_stopped(self) -> None:
-        try:
-            namespace = await self.live.shared.get(NAMESPACES, self._lease_namespace)
-        except KindUnknown:  # whoever answers so does not say that there is none
-            raise
-        except NotFound:
+        namespace = await none_if_absent(self.live.shared.get(NAMESPACES, self._lease_namespace))
+        if namespace is None:
             return
         stop = Stop.of(namespace["metadata"].get("annotations") or {})
         if stop is not None:
@@ -122,11 +120,8 @@ class Revalidation:
         """By the policy; of one that cannot be taken the detector, who admitted, knows the last good one."""
         if is_shadow:
             return
-        try:
-            found = await self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace)
-        except KindUnknown:
-            raise
-        except NotFound:
+        found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
+        if found is None:
             return
         with suppress(InvalidPolicyError):
             if StoredPolicy.model_validate(found).over(DEFAULTS).shadow:

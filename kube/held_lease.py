@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from kube.absence import none_if_absent
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound
 from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, new_lease, renewed, taken_over
@@ -117,12 +118,7 @@ class HeldLeases:
         return _read(await self._client.get(LEASES, name, self._namespace))
 
     async def _find(self, name: str) -> LeaseRecord | None:
-        try:
-            return await self._get(name)
-        except KindUnknown:
-            raise
-        except NotFound:
-            return None
+        return await none_if_absent(self._get(name))
 
     async def _patch(self, name: str, body: Object) -> LeaseHeld:
         return _held(_read(await self._client.merge_patch(LEASES, name, body, self._namespace)))

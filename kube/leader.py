@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from kube.absence import none_if_absent
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KindUnknown, KubernetesError, NotFound
+from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound
 from kube.lease import LeaseRecord, given_back, new_lease, renewed, taken_over
 from kube.resource import LEASES, Object
 from kube.server_clock import monotonic_clock, wall_clock
@@ -168,13 +169,8 @@ class LeaderElection:
         return self._clock() - self._seen_at > duration
 
     async def _find(self) -> LeaseRecord | None:
-        try:
-            found = await self._client.get(LEASES, self._name, self._namespace)
-        except KindUnknown:
-            raise
-        except NotFound:
-            return None
-        return LeaseRecord.read(found)
+        found = await none_if_absent(self._client.get(LEASES, self._name, self._namespace))
+        return None if found is None else LeaseRecord.read(found)
 
     async def _create(self) -> bool:
         body = new_lease(self._name, self._namespace, self._identity, self._lease_duration, self._now(), None)

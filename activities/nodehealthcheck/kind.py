@@ -13,6 +13,7 @@ from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.remediation_request import new_request
 from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.references import TargetReference, TemplateReference
+from kube.absence import none_if_absent
 from kube.client import Client
 from kube.discovery import KindName
 from kube.errors import Conflict, Invalid, KindUnknown, NotFound
@@ -55,11 +56,11 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
     except KindUnknown:
         return None
     try:
-        machine = await live.management.client.get(resource, name, namespace)
-    except KindUnknown:  # it does not say that there is none; what is remembered of its kind may be old
+        machine = await none_if_absent(live.management.client.get(resource, name, namespace))
+    except KindUnknown:  # what is remembered of its kind may be old
         discovery.forget(MACHINES.api_version)
         raise
-    except NotFound:
+    if machine is None:
         return None
     return OwnerReference(
         api_version=MACHINES.api_version, kind=MACHINES.kind, name=name, uid=machine["metadata"]["uid"]

@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from detector.watching.node_watch import LOST, BlindTime
 from detector.watching.workload_clusters import MOST_FORGOTTEN
+from kube.absence import none_if_absent
 from kube.client import Client
-from kube.errors import KindUnknown, KubernetesError, NotFound
+from kube.errors import KubernetesError
 from kube.resource import LEASES
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
@@ -67,11 +68,8 @@ class BlindTimes:
 
     async def _read(self) -> dict[str, BlindTime] | None:
         """What is noted; None where it cannot be understood."""
-        try:
-            lease = await self._client.get(LEASES, self._lease, self._namespace)
-        except KindUnknown:
-            raise
-        except NotFound:
+        lease = await none_if_absent(self._client.get(LEASES, self._lease, self._namespace))
+        if lease is None:
             return {}  # nobody has led yet
         text = (lease["metadata"].get("annotations") or {}).get(ANNOTATION, "{}")
         try:
