@@ -138,9 +138,14 @@ async def test_watch_whose_reads_fail_is_opened_no_more_and_says_why(
 async def test_read_that_failed_is_tried_again_while_the_watch_goes_on(
     server: ApiServer, transport: Transport
 ) -> None:
-    failed = [refused(503, "ServiceUnavailable")] * 5  # for longer than until it is old
-    async with watching(server, transport, *failed, at(7)) as (reflector, _, _watch):
+    was_old: list[bool] = []
+
+    async def refused_until_it_is_old(request: web.Request) -> web.StreamResponse:
+        return await (at(7) if was_old else refused(503, "ServiceUnavailable"))(request)
+
+    async with watching(server, transport, refused_until_it_is_old) as (reflector, _, _watch):
         await eventually(lambda: is_old(reflector))
+        was_old.append(True)
         await eventually(lambda: not is_old(reflector))
         assert reflector.problem == ""
         assert len(server.watches()) == 1

@@ -84,6 +84,7 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     await away.until_numbers(1, 1, 1)
     await beside.until_numbers(1, 1, 1)
     await fleet.nodes.fail(failed)
+    await fleet.until_state(failed, lambda state: state.phase == "Waiting")  # so it has been seen
     await workload.servers.kill(API_SERVER)
 
     told = await away.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
