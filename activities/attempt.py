@@ -50,13 +50,18 @@ class Attempt:
 
     async def tried(self, what: str, doing: Awaitable[Result]) -> Result | Failure:
         """What `doing` answers, or why it did not; `what` it does, for the log."""
-        try:
-            async with asyncio.timeout_at(self._ends):
-                return await doing
-        except KubernetesError as error:
-            return Failure(error.message, error)
-        except TimeoutError:
-            return Failure(f"it was not done within {in_words(self._longest)}")
-        except Exception as error:  # noqa: BLE001  what one did not foresee must keep no other from being done
-            activity.logger.warning("not done", exc_info=error, extra={"what": what})
-            return Failure(f"{type(error).__name__}: {error}")
+        return await tried_until(self._ends, f"it was not done within {in_words(self._longest)}", what, doing)
+
+
+async def tried_until(ends: float, too_late: str, what: str, doing: Awaitable[Result]) -> Result | Failure:
+    """The same until the clock of the event loop says `ends`, after which it is `too_late`."""
+    try:
+        async with asyncio.timeout_at(ends):
+            return await doing
+    except KubernetesError as error:
+        return Failure(error.message, error)
+    except TimeoutError:
+        return Failure(too_late)
+    except Exception as error:  # noqa: BLE001  what one did not foresee must keep no other from being done
+        activity.logger.warning("not done", exc_info=error, extra={"what": what})
+        return Failure(f"{type(error).__name__}: {error}")

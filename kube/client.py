@@ -5,6 +5,7 @@ merge, is refused for custom resources.
 """
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 from kube.answer_bounds import PagesRead
@@ -94,16 +95,14 @@ class Client:
 
         It asks for no more pages when it has `most`; with a cache there is one page, of all.
         """
-        path, read, items = resource.path(namespace), PagesRead(resource.path(namespace)), _Objects()
-        selected = ("fieldSelector", field_selector)
-        query: Query = [("limit", _PAGE_LIMIT), selected, ("resourceVersion", "0")]
-        while True:
-            page = _object(read.add(await self._transport.request("GET", path, query=query)), path)
-            items.extend(page.get("items") or [])
-            token = page.get("metadata", {}).get("continue", "")
-            if not token or len(items) >= most:
-                return items[:most], bool(token) or len(items) > most
-            query = [("limit", _PAGE_LIMIT), selected, ("continue", token)]
+        items, is_cut = _Objects(), False
+        selected, first = [("fieldSelector", field_selector)], [("resourceVersion", "0")]
+        async for page, has_more in self._pages(resource.path(namespace), selected, first):
+            items.extend(page)
+            is_cut = len(items) > most or (has_more and len(items) >= most)
+            if len(items) >= most:
+                break
+        return items[:most], is_cut
 
     async def _patch(self, path: str, body: object, content_type: str) -> Object:
         answer = await self._transport.request(
@@ -112,16 +111,22 @@ class Client:
         return _object(answer, path)
 
     async def _list_once(self, path: str, selected: Query, accept: str = _JSON) -> _Objects:
-        items: _Objects = []
-        token, read = "", PagesRead(path)
+        return [item async for page, _ in self._pages(path, selected, accept=accept) for item in page]
+
+    async def _pages(
+        self, path: str, selected: Query, first: Query = (), accept: str = _JSON
+    ) -> AsyncIterator[tuple[_Objects, bool]]:
+        """Each page, and whether there are more; what is asked with the `first` alone holds for all."""
+        read, rest = PagesRead(path), first
         while True:
-            query = [("limit", _PAGE_LIMIT), *selected, *([("continue", token)] if token else ())]
+            query = [("limit", _PAGE_LIMIT), *selected, *rest]
             answer = await self._transport.request("GET", path, query=query, accept=accept)
             page = _object(read.add(answer), path)
-            items.extend(page.get("items") or [])
             token = page.get("metadata", {}).get("continue", "")
+            yield page.get("items") or [], bool(token)
             if not token:
-                return items
+                return
+            rest = [("continue", token)]
 
 
 def _object(answer: bytes, path: str) -> Object:

@@ -7,8 +7,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
-from temporalio import activity
-
+from activities.attempt import Failure, tried_until
 from activities.live_objects import LiveObjects
 from health.evidence.document import Part
 from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen
@@ -16,7 +15,6 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference
 from health.model.target import Target
 from kube.connection import ClusterConnection
-from kube.errors import KubernetesError
 from kube.resource import EVENTS, NODES, PODS, Object, resource_of
 from objects.durations import in_words
 from workflows.contracts import EVIDENCE_READING
@@ -52,16 +50,10 @@ class EvidenceReader:
         return tuple(await asyncio.gather(*reads))
 
     async def _tried(self, part: Part, reading: Awaitable[Part]) -> Part:
-        try:
-            async with asyncio.timeout_at(self.ends):
-                read = await reading
-        except KubernetesError as error:
-            return replace(part, unread=error.message)
-        except TimeoutError:
-            return replace(part, unread=f"it was not read within {in_words(EVIDENCE_READING)}")
-        except Exception as error:  # noqa: BLE001  one object that is not as we know it must not hide the rest
-            activity.logger.warning("evidence not read", exc_info=error, extra={"part": part.name})
-            return replace(part, unread=f"{type(error).__name__}: {error}")
+        too_late = f"it was not read within {in_words(EVIDENCE_READING)}"
+        read = await tried_until(self.ends, too_late, f"read {part.name}", reading)
+        if isinstance(read, Failure):
+            return replace(part, unread=read.why)
         return replace(part, items=read.items, unread=read.unread, most=read.most)
 
     async def _node(self) -> Part:

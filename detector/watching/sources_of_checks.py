@@ -103,14 +103,15 @@ class SourcesOfChecks:
         limit = self.policy().staleness_limit
         if check.group_kind not in self.watched.checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
+        cluster = self._node_cluster_of(check)
         return CheckFreshness(
             _oldest(self._of(check)),
             limit,
             self.named.unread_requests(check, limit),
             self.named.unread_templates(check, limit),
             self.context.unread(check.group_kind, limit) or self._just_back(limit),
-            self._unreachable(check, limit),
-            self._clock(check),
+            self._unreachable(cluster, limit),
+            self._clock(cluster),
         )
 
     def age(self) -> timedelta | None:
@@ -121,17 +122,15 @@ class SourcesOfChecks:
         """That clocks are about to restart, as our own cluster was away; "" if it was not, or need not."""
         return self.own_nodes.problem(limit) if self.policy().outage_guard else ""
 
-    def _unreachable(self, check: CheckReference, limit: timedelta) -> Hold | None:
-        """Why the Nodes that a check rests on cannot be seen, where they are in another cluster."""
-        cluster = self._node_cluster_of(check)
+    def _unreachable(self, cluster: str, limit: timedelta) -> Hold | None:
+        """Why the Nodes of a cluster cannot be seen, where it is another one."""
         if cluster == MANAGEMENT_CLUSTER:
             return None
         problem = NOT_CONNECTED if self.workloads is None else self.workloads.problem(cluster, limit)
         return workload_cluster_hold(cluster, problem) if problem else None
 
-    def _clock(self, check: CheckReference) -> Hold | None:
+    def _clock(self, cluster: str) -> Hold | None:
         """Why nothing that rests on time can be told of those Nodes: they are stamped by another clock."""
-        cluster = self._node_cluster_of(check)
         skew = None if self.workloads is None else self.workloads.clock_skew(cluster)
         return None if skew is None else workload_clock_hold(cluster, skew)
 

@@ -27,6 +27,11 @@ class WorkloadCluster:
         """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
         return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else THEY_NOT_YET)
 
+    def look(self, limit: timedelta, of_management: timedelta | None) -> None:
+        """Look at the connection, more often than `limit`, and note by how much its clock is off."""
+        self.nodes.look(limit)
+        self._skew = self.clock_skew(of_management)
+
     def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
         """By how much its clock is ahead of the management cluster's, where that is too much.
 
@@ -34,8 +39,7 @@ class WorkloadCluster:
         """
         ours = self.nodes.clock_skew()
         known = None if of_management is None or ours is None else of_management - ours
-        self._skew = workload_skew(known, self._skew)
-        return self._skew
+        return workload_skew(known, self._skew)
 
     @property
     def part(self) -> str:

@@ -151,8 +151,9 @@ class WorkloadClusters:
 
     def look(self, limit: timedelta) -> dict[str, datetime]:
         """Look at each connection; answers when each that was lost came back."""
-        for nodes in self.watches:
-            nodes.look(limit)
+        of_management = self._access.clock_skew()
+        for one in self._clusters.values():
+            one.look(limit, of_management)
         ends = {nodes.cluster: nodes.blind_time.until for nodes in self.watches}
         return {cluster: end for cluster, end in ends.items() if end is not None}
 
