@@ -10,13 +10,12 @@ from hypothesis import HealthCheck, settings
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
-from devcluster import assets, manifests
-from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from tests import temporal_servers
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
+from tests.prepared import installed_control_plane, of_the_run, prepare
 from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa: F401  hooks of pytest
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
 
@@ -55,10 +54,15 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-async def control_plane(directory: Path) -> AsyncIterator[ControlPlane]:
+async def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What control planes begin with."""
+    return await prepare(of_the_run(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture(scope="session")
+async def control_plane(prepared: Path, directory: Path) -> AsyncIterator[ControlPlane]:
     """A real control plane with our CRDs and RBAC installed."""
-    async with control_planes.control_plane(directory / "kubernetes", assets.find()) as running:
-        await manifests.install(running.kubeconfig)
+    async with installed_control_plane(prepared, directory / "kubernetes") as running:
         yield running
 
 

@@ -1,12 +1,11 @@
 """Whether etcd of an OpenShift cluster can spare a control-plane node, asked right before an act."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from devcluster import assets, manifests
-from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from kube.client import Client
@@ -14,6 +13,7 @@ from kube.transport import Transport
 from tests.activities.openshift import Openshift
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
+from tests.prepared import installed_control_plane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "rule 21")]
 
@@ -21,11 +21,11 @@ CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
 
 @pytest.fixture(scope="module")
-async def openshift_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+async def openshift_cluster(
+    prepared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ControlPlane]:
     """A control plane that looks like OpenShift."""
-    directory = tmp_path_factory.mktemp("openshift")
-    async with control_planes.control_plane(directory, assets.find()) as running:
-        await manifests.install(running.kubeconfig)
+    async with installed_control_plane(prepared, tmp_path_factory.mktemp("openshift")) as running:
         async with await Transport.connect(str(running.kubeconfig)) as transport:
             openshift = Openshift(Client(transport))
             await openshift.make()

@@ -4,22 +4,22 @@ from uuid import uuid4
 
 import pytest
 
-from devcluster import assets, cluster_api_crds, manifests
-from devcluster.control_plane import ControlPlane, control_plane
+from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.transport import Transport
 from tests.activities.clusterapi.world import ClusterApiWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.kube.api_server import ApiServer
 from tests.kube.kubeconfigs import Pair
+from tests.prepared import installed_control_plane
 
 
 @pytest.fixture(scope="package")
-async def management_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+async def management_cluster(
+    prepared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ControlPlane]:
     """One with the kinds of Cluster API, which no other test is to see."""
-    async with control_plane(tmp_path_factory.mktemp("management"), assets.find()) as running:
-        await cluster_api_crds.apply(running.kubeconfig)
-        await manifests.install(running.kubeconfig)
+    async with installed_control_plane(prepared, tmp_path_factory.mktemp("management")) as running:
         yield running
 
 

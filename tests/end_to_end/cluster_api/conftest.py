@@ -4,26 +4,25 @@ Detector and worker handle this kind alone, and run through all tests of the fol
 with a Cluster of its own, which is the same workload cluster for all.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from temporalio.client import Client as TemporalClient
 
-from devcluster import assets, cluster_api_crds, manifests
-from devcluster import control_plane as control_planes
 from devcluster.control_plane import ControlPlane
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.transport import Transport
 from tests.end_to_end import shared_processes
-from tests.end_to_end.cluster_api.fleet import Fleet, until_served
+from tests.end_to_end.cluster_api.fleet import Fleet
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.nodes import Nodes
 from tests.end_to_end.pairs import Pairs
 from tests.end_to_end.restarts.servers import OwnServers, own_servers
 from tests.end_to_end.world import World
+from tests.prepared import installed_control_plane
 
 CONTROLLER_MANAGER = "manager"
 settings, pairs = shared_processes.settings, shared_processes.pairs
@@ -41,19 +40,14 @@ Planes = tuple[ControlPlane, Workload]
 
 
 @pytest.fixture(scope="package")
-async def planes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Planes]:
+async def planes(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Planes]:
     """Both control planes."""
     directory = tmp_path_factory.mktemp("cluster-api")
     async with (
-        control_planes.control_plane(directory / "management", assets.find()) as management,
+        installed_control_plane(prepared, directory / "management") as management,
         own_servers(directory / "workload") as servers,
     ):
-        starting = asyncio.create_task(servers.start_control_plane())
-        await manifests.install(management.kubeconfig)
-        await cluster_api_crds.apply(management.kubeconfig)
-        async with await Transport.connect(str(management.kubeconfig)) as transport:
-            await until_served(Client(transport, "end-to-end-test"))
-        workload = Workload(servers, await starting)
+        workload = Workload(servers, await servers.start_control_plane())
         # Nothing there needs controllers, and they take long to end once their API server was away.
         await servers.kill(CONTROLLER_MANAGER)
         yield management, workload

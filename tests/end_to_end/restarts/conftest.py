@@ -36,10 +36,10 @@ Started = tuple[OwnServers, ControlPlane, TemporalServer]
 
 
 @pytest.fixture(scope="module")
-async def started(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Started]:
+async def started(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Started]:
     """The servers of this file, running."""
     async with own_servers(tmp_path_factory.mktemp("own-servers")) as servers:
-        yield servers, *await servers.start()
+        yield servers, *await servers.start(prepared)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from devcluster import assets, control_plane, manifests, temporal
+from devcluster import assets, control_plane, temporal
 from devcluster.assets import Servers
 from devcluster.control_plane import API_SERVER, ControlPlane
 from devcluster.layout import Layout, lay_out
@@ -14,6 +14,7 @@ from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from runtime.temporal import connect
+from tests.prepared import put, until_served
 
 TEMPORAL, ETCD = "temporal", "etcd"
 
@@ -26,10 +27,11 @@ class OwnServers:
         self._layout = layout
         self._servers = servers
 
-    async def start(self) -> tuple[ControlPlane, TemporalServer]:
+    async def start(self, prepared: Path) -> tuple[ControlPlane, TemporalServer]:
         """Start and set up both."""
+        put(prepared, self._layout.directory)
         cluster = await self.start_control_plane()
-        await manifests.install(cluster.kubeconfig)
+        await until_served(cluster)
         server = await self.start_temporal()
         address = {"TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": server.namespace}
         client = await connect(environment=address)

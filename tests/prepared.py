@@ -1,0 +1,87 @@
+"""Prepared: what etcd keeps where everything is installed; control planes of tests begin on a copy.
+
+To install it costs as much as to start the servers. Whichever process of a run needs a copy first prepares it
+for all.
+"""
+
+import asyncio
+import fcntl
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from devcluster import assets, control_plane, manifests
+from devcluster.control_plane import ControlPlane
+from devcluster.layout import lay_out
+from devcluster.polling import until
+from kube.client import Client
+from kube.errors import TooManyRequests
+from kube.resource import Object, Resource
+from kube.transport import Transport
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
+
+PATIENCE = timedelta(seconds=60)
+
+
+def of_the_run(directory: Path) -> Path:
+    """The directory that all processes of a run share; `directory` is one's own."""
+    return directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory
+
+
+async def prepare(directory: Path) -> Path:
+    """The data of etcd, below a directory that processes share."""
+    made = directory / "prepared"
+    with (directory / "prepared.lock").open("w") as lock:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        if not made.exists():
+            (await _install(directory / "preparing")).rename(made)
+    return made
+
+
+async def _install(directory: Path) -> Path:
+    async with control_plane.control_plane(directory, assets.find()) as running:
+        await manifests.install(running.kubeconfig)
+    return lay_out(directory).etcd_data
+
+
+def put(prepared: Path, directory: Path) -> None:
+    """Let the control plane that is started on `directory` begin with it."""
+    shutil.copytree(prepared, lay_out(directory).etcd_data)
+
+
+@asynccontextmanager
+async def installed_control_plane(prepared: Path, directory: Path) -> AsyncIterator[ControlPlane]:
+    """Run a control plane that begins with it, ready when the block begins, ended when it is left."""
+    put(prepared, directory)
+    async with control_plane.control_plane(directory, assets.find()) as running:
+        await until_served(running)
+        yield running
+
+
+async def until_served(running: ControlPlane) -> None:
+    """Return when all custom resources can be listed: an API server that just began asks to wait."""
+    async with await Transport.connect(str(running.kubeconfig)) as transport:
+        client = Client(transport)
+
+        async def are_served() -> bool:
+            try:
+                for definition in await client.list(CUSTOM_RESOURCE_DEFINITIONS):
+                    for resource in _resources(definition):
+                        await client.list(resource)
+            except TooManyRequests:
+                return False
+            return True
+
+        await until(are_served, within=PATIENCE, otherwise="not all custom resources are served")
+
+
+def _resources(definition: Object) -> Iterator[Resource]:
+    spec = definition["spec"]
+    for version in spec["versions"]:
+        if version["served"]:
+            api_version, names = f"{spec['group']}/{version['name']}", spec["names"]
+            namespaced = spec["scope"] == "Namespaced"
+            yield Resource(api_version, names["kind"], names["plural"], namespaced=namespaced)
