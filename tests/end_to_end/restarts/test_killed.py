@@ -5,7 +5,7 @@ And from the beginning of an upgrade to the end of the next one: each check is p
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from health.upgrade.memory import How
 from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
 from tests.end_to_end.machines.machines import Machines
 from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.restarts.audit import lists_of_detectors
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.incidents import Incidents
 from tests.end_to_end.restarts.servers import API_SERVER, TEMPORAL
@@ -31,12 +30,6 @@ TO_BEGIN = timedelta(seconds=20)
 """How long a busy machine may take to lead all incidents into their phases, and to kill what is to die."""
 ALONE = timedelta(seconds=4)
 TO_START = timedelta(seconds=20)
-AWAY = timedelta(seconds=40)
-"""Longer than what was seen may be acted on."""
-TO_SEE_AGAIN = timedelta(seconds=40)
-"""A reflector looks for the server every 30 s at the latest, and lists within 2 s when it is told to."""
-ONCE_MORE = 2
-APART = timedelta(seconds=0.3)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
 
@@ -81,37 +74,6 @@ async def test_incidents_in_every_phase_go_on_when_processes_that_were_killed_ar
         await crew.detector.start_ready()
         await incidents.must_have_gone_on()
     await incidents.must_end_clean()
-
-
-async def test_incidents_in_every_phase_go_on_when_servers_were_away_for_longer_than_sight_lasts(
-    world: World, control_plane: ControlPlane, crew: Crew, second_kind: OtherKind, tmp_path: Path
-) -> None:
-    """kube-apiserver dies and comes back, while Temporal is away; facts change before that is back, too."""
-    incidents = Incidents(world, crew, control_plane.audit_log, second_kind)
-    await crew.start()
-    async with incidents.begun(tmp_path, AWAY, AWAY + TO_SEE_AGAIN) as create:
-        gone = datetime.now(UTC)
-        await crew.servers.kill(API_SERVER)
-        await asyncio.sleep(AWAY.total_seconds())
-        await crew.servers.kill(TEMPORAL)
-        await crew.servers.start_api_server()
-        await incidents.change(create)
-        await asyncio.sleep(ALONE.total_seconds())
-        await crew.servers.start_temporal()
-        await incidents.must_have_gone_on()
-    await incidents.must_end_clean()
-    _lists_must_be_spread(lists_of_detectors(control_plane.audit_log, gone))
-
-
-def _lists_must_be_spread(lists: dict[str, list[datetime]]) -> None:
-    """No kind is listed over and over, and not all at the moment of the return.
-
-    What a server that has just started breaks off, or cannot prove yet, is listed once more.
-    """
-    times = sorted(time for times in lists.values() for time in times)
-    assert len(lists) > 1, lists
-    assert max(map(len, lists.values())) <= ONCE_MORE, lists
-    assert times[-1] - times[0] > APART, lists
 
 
 async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_truth_and_go_on_with_it(
