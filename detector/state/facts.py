@@ -3,7 +3,6 @@
 Who else holds the target, who has the control-plane lock, and the context of its check.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
 from detector.state.check_state import CheckState
@@ -14,7 +13,6 @@ from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.cluster_context import ClusterContext
 from health.gate.invalid_check import InvalidCheckError
-from health.gate.maintenance_windows import closed
 from health.gate.pause_progress import PauseStage
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
@@ -139,9 +137,7 @@ def check_context(cluster_state: ClusterState, reference: CheckReference, now: d
     reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
     expired = [one for one in reconfigured if check.verdict(one, now, context).health is Health.EXPIRED]
     stage = _pause_stage(entry, context)
-    known = CheckContext.of(check, context, cluster_state.template_kinds, expired, stage)
-    windows = context.policy.policy.maintenance_windows
-    return replace(known, window=closed(windows, check.choices.maintenance_windows, now))
+    return CheckContext.of(check, context, cluster_state.template_kinds, expired, now, stage)
 
 
 def _pause_stage(entry: CheckState, context: ClusterContext) -> PauseStage:

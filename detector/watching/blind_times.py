@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from detector.watching.node_watch import LOST, BlindTime
 from detector.watching.workload_clusters import MOST_FORGOTTEN
+from health.gate.outage_guard import is_group_key
 from kube.absence import none_if_absent
 from kube.client import Client
 from kube.errors import KubernetesError
@@ -62,7 +63,7 @@ class BlindTimes:
         kept = {
             key: noted
             for key, noted in (self._noted or {}).items()
-            if key not in known and _is_cluster(key) and noted != BlindTime()
+            if key not in known and not is_group_key(key) and noted != BlindTime()
         }
         return dict(list(kept.items())[-MOST_FORGOTTEN:])
 
@@ -81,8 +82,3 @@ class BlindTimes:
         text = _NOTED.dump_json(known, exclude_defaults=True).decode()
         patch = {"metadata": {"annotations": {ANNOTATION: text}}}
         await self._client.merge_patch(LEASES, self._lease, patch, self._namespace)
-
-
-def _is_cluster(key: str) -> bool:
-    """Whether it is a cluster, as `namespace/name`, and no group: its `NodeGroup.key` has a slash more."""
-    return not key.startswith("/") and not key.endswith("/") and key.count("/") <= 1

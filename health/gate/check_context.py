@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Self
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck
-from health.gate.maintenance_windows import Closed
+from health.gate.maintenance_windows import Closed, closed
 from health.gate.pause_progress import PauseStage
 from health.gate.template_validity import TemplateKinds
 from health.gate.upgrade import upgrade_hold
@@ -37,18 +38,20 @@ class CheckContext:
     """Why nothing may begin at this time."""
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913, PLR0917  a context has these sources
         cls,
         check: HealthCheck,
         context: ClusterContext,
         kinds: TemplateKinds,
         reconfigured: Sequence[Target],
+        now: datetime,
         stage: PauseStage = PauseStage.NONE,
     ) -> Self:
-        """What it is for `check`, whose expired targets with another configuration to come are given.
+        """What it is for `check` now, whose expired targets with another configuration to come are given.
 
         `stage` is how far it is paused for an upgrade that goes on.
         """
+        windows = context.policy.policy.maintenance_windows
         return cls(
             context.stop,
             check.problem(context, kinds),
@@ -58,6 +61,7 @@ class CheckContext:
             context.unreachable_hold(check.node_cluster(context)),
             context.policy.hold,
             context.outages.hold(check.node_cluster(context)),
+            closed(windows, check.choices.maintenance_windows, now),
         )
 
     @property

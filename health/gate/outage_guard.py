@@ -85,6 +85,11 @@ class NodeGroup(NamedTuple):
         return f"the zone {self.zone} of {cluster}" if self.zone else cluster
 
 
+def is_group_key(key: str) -> bool:
+    """Whether it is the key of a group; a cluster, as `namespace/name` or "", has a slash less."""
+    return key.startswith("/") or key.endswith("/") or key.count("/") > 1
+
+
 @dataclass(frozen=True)
 class SuspectedOutage:
     """That so many fell silent; the numbers are those of the moment in which it was suspected first."""

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from health.model.moves import (
     Move,
     Wait,
@@ -85,3 +87,11 @@ def told(move: Move) -> str:
 
 KEPT = f"{NAME}: healthy with a new boot ID since 2026-03-01T12:00:00Z, proven after 5m"
 SAME = f"{NAME}: healthy since 2026-03-01T12:00:00Z, but its boot ID boot-1 is the same as before the step"
+
+
+@pytest.fixture
+def incident() -> Incident:
+    """One that has made its first request a moment ago, while the target ran since the old boot."""
+    one = Incident()
+    one.acts()
+    return one

@@ -14,6 +14,7 @@ from health.model.moves import (
 )
 from health.model.remediation_request import BOOT_ID, RemediationRequest
 from health.runbook.memory import Memory, NewStart
+from tests.health import proving
 from tests.health.proving import (
     A_SECOND,
     KEPT,
@@ -37,13 +38,7 @@ from tests.objects import (
     request_of,
 )
 
-
-@pytest.fixture
-def incident() -> Incident:
-    """One that has made its first request a moment ago, while the target ran since the old boot."""
-    one = Incident()
-    one.acts()
-    return one
+incident = proving.incident
 
 
 @pytest.mark.parametrize("boot_id", [OLD, NEW])

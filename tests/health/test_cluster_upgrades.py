@@ -132,7 +132,7 @@ def test_object_of_a_cluster_speaks_for_that_one_and_any_other_for_all(
 
 
 def held(judge: HealthCheck, known: ClusterContext) -> str | None:
-    hold = CheckContext.of(judge, known, lambda *_: None, ()).upgrade
+    hold = CheckContext.of(judge, known, lambda *_: None, (), NOW).upgrade
     return None if hold is None else hold.message
 
 

@@ -23,6 +23,7 @@ from health.runbook.next_move import next_move
 from health.runbook.proven_recovery import words
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import admitted_at, needs_wake_up
+from tests.health import proving
 from tests.health.proving import (
     A_SECOND,
     KEPT,
@@ -51,13 +52,7 @@ from tests.objects import (
     with_steps_tried,
 )
 
-
-@pytest.fixture
-def incident() -> Incident:
-    """One that has made its first request a moment ago, while the target ran since the old boot."""
-    one = Incident()
-    one.acts()
-    return one
+incident = proving.incident
 
 
 def test_healthy_target_with_another_boot_id_has_recovered_after_the_time(incident: Incident) -> None:
