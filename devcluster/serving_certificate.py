@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 
 LIFE = timedelta(days=3650)
 """A directory of `paramedic dev` may be kept for long, and is on this machine alone."""
+API_SERVER = "kube-apiserver of paramedic dev"
 LATE_CLOCKS = timedelta(hours=1)
 
 
@@ -28,9 +29,11 @@ def in_pem(key: ec.EllipticCurvePrivateKey) -> str:
     return key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
 
 
-def certificate_of(key: ec.EllipticCurvePrivateKey) -> str:
-    """A certificate of the loopback address, in PEM."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver of paramedic dev")])
+def certificate_of(
+    key: ec.EllipticCurvePrivateKey, common_name: str = API_SERVER, *, is_authority: bool = True
+) -> str:
+    """A certificate of the loopback address, in PEM; as of an authority, whoever has it can trust it."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     loopback = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
     now = datetime.now(UTC)
     certificate = (
@@ -42,7 +45,7 @@ def certificate_of(key: ec.EllipticCurvePrivateKey) -> str:
         .not_valid_before(now - LATE_CLOCKS)
         .not_valid_after(now + LIFE)
         .add_extension(x509.SubjectAlternativeName(loopback), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
