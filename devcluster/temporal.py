@@ -1,5 +1,6 @@
 """A real Temporal server on this machine: the development server, on a file, so that it can be restarted."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -30,33 +31,42 @@ class TemporalServer:
     """URL for a browser."""
 
 
-async def start(supervisor: Supervisor, layout: Layout) -> TemporalServer:
-    """Start the server under `supervisor` and wait until it is ready.
+async def start(supervisor: Supervisor, layout: Layout, settings: Sequence[str] = ()) -> TemporalServer:
+    """Start the server under `supervisor` and wait until it is ready; for `settings` see `command`.
 
     Raises NotReadyError, HopelessError and MissingProgramError.
     """
     log = layout.log("temporal")
-    await supervisor.start(Program("temporal", _command(layout), log, COLLECT_RARELY))
-    server = TemporalServer(layout.address("temporal"), NAMESPACE, f"http://{layout.address('temporal-ui')}")
+    program = Program("temporal", command(layout, (NAMESPACE,), settings), log, COLLECT_RARELY)
+    await supervisor.start(program)
+    server = server_of(layout, NAMESPACE)
 
     async def answers() -> bool:
-        return await _keeps_history(server)
+        return await is_ready(server)
 
     sentence = f"Temporal does not become ready: see why in {log}"
     await supervisor.until(answers, within=PATIENCE, otherwise=sentence)
     return server
 
 
-def _command(layout: Layout) -> tuple[str, ...]:
+def server_of(layout: Layout, namespace: str) -> TemporalServer:
+    """How to reach the one of a directory."""
+    return TemporalServer(layout.address("temporal"), namespace, f"http://{layout.address('temporal-ui')}")
+
+
+def command(layout: Layout, namespaces: Iterable[str], settings: Iterable[str] = ()) -> tuple[str, ...]:
+    """What starts it; `settings` are values of its dynamic configuration."""
     # Without the write-ahead log the file is the bottleneck: each transaction waits for the disk.
     pragmas = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1")
     ports = ("--port", str(layout.ports["temporal"]), "--ui-port", str(layout.ports["temporal-ui"]))
     data = ("--db-filename", str(layout.temporal_data), *pragmas)
-    place = ("--ip", "127.0.0.1", *ports, "--namespace", NAMESPACE)
-    return (str(programs.temporal()), "server", "start-dev", *place, *data, "--log-level", "warn")
+    named = [part for namespace in namespaces for part in ("--namespace", namespace)]
+    set_to = [part for value in settings for part in ("--dynamic-config-value", value)]
+    begin = (str(programs.temporal()), "server", "start-dev", "--ip", "127.0.0.1", "--log-level", "warn")
+    return (*begin, *ports, *named, *data, *set_to)
 
 
-async def _keeps_history(server: TemporalServer) -> bool:
+async def is_ready(server: TemporalServer) -> bool:
     """Whether the server is up and keeps the history of closed workflows as long as it should."""
     try:
         client = await Client.connect(server.address, namespace=server.namespace)

@@ -13,11 +13,16 @@ from temporalio.testing import WorkflowEnvironment
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime import search_attributes
-from tests import temporal_servers
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
 from tests.prepared import installed_control_plane, of_the_run, prepare
 from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa: F401  hooks of pytest
+from tests.shared_temporal import (
+    pytest_configure_node,  # noqa: F401  a hook of pytest-xdist
+    pytest_unconfigure,  # noqa: F401  a hook of pytest
+    shared_temporal_server,
+)
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
+from tests.temporal_servers import skipping_environment
 
 # A commit is judged by what it changed, on a machine however busy: the same examples each time, and no clock.
 # Few, because more of the same find nothing new; `--hypothesis-profile default` looks for others.
@@ -67,16 +72,15 @@ async def control_plane(prepared: Path, directory: Path) -> AsyncIterator[Contro
 
 
 @pytest.fixture(scope="session")
-async def temporal_server(directory: Path) -> AsyncIterator[TemporalServer]:
+async def temporal_server(pytestconfig: pytest.Config, directory: Path) -> AsyncIterator[TemporalServer]:
     """A real Temporal server with our search attributes registered."""
-    async with temporal_servers.temporal_server(directory / "temporal") as running:
+    async with shared_temporal_server(pytestconfig, directory / "temporal") as running:
         client = await Client.connect(running.address, namespace=running.namespace)
         await search_attributes.register(client, client.namespace)
         yield running
 
 
 @pytest.fixture(scope="session")
-async def time_skipping() -> AsyncIterator[WorkflowEnvironment]:
-    """See `time_skipping_server`."""
-    async with temporal_servers.time_skipping_server() as environment:
-        yield environment
+async def time_skipping(temporal_server: TemporalServer) -> WorkflowEnvironment:
+    """See `SkippingEnvironment`."""
+    return await skipping_environment(temporal_server)

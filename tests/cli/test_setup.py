@@ -21,11 +21,12 @@ async def retention(server: TemporalServer, namespace: str) -> timedelta:
     return answer.config.workflow_execution_retention_ttl.ToTimedelta()
 
 
-async def test_setup_is_safe_to_repeat(paramedic: Command) -> None:
+async def test_setup_is_safe_to_repeat(paramedic: Command, temporal_server: TemporalServer) -> None:
+    name = temporal_server.namespace
     for arguments in ((), ("--create-namespace",), ("--create-namespace", "--retention", "30d")):
         ran = await paramedic("setup", *arguments)
         assert (ran.code, ran.err) == (0, "")
-        assert ran.out == "namespace paramedic is set up; added: nothing, all were there\n"
+        assert ran.out == f"namespace {name} is set up; added: nothing, all were there\n"
 
 
 async def test_namespace_is_made_where_it_is_missing_and_its_retention_changes_if_one_is_named(

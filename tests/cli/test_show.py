@@ -29,7 +29,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
         "hold: ordered by ada@",
         ", for 1h: disk swap",
         "You can      paramedic resume node-1 --cluster",
-        "http://ui:8080/namespaces/paramedic/workflows/remediation%2F",
+        f"http://ui:8080/namespaces/{fleet.client.namespace}/workflows/remediation%2F",
         "kubectl describe node node-1",
         "kubectl get nodehealthchecks workers -o yaml",
         "kubectl get reboot.v1.example.com -n ns node-1 -o yaml",

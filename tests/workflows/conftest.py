@@ -3,11 +3,13 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 import pytest
+from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from tests.temporal_servers import time_skipping_server
+from runtime import search_attributes
+from tests.temporal_servers import TIME_SKIPPING, skipping_environment, temporal_server
 from tests.workflows import workers
 from tests.workflows.checked import checked
 from tests.workflows.fake_clusters import FakeClusters
@@ -33,10 +35,13 @@ def replayer() -> Replayer:
 
 
 @pytest.fixture(scope="session")
-async def short_histories() -> AsyncIterator[WorkflowEnvironment]:
+async def short_histories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[WorkflowEnvironment]:
     """A Temporal server that suggests to continue as new after a few dozen events."""
-    async with time_skipping_server("limit.historyCount.suggestContinueAsNew=60") as environment:
-        yield environment
+    limit = "limit.historyCount.suggestContinueAsNew=60"
+    async with temporal_server(tmp_path_factory.mktemp("temporal"), limit, *TIME_SKIPPING) as server:
+        client = await Client.connect(server.address, namespace=server.namespace)
+        await search_attributes.register(client, client.namespace)
+        yield await skipping_environment(server)
 
 
 @pytest.fixture(scope="session")
