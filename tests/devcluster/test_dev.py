@@ -1,6 +1,7 @@
 """What runs is described, dies and is killed, under demos that go on with one directory after each other."""
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -12,14 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client
+from rich.console import Console
+from temporalio.client import Client as TemporalClient
 
 from devcluster.demo import fixtures
+from devcluster.demo.dev_process import DevProcess
+from devcluster.demo.environment import environment
+from devcluster.demo.narrator import Narrator
+from devcluster.demo.settings import DemoSettings, Scenario
+from devcluster.demo.story import SCENARIOS
 from devcluster.dev import DevSettings
 from devcluster.errors import SettingsError
 from devcluster.polling import until
+from kube.client import Client
+from kube.resource import NAMESPACES, NODES, Object
+from kube.transport import Transport
 from tests.cli.command import PARAMEDIC
-from tests.devcluster.kubectl import kubectl
 from tests.devcluster.processes import gone, runs
 from tests.forked import run
 
@@ -28,6 +37,7 @@ pytestmark = pytest.mark.timeout(240)  # whoever asks first waits for a whole st
 PATIENCE = timedelta(seconds=120)
 SERVERS = {"temporal", "etcd", "control_plane", "manager"}
 OURS = {"detector", "worker"}
+SIMULATED = {"kubelets", "remediator", "machine_set"}
 ENDED_WELL = "The workflow ended with the outcome Remediated."
 GOES_AFTERWARDS = "(until the end of the story; --stay keeps it up): "
 
@@ -40,15 +50,23 @@ def description(directory: Path) -> dict[str, Any]:
     return content
 
 
-async def temporal_of(content: dict[str, Any]) -> Client:
-    return await Client.connect(content["temporal_address"], namespace=content["temporal_namespace"])
+async def temporal_of(content: dict[str, Any]) -> TemporalClient:
+    return await TemporalClient.connect(content["temporal_address"], namespace=content["temporal_namespace"])
+
+
+@asynccontextmanager
+async def admin(content: dict[str, Any]) -> AsyncIterator[Client]:
+    """A client of the cluster that is described."""
+    async with await Transport.connect(content["kubeconfig"]) as transport:
+        yield Client(transport, "test")
 
 
 class Demo:
     """A demo that runs, and what it has said."""
 
-    def __init__(self, process: asyncio.subprocess.Process, said: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, directory: Path, said: Path) -> None:
         self.process = process
+        self.dev = DevProcess(process, directory / "dev.json")
         self._said = said
 
     def said(self) -> str:
@@ -62,6 +80,16 @@ class Demo:
         await until(is_said, within=PATIENCE, otherwise=f"it never said {words!r}")
 
 
+async def until_described(directory: Path, running: Demo) -> None:
+    """Return when it is ready, as it says by this file."""
+
+    async def is_described() -> bool:
+        assert running.process.returncode is None, running.said()
+        return bool(description(directory))
+
+    await until(is_described, within=PATIENCE, otherwise="it is never ready")
+
+
 @asynccontextmanager
 async def demo(directory: Path, *arguments: str) -> AsyncIterator[Demo]:
     """A running `paramedic demo`, killed at the end if it still runs."""
@@ -71,7 +99,7 @@ async def demo(directory: Path, *arguments: str) -> AsyncIterator[Demo]:
             PARAMEDIC, "demo", "--dir", str(directory), *arguments, stdout=file
         )
     try:
-        yield Demo(process, said)
+        yield Demo(process, directory, said)
     finally:
         if process.returncode is None:
             process.kill()
@@ -87,26 +115,22 @@ async def directory() -> AsyncIterator[Path]:
 
 @pytest.fixture(scope="module")
 async def first(directory: Path) -> AsyncIterator[Demo]:
-    """The story of a node, which is told to its end; what it runs on stays. The last test of it kills it."""
-    async with demo(directory, "--stay") as running:
+    """The story of Machines, told to its end; what it runs on stays. The last test of it kills it."""
+    async with demo(directory, "--scenario", "machine", "--stay") as running:
         await running.until_said("Everything keeps running until Ctrl-C.")
-        assert running.said().count(ENDED_WELL) == 1
+        assert running.said().count(ENDED_WELL) == 2
         assert GOES_AFTERWARDS not in running.said()
         yield running
 
 
 @pytest.mark.cluster
 @pytest.mark.usefixtures("first")
-async def test_it_describes_what_runs_and_is_ready_when_every_simulated_node_is_there(
-    directory: Path,
-) -> None:
+async def test_it_describes_what_runs(directory: Path) -> None:
     content = description(directory)
-    assert set(content["pids"]) == SERVERS | OURS | {"kubelets", "remediator"}
+    assert set(content["pids"]) == SERVERS | OURS | SIMULATED
     assert set(content["ready_urls"]) == OURS
     assert content["cluster"].startswith("dev-")
     assert content["audit_log"] == str(directory / "logs" / "audit.log")
-    nodes = await kubectl(Path(content["kubeconfig"]), "get", "nodes", "-o", "name")
-    assert nodes[1].count("node/node-") == fixtures.NODES
 
 
 @pytest.mark.cluster
@@ -132,41 +156,49 @@ async def test_second_one_on_the_same_directory_is_refused(directory: Path) -> N
 
 
 @pytest.mark.cluster
+async def test_story_of_an_upgrade_is_told_to_its_end_where_that_of_machines_was(
+    directory: Path, first: Demo
+) -> None:
+    """On the same servers: both need the same."""
+    settings, said = DemoSettings(directory, stay=True, scenario=Scenario.UPGRADE), io.StringIO()
+    upgrade = SCENARIOS[settings.scenario]
+    assert upgrade.dev_arguments == SCENARIOS[Scenario.MACHINE].dev_arguments
+    async with environment(first.dev, settings) as ready:
+        await upgrade.play(ready, Narrator(Console(file=said)))
+    assert "The cluster was upgraded, no node was shot, and nothing is left behind." in said.getvalue()
+
+
+@pytest.mark.cluster
 async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and_ends_in_order(
     directory: Path, first: Demo
 ) -> None:
-    """On its data, at its addresses, with its credentials; and tells of Machines."""
+    """On its data, at its addresses, with its credentials; and tells of a node."""
     before = description(directory)
-    kubeconfig = Path(before["kubeconfig"])
-    assert (await kubectl(kubeconfig, "create", "namespace", "kept"))[0] == 0
+    kept: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}
+    async with admin(before) as client:
+        await client.create(NAMESPACES, kept)
     await (await temporal_of(before)).start_workflow("Nobody", id="kept", task_queue="nobody")
     first.process.kill()
     for pid in before["pids"].values():
         await gone(pid)
     (directory / "dev.json").unlink()
-    async with demo(directory, "--scenario", "machine") as second:
-        await second.until_said(ENDED_WELL)
+    async with demo(directory) as second:
+        await until_described(directory, second)
         again = description(directory)
         assert {**again, "pids": {}} == {**before, "pids": {}}
-        assert "machine_set" in again["pids"]
-        assert await kubectl(kubeconfig, "get", "namespace", "kept", "-o", "name") == (0, "namespace/kept")
-        kept = await (await temporal_of(again)).get_workflow_handle("kept").describe()
-        assert kept.workflow_type == "Nobody"
+        assert set(again["pids"]) == SERVERS | OURS | SIMULATED - {"machine_set"}
+        async with admin(again) as client:
+            assert await client.get(NAMESPACES, "kept")
+            nodes = {node["metadata"]["name"] for node in await client.list(NODES)}
+        assert nodes >= {f"node-{number}" for number in range(1, fixtures.NODES + 1)}
+        workflow = await (await temporal_of(again)).get_workflow_handle("kept").describe()
+        assert workflow.workflow_type == "Nobody"
 
         assert await asyncio.wait_for(second.process.wait(), PATIENCE.total_seconds()) == 0
-        assert second.said().count(ENDED_WELL) == 2
-        assert second.said().count(GOES_AFTERWARDS) == 3
+        assert second.said().count(ENDED_WELL) == 1
+        assert second.said().count(GOES_AFTERWARDS) == 2
         assert not any(map(runs, again["pids"].values()))
         assert not description(directory)
-
-
-@pytest.mark.cluster
-async def test_story_of_an_upgrade_is_told_to_its_end_on_what_the_others_left(directory: Path) -> None:
-    async with demo(directory, "--scenario", "upgrade") as third:
-        status = await asyncio.wait_for(third.process.wait(), PATIENCE.total_seconds())
-
-        assert status == 0, third.said()
-        assert "The cluster was upgraded, no node was shot, and nothing is left behind." in third.said()
 
 
 @pytest.mark.parametrize(
