@@ -1,5 +1,7 @@
 import json
 import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,26 +12,38 @@ from devcluster.control_plane import ControlPlane
 from devcluster.credentials import DETECTOR
 from devcluster.go_programs import kubernetes_version
 from devcluster.polling import until
-from tests.devcluster.kubectl import kubectl
+from kube.client import Client
+from kube.errors import Forbidden
+from kube.resource import CONFIG_MAPS, SECRETS
+from kube.transport import Transport
+from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 pytestmark = pytest.mark.cluster
 
 
+@asynccontextmanager
+async def client_of(kubeconfig: Path) -> AsyncIterator[Client]:
+    async with await Transport.connect(str(kubeconfig)) as transport:
+        yield Client(transport, "test")
+
+
 async def test_it_is_the_kubernetes_that_its_sources_name(control_plane: ControlPlane) -> None:
-    status, answer = await kubectl(control_plane.kubeconfig, "get", "--raw", "/version")
-    assert status == 0
-    assert json.loads(answer)["gitVersion"] == kubernetes_version()
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        answer = json.loads(await transport.request("GET", "/version"))
+    assert answer["gitVersion"] == kubernetes_version()
 
 
 async def test_a_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:
     for kubeconfig in (control_plane.detector_kubeconfig, control_plane.worker_kubeconfig):
-        status, answer = await kubectl(kubeconfig, "get", "secrets", "-A")
-        assert status != 0
-        assert "is forbidden" in answer
+        async with client_of(kubeconfig) as client:
+            with pytest.raises(Forbidden):
+                await client.list(SECRETS)
 
 
 async def test_every_request_is_in_the_audit_log_by_name_of_its_user(control_plane: ControlPlane) -> None:
-    await kubectl(control_plane.detector_kubeconfig, "get", "configmap", "audited")
+    async with client_of(control_plane.detector_kubeconfig) as client:
+        with pytest.raises(Forbidden):
+            await client.get(CONFIG_MAPS, "audited", "default")
     events = [json.loads(line) for line in control_plane.audit_log.read_text().splitlines()]
     mine = [event for event in events if event.get("objectRef", {}).get("name") == "audited"]
     assert [(event["user"]["username"], event["verb"], event["level"]) for event in mine] == [
@@ -42,28 +56,29 @@ async def test_nobody_else_can_read_the_credentials(control_plane: ControlPlane)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-async def test_what_is_owned_goes_with_its_owner(control_plane: ControlPlane, tmp_path: Path) -> None:
-    admin = control_plane.kubeconfig
-    await kubectl(admin, "create", "configmap", "owner")
-    _, uid = await kubectl(admin, "get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}")
-    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
-    metadata = {"name": "owned", "ownerReferences": [owner]}
-    (tmp_path / "owned.json").write_text(
-        json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-    )
-    assert (await kubectl(admin, "create", "-f", str(tmp_path / "owned.json")))[0] == 0
-    await kubectl(admin, "delete", "configmap", "owner")
+async def test_what_is_owned_goes_with_its_owner(control_plane: ControlPlane) -> None:
+    async with client_of(control_plane.kubeconfig) as client:
+        made = await client.create(CONFIG_MAPS, {"metadata": {"name": "owner"}}, "default")
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": made["metadata"]["uid"]}
+        owned = {"metadata": {"name": "owned", "ownerReferences": [owner]}}
+        await client.create(CONFIG_MAPS, owned, "default")
+        await client.delete(CONFIG_MAPS, "owner", "default")
 
-    async def collected() -> bool:
-        status, answer = await kubectl(admin, "get", "configmap", "owned")
-        return status != 0 and "not found" in answer
+        async def collected() -> bool:
+            return not await client.list(CONFIG_MAPS, "default", name="owned")
 
-    await until(collected, within=timedelta(seconds=60), otherwise="the owned object is still there")
+        await until(collected, within=timedelta(seconds=60), otherwise="the owned object is still there")
 
 
 async def test_installing_again_changes_nothing(control_plane: ControlPlane) -> None:
-    question = ("get", "crd", "-o", "jsonpath={.items[*].metadata.generation}")
-    before = await kubectl(control_plane.kubeconfig, *question)
-    await manifests.install(control_plane.kubeconfig)
-    assert await kubectl(control_plane.kubeconfig, *question) == before
-    assert before[1]
+    async with client_of(control_plane.kubeconfig) as client:
+        before = await generations(client)
+        await manifests.install(control_plane.kubeconfig)
+        assert await generations(client) == before
+    assert before
+
+
+async def generations(client: Client) -> dict[str, int]:
+    """Those of all CRDs."""
+    definitions = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
+    return {one["metadata"]["name"]: one["metadata"]["generation"] for one in definitions}

@@ -1,22 +1,24 @@
 """A control plane of this folder's own with the kinds of Cluster API: versions are switched under it."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
-from devcluster import assets, cluster_api_crds
-from devcluster.control_plane import ControlPlane, control_plane
+from devcluster.control_plane import ControlPlane
 from kube.transport import Transport
 from tests.devcluster.simulation import conftest as simulation
+from tests.prepared import installed_control_plane
 
 control, transport = simulation.control, simulation.transport
 
 
 @pytest.fixture(scope="package")
-async def management_cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlPlane]:
+async def management_cluster(
+    prepared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ControlPlane]:
     """The control plane of this folder."""
-    async with control_plane(tmp_path_factory.mktemp("management"), assets.find()) as running:
-        await cluster_api_crds.apply(running.kubeconfig)
+    async with installed_control_plane(prepared, tmp_path_factory.mktemp("management")) as running:
         yield running
 
 

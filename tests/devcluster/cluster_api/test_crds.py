@@ -13,7 +13,7 @@ from kube.client import Client
 from kube.errors import Invalid, KindUnknown
 from kube.resource import Object, Resource
 from kube.transport import Transport
-from tests.devcluster.kubectl import kubectl
+from tests.kube.columns import columns
 
 pytestmark = pytest.mark.cluster
 
@@ -191,29 +191,25 @@ async def test_check_stays_with_its_cluster(check: Client) -> None:
 
 
 async def test_status_of_a_check_is_written_apart_and_shown_by_the_columns_of_the_version(
-    check: Client, management_cluster: ControlPlane
+    check: Client, management: Transport
 ) -> None:
     numbers = {"expectedMachines": 5, "currentHealthy": 3, "remediationsAllowed": 0, "targets": ["a"]}
     twins = {"deprecated": {"v1beta1": {"conditions": [SAID_IN_THE_OLD_FORM]}}}
     written = numbers | twins | {"conditions": [SAID], "observedGeneration": 1}
     assert await write_status(check, checks("v1beta2"), **written) == written
-    _, shown = await kubectl(management_cluster.kubeconfig, "get", "mhcs", NAME)
-    header, row = (line.split() for line in shown.splitlines())
-    assert header == ["NAME", "CLUSTER", "REPLICAS", "HEALTHY", "AGE"]
-    assert row[:-1] == [NAME, "east", "5", "3"]
-    _, shown = await kubectl(
-        management_cluster.kubeconfig, "get", "machinehealthchecks.v1beta1.cluster.x-k8s.io"
-    )
-    header = shown.splitlines()[-2].split()
-    assert header == ["NAME", "CLUSTER", "EXPECTEDMACHINES", "MAXUNHEALTHY", "CURRENTHEALTHY", "AGE"]
+    shown = await columns(management, checks("v1beta2"), NAME, NAMESPACE)
+    assert list(shown) == ["Name", "Cluster", "Replicas", "Healthy", "Age"]
+    assert list(shown.values())[:-1] == [NAME, "east", 5, 3]
+    shown = await columns(management, checks("v1beta1"), NAME, NAMESPACE)
+    assert list(shown) == ["Name", "Cluster", "ExpectedMachines", "MaxUnhealthy", "CurrentHealthy", "Age"]
 
 
-async def test_all_kinds_are_of_the_category_of_cluster_api(
-    check: Client, management_cluster: ControlPlane
-) -> None:
-    assert check
-    _, shown = await kubectl(management_cluster.kubeconfig, "get", "cluster-api", "-o", "name")
-    assert f"machinehealthcheck.cluster.x-k8s.io/{NAME}" in shown
+async def test_all_kinds_are_of_the_category_of_cluster_api(management: Transport) -> None:
+    """So `kubectl get cluster-api` shows them."""
+    served = json.loads(await management.request("GET", "/apis/cluster.x-k8s.io/v1beta2"))["resources"]
+    kinds = {one["kind"]: one for one in served if "/" not in one["name"]}
+    assert {one["categories"][0] for one in kinds.values()} == {"cluster-api"}
+    assert "mhc" in kinds["MachineHealthCheck"]["shortNames"]
 
 
 @pytest.mark.parametrize(
