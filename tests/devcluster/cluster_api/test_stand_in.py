@@ -1,13 +1,11 @@
 """The stand-in for Cluster API: Machines in one cluster, their nodes in another one."""
 
-import asyncio
 import base64
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,6 +27,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import NAMESPACES, NODES, Object
 from kube.transport import Transport
+from tests.devcluster.running import running
 
 pytestmark = pytest.mark.cluster
 
@@ -37,16 +36,6 @@ AT_ONCE = timedelta(milliseconds=1)
 PATIENCE = timedelta(seconds=60)
 NAMESPACE, LABELS = "default", {"pool": "of-a-cluster-api-test"}
 NEW, OLD = ClusterApi("v1beta2"), ClusterApi("v1beta1")
-
-
-@asynccontextmanager
-async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 @dataclass(frozen=True)

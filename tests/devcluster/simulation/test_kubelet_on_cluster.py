@@ -1,6 +1,5 @@
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import LEASES, NODES, Object
 from kube.transport import Transport
+from tests.devcluster.running import running
 
 pytestmark = pytest.mark.cluster
 
@@ -33,14 +33,8 @@ async def client(transport: Transport) -> AsyncIterator[Client]:
             continue
 
 
-@asynccontextmanager
-async def running(transport: Transport, machine: Machine = MACHINE) -> AsyncIterator[None]:
-    task = asyncio.create_task(Kubelet(machine, NodeApi(transport), FAST).run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+def kubelet(transport: Transport, machine: Machine = MACHINE) -> AbstractAsyncContextManager[None]:
+    return running(Kubelet(machine, NodeApi(transport), FAST).run())
 
 
 async def find(client: Client) -> Object | None:
@@ -90,7 +84,7 @@ async def declare_unknown(client: Client, others: list[dict[str, str]]) -> None:
 async def test_kubelet_registers_a_ready_node_and_renews_its_lease(
     transport: Transport, client: Client
 ) -> None:
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
         await wait_for_renewal_after(client, "")
         await wait_for_renewal_after(client, await renewal(client))
@@ -104,10 +98,10 @@ async def test_kubelet_registers_a_ready_node_and_renews_its_lease(
 async def test_kubelet_that_starts_again_turns_unknown_into_ready_with_a_new_transition(
     transport: Transport, client: Client
 ) -> None:
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
     await declare_unknown(client, others=[])
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
     assert (await ready(client))["lastTransitionTime"] > "2026"
 
@@ -115,12 +109,12 @@ async def test_kubelet_that_starts_again_turns_unknown_into_ready_with_a_new_tra
 async def test_kubelet_leaves_taints_and_conditions_of_others_alone(
     transport: Transport, client: Client
 ) -> None:
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
     taint = {"key": "example.com/kept", "effect": "NoSchedule"}
     await client.merge_patch(NODES, MACHINE.name, {"spec": {"taints": [taint]}})
     await declare_unknown(client, others=[{"type": "KernelDeadlock", "status": "True"}])
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
     node = await client.get(NODES, MACHINE.name)
     assert taint in node["spec"]["taints"]
@@ -131,7 +125,7 @@ async def test_kubelet_leaves_taints_and_conditions_of_others_alone(
 async def test_rebooted_machine_goes_on_with_its_node_on_the_new_boot(
     transport: Transport, client: Client
 ) -> None:
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
     before = await client.get(NODES, MACHINE.name)
 
@@ -139,7 +133,7 @@ async def test_rebooted_machine_goes_on_with_its_node_on_the_new_boot(
         node = await client.get(NODES, MACHINE.name)
         return bool(node["status"]["nodeInfo"]["bootID"] == "boot-2")
 
-    async with running(transport, Machine(MACHINE.name, MACHINE.number, "boot-2")):
+    async with kubelet(transport, Machine(MACHINE.name, MACHINE.number, "boot-2")):
         await until(has_booted, within=timedelta(seconds=60), otherwise="the node shows no new boot")
     assert (await client.get(NODES, MACHINE.name))["metadata"]["uid"] == before["metadata"]["uid"]
 
@@ -147,14 +141,14 @@ async def test_rebooted_machine_goes_on_with_its_node_on_the_new_boot(
 async def test_deleted_node_stays_deleted_until_its_kubelet_starts_again(
     transport: Transport, client: Client
 ) -> None:
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
         await wait_for_renewal_after(client, "")
         await client.delete(NODES, MACHINE.name)
         await give_lease_without_node(client)
         await wait_for_renewal_after(client, await renewal(client))  # so the kubelet goes on
         assert await find(client) is None
-    async with running(transport):
+    async with kubelet(transport):
         await wait_until_ready(client)
 
 

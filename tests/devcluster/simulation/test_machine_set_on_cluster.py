@@ -3,8 +3,9 @@
 import asyncio
 import os
 import re
-import sys
-from collections.abc import AsyncIterator, Coroutine
+import signal
+import tempfile
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from devcluster.bound import bind
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.control_socket import ask
 from devcluster.simulation.kubelets import Intervals, simulate
@@ -22,22 +22,15 @@ from devcluster.simulation.resources import MACHINES
 from kube.client import Client
 from kube.resource import NODES
 from kube.transport import Transport
+from tests.devcluster.running import running
 from tests.devcluster.simulation.machine_world import NAMESPACE, MachineWorld
+from tests.devcluster.simulation.programs import run_machine_set
+from tests.forked import Forked, fork
 
 pytestmark = pytest.mark.cluster
 
 PACE = Intervals(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
 AT_ONCE, NEVER = timedelta(milliseconds=1), timedelta(hours=1)
-
-
-@asynccontextmanager
-async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 @pytest.fixture
@@ -54,18 +47,22 @@ async def world(transport: Transport, control: Path) -> AsyncIterator[MachineWor
 
 
 @asynccontextmanager
-async def process(control_plane: ControlPlane, control: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """`python -m devcluster.simulation.machine_set`, killed with the block."""
-    command = (sys.executable, "-m", "devcluster.simulation.machine_set", "--control", str(control))
+async def process(control_plane: ControlPlane, control: Path) -> AsyncIterator[Forked]:
+    """The program, killed with the block."""
     environment = os.environ | {"KUBECONFIG": str(control_plane.kubeconfig)}
-    started = await asyncio.create_subprocess_exec(
-        *bind((*command, "--provisioning", "0.01")), env=environment, stderr=asyncio.subprocess.DEVNULL
-    )
+    with tempfile.TemporaryFile() as said:
+        started = fork(
+            "machine_set",
+            ("--control", str(control), "--provisioning", "0.01"),
+            environment,
+            out=said.fileno(),
+            err=said.fileno(),
+            entry=run_machine_set,
+        )
     try:
         yield started
     finally:
-        if started.returncode is None:
-            started.kill()
+        started.send_signal(signal.SIGKILL)
         await started.wait()
 
 
@@ -195,7 +192,7 @@ async def test_killed_controller_carries_on_where_it_was(
     async with process(control_plane, control) as first:
         await world.add_set(3)
         await world.until(there_are_machines, "there never was a Machine")
-        first.kill()
+        first.send_signal(signal.SIGKILL)
         await first.wait()
     async with process(control_plane, control) as second:
         machines = await world.until_running(3)
@@ -204,6 +201,6 @@ async def test_killed_controller_carries_on_where_it_was(
         await world.delete_machine(name)
         await world.until_gone(name)
         await world.until_running(3)
-        second.terminate()
+        second.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(second.wait(), 60) == 0
     assert machines[0]["status"]["nodeRef"]["name"] not in await world.nodes()

@@ -1,6 +1,4 @@
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
 from kube.errors import Invalid, NotFound
 from kube.transport import Transport
+from tests.devcluster.running import running
 
 pytestmark = pytest.mark.cluster
 
@@ -52,16 +51,6 @@ async def client(transport: Transport) -> AsyncIterator[Client]:
         return
 
 
-@asynccontextmanager
-async def remediator(transport: Transport, control: Path) -> AsyncIterator[None]:
-    task = asyncio.create_task(remediate(transport, control))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
 async def request(client: Client, node: str) -> None:
     metadata = {"name": NAME, "namespace": NAMESPACE, "annotations": {NODE_NAME: node}}
     body = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": metadata}
@@ -87,7 +76,7 @@ async def wait_for(client: Client, type_: str, value: str) -> None:
 async def test_requested_node_is_power_cycled_once(
     transport: Transport, client: Client, control: Path, machines: Machines
 ) -> None:
-    async with serve(control, machines.handle), remediator(transport, control):
+    async with serve(control, machines.handle), running(remediate(transport, control)):
         await request(client, "node-3")
         await wait_for(client, "Succeeded", "True")
     assert machines.power_cycles == 1
@@ -102,12 +91,12 @@ async def test_spec_gets_its_default_where_the_request_has_none(client: Client) 
 async def test_restarted_remediator_does_not_power_cycle_again_what_has_booted_since(
     transport: Transport, client: Client, control: Path, machines: Machines
 ) -> None:
-    async with remediator(transport, control):
+    async with running(remediate(transport, control)):
         await request(client, "node-3")
     await client.merge_patch(
         REQUESTS, NAME, {"status": {"bootIDBefore": "boot-0"}}, NAMESPACE, subresource="status"
     )
-    async with serve(control, machines.handle), remediator(transport, control):
+    async with serve(control, machines.handle), running(remediate(transport, control)):
         await wait_for(client, "Succeeded", "True")
     assert machines.power_cycles == 0
 
@@ -115,7 +104,7 @@ async def test_restarted_remediator_does_not_power_cycle_again_what_has_booted_s
 async def test_request_waits_for_kubelets_that_are_away(
     transport: Transport, client: Client, control: Path, machines: Machines
 ) -> None:
-    async with remediator(transport, control):
+    async with running(remediate(transport, control)):
         await request(client, "node-3")
         assert await conditions(client) == {}
         async with serve(control, machines.handle):
@@ -125,7 +114,7 @@ async def test_request_waits_for_kubelets_that_are_away(
 async def test_request_for_an_unknown_node_fails_with_the_reason(
     transport: Transport, client: Client, control: Path, machines: Machines
 ) -> None:
-    async with serve(control, machines.handle), remediator(transport, control):
+    async with serve(control, machines.handle), running(remediate(transport, control)):
         await request(client, "node-9")
         await wait_for(client, "Succeeded", "False")
     assert {c["reason"] for c in (await status(client))["conditions"]} == {"NodeNotFound"}
@@ -140,7 +129,7 @@ async def test_request_named_as_a_machine_power_cycles_the_node_of_that_machine(
     metadata = {"name": NAME, "namespace": NAMESPACE, "ownerReferences": [owner]}
     body = {"apiVersion": REQUESTS.api_version, "kind": REQUESTS.kind, "metadata": metadata}
     try:
-        async with serve(control, machines.handle), remediator(transport, control):
+        async with serve(control, machines.handle), running(remediate(transport, control)):
             await client.create(REQUESTS, body, NAMESPACE)
             await wait_for(client, "Succeeded", "True")
             nodes = {c["message"].split()[0] for c in (await status(client))["conditions"]}
