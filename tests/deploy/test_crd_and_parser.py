@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devcluster.control_plane import ControlPlane
@@ -31,7 +31,7 @@ AT_ONCE = 20
 """An API server on a busy machine does not answer hundreds of questions in the time that each has."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
     async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
         yield connected
@@ -90,11 +90,7 @@ async def test_api_server_and_parser_agree_on_every_value_in_every_field(transpo
     assert await disagreements(transport, list(single_changes())) == []
 
 
-@settings(
-    max_examples=30,
-    # The transport is only a connection: nothing of one example stays in it.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=10)  # of ten specs each
 @given(drawn=st.lists(specs(), min_size=10, max_size=10))
 async def test_api_server_and_parser_agree_on_whole_specs(
     transport: Transport, drawn: list[dict[str, Any]]

@@ -78,7 +78,7 @@ STATUS_OF_THE_REFERENCE = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
     async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
         yield Client(connected)

@@ -23,7 +23,7 @@ NAMESPACE, NAME = "default", "of-a-crd-test"
 SINCE = "2026-01-02T03:04:05Z"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
     async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
         yield connected

@@ -22,7 +22,7 @@ async def management_cluster(
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 async def management(management_cluster: ControlPlane) -> AsyncIterator[Transport]:
     async with await Transport.connect(str(management_cluster.kubeconfig)) as connected:
         yield connected

@@ -165,7 +165,7 @@ async def test_check_is_refused_by_the_name_of_its_field(
         await spec_of(management, version, **spec)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def client(management: Transport) -> Client:
     return Client(management, "test")
 

@@ -17,7 +17,7 @@ def control() -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
     async with await Transport.connect(str(control_plane.kubeconfig)) as connected:
         yield connected
