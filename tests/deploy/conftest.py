@@ -1,6 +1,6 @@
 """What the tests of deploy/ ask the API server."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -8,8 +8,9 @@ import yaml
 
 from devcluster.control_plane import ControlPlane
 from kube.resource import Object
+from tests.deploy.applying import api_server
 from tests.deploy.overlays import DEPLOY
-from tests.devcluster.kubectl import kubectl
+from tests.prepared import until_served
 
 STANDS_IN = Path(__file__).parent / "not_ours.yaml"
 """What installations rest on, and others install."""
@@ -19,25 +20,20 @@ Refusal = Callable[[Iterable[Object]], Awaitable[str]]
 @pytest.fixture(scope="session")
 async def full_control_plane(control_plane: ControlPlane) -> ControlPlane:
     """With what others install; nobody takes it away."""
-    priority = DEPLOY / "base" / "priority-class.yaml"
-    for arguments in (
-        ("apply", "--server-side", "-f", str(STANDS_IN), "-f", str(priority)),
-        ("wait", "--for=condition=Established", "crd", "--all"),
-    ):
-        status, said = await kubectl(control_plane.kubeconfig, *arguments)
-        assert status == 0, said
+    async with api_server(control_plane.kubeconfig) as asked:
+        for file in (STANDS_IN, DEPLOY / "base" / "priority-class.yaml"):
+            for one in yaml.safe_load_all(file.read_text()):
+                assert await asked.apply(one) == ""
+    await until_served(control_plane)
     return control_plane
 
 
 @pytest.fixture
-async def refusal(full_control_plane: ControlPlane, tmp_path: Path) -> Refusal:
+async def refusal(full_control_plane: ControlPlane) -> AsyncIterator[Refusal]:
     """Asks whether objects would be taken as they stand, with no field that is unknown; "" if they are."""
-    strictly = ("apply", "--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server")
+    async with api_server(full_control_plane.kubeconfig) as asked:
 
-    async def asked(objects: Iterable[Object]) -> str:
-        file = tmp_path / "objects.yaml"
-        file.write_text(yaml.dump_all(objects, Dumper=yaml.CSafeDumper))
-        status, said = await kubectl(full_control_plane.kubeconfig, *strictly, "-f", str(file))
-        return said if status != 0 or "Warning" in said else ""
+        async def said_of(objects: Iterable[Object]) -> str:
+            return "".join([await asked.apply(one, is_tried=True) for one in objects])
 
-    return asked
+        yield said_of

@@ -7,6 +7,7 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.client import Client
+from kube.resource import Object
 from kube.transport import Transport
 from tests.devcluster.kubectl import kubectl
 from tests.objects import check_object
@@ -20,22 +21,22 @@ async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
         yield connected
 
 
-@pytest.mark.rule("NHC 1/kind", "rule 24")
-@pytest.mark.parametrize(
-    ("unhealthy", "row"),
-    [
-        pytest.param(0, "Enabled 5 5 0", id="none"),
-        pytest.param(1, "Enabled 5 4 1", id="one"),
-        pytest.param(2, "Enabled 5 3 2", id="two"),
-    ],
-)
-async def test_kubectl_shows_the_numbers(
-    transport: Transport, control_plane: ControlPlane, unhealthy: int, row: str
-) -> None:
+@pytest.fixture
+async def names(transport: Transport) -> AsyncIterator[list[str]]:
+    """Of checks with no, one and two unhealthy nodes."""
     client = Client(transport)
-    name = f"columns-{unhealthy}"
-    await client.create(NODE_HEALTH_CHECKS, check_object() | {"metadata": {"name": name}})
-    status = {
+    given = [f"columns-{unhealthy}" for unhealthy in range(3)]
+    for unhealthy, name in enumerate(given):
+        await client.create(NODE_HEALTH_CHECKS, check_object() | {"metadata": {"name": name}})
+        patch = {"status": status(unhealthy)}
+        await client.merge_patch(NODE_HEALTH_CHECKS, name, patch, subresource="status")
+    yield given
+    for name in given:
+        await client.delete(NODE_HEALTH_CHECKS, name)
+
+
+def status(unhealthy: int) -> Object:
+    return {
         "phase": "Enabled",
         "observedNodes": 5,
         "healthyNodes": 5 - unhealthy,
@@ -43,15 +44,18 @@ async def test_kubectl_shows_the_numbers(
         "unhealthyNodes": [{"name": f"node-{number}"} for number in range(unhealthy)],
         "reason": "NHC is enabled, no ongoing remediation",
     }
-    try:
-        await client.merge_patch(NODE_HEALTH_CHECKS, name, {"status": status}, subresource="status")
-        shown = await kubectl(control_plane.kubeconfig, "get", "nhc", name)
-        wide = await kubectl(control_plane.kubeconfig, "get", "nhc", name, "--output=wide")
-    finally:
-        await client.delete(NODE_HEALTH_CHECKS, name)
 
-    header, line = shown[1].splitlines()
-    assert header.split() == ["NAME", "PHASE", "OBSERVED", "HEALTHY", "UNHEALTHY", "AGE"]
-    assert line.split()[:-1] == [name, *row.split()]
+
+@pytest.mark.rule("NHC 1/kind", "rule 24")
+async def test_kubectl_shows_the_numbers(control_plane: ControlPlane, names: list[str]) -> None:
+    shown = await kubectl(control_plane.kubeconfig, "get", "nhc", *names)
+    wide = await kubectl(control_plane.kubeconfig, "get", "nhc", *names, "--output=wide")
+
+    header, *rows = (line.split() for line in shown[1].splitlines())
+    assert header == ["NAME", "PHASE", "OBSERVED", "HEALTHY", "UNHEALTHY", "AGE"]
+    numbers = ("5 5 0", "5 4 1", "5 3 2")
+    assert [" ".join(row[:-1]) for row in rows] == [
+        f"{name} Enabled {of}" for name, of in zip(names, numbers, strict=True)
+    ]
     assert "REASON" in wide[1]
-    assert "no ongoing remediation" in wide[1]
+    assert wide[1].count("no ongoing remediation") == len(names)

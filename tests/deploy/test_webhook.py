@@ -1,5 +1,6 @@
 """The webhook as an installation has it: its component, a real API server, and a detector that stands by."""
 
+import asyncio
 import copy
 import uuid
 from base64 import b64encode
@@ -17,12 +18,12 @@ from devcluster.polling import until
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import TemporalServer
 from kube.client import Client
-from kube.errors import Forbidden, NotFound, ServerFault
+from kube.errors import Forbidden, NotFound
 from kube.resource import LEASES, Object, Resource
 from kube.transport import Transport
+from tests.deploy.applying import api_server
 from tests.deploy.overlays import named, overlay
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
-from tests.devcluster.kubectl import kubectl
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.world import TEMPLATES
 from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
@@ -88,10 +89,12 @@ async def webhook(
     detector.environment["PARAMEDIC_WEBHOOK_ADDRESS"] = f"127.0.0.1:{port}"
     detector.environment["PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY"] = str(directory)
     certificate = write_pair(directory)
-    status, said = await kubectl(control_plane.kubeconfig, "apply", "-f", str(FOLDER / "rbac.yaml"))
-    assert status == 0, said
+    async with api_server(control_plane.kubeconfig) as asked:
+        for one in yaml.safe_load_all((FOLDER / "rbac.yaml").read_text()):
+            assert await asked.apply(one) == ""
     try:
         await detector.start()
+        await until(lambda: listens(port), within=PATIENCE, otherwise="the webhook never listens")
         await client.create(CONFIGURATIONS, on_loopback(port, certificate))
         await until(lambda: is_asked(client), within=PATIENCE, otherwise="the webhook is never asked")
         yield f"https://127.0.0.1:{port}{PATH}"
@@ -111,12 +114,18 @@ def on_loopback(port: int, certificate: str) -> Object:
     return configuration
 
 
+async def listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionRefusedError:
+        return False
+    writer.close()
+    return True
+
+
 async def is_asked(client: Client) -> bool:
     name = f"{PREFIX}{uuid.uuid4().hex[:8]}"
-    try:
-        refused = await refusal(client.create(NODE_HEALTH_CHECKS, check(name, **twice())))
-    except ServerFault:  # it does not listen yet
-        return False
+    refused = await refusal(client.create(NODE_HEALTH_CHECKS, check(name, **twice())))
     if not refused:  # the API server does not know of it yet
         await client.delete(NODE_HEALTH_CHECKS, name)
     return bool(refused)

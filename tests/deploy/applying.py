@@ -1,0 +1,74 @@
+"""Applying: what an API server says of objects, its warnings too, as `kubectl apply --server-side` shows it.
+
+kubectl would read the names of all fields first, anew for each command: more work than all the objects are.
+"""
+
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+import aiohttp
+
+from kube.discovery import Discovery
+from kube.resource import Object
+from kube.transport import Transport
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+SERVER_SIDE = "application/apply-patch+yaml"
+STRICTLY = {"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"}
+
+
+class ApiServer:
+    """One, asked by its administrator."""
+
+    def __init__(self, session: aiohttp.ClientSession, discovery: Discovery) -> None:
+        self._session = session
+        self._discovery = discovery
+
+    async def apply(self, one: Object, *, is_tried: bool = False) -> str:
+        """Why the object is refused, or what is warned of; "" where neither is.
+
+        No field may be unknown. What is tried is not kept.
+        """
+        resource = await self._discovery.resource(one["apiVersion"], one["kind"])
+        path = resource.path(one["metadata"].get("namespace", "default"), one["metadata"]["name"])
+        query = STRICTLY | ({"dryRun": "All"} if is_tried else {})
+        return await self.patch(path, one, SERVER_SIDE, query=query)
+
+    async def patch(
+        self,
+        path: str,
+        body: Object,
+        content_type: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+    ) -> str:
+        """What is said against it, as in `apply`."""
+        asked = {"Content-Type": content_type, **headers}
+        async with self._session.patch(path, params=query, data=json.dumps(body), headers=asked) as answer:
+            if not answer.ok:
+                return str((await answer.json())["message"])
+            return "\n".join(answer.headers.getall("Warning", ()))
+
+
+@asynccontextmanager
+async def api_server(kubeconfig: Path) -> AsyncIterator[ApiServer]:
+    """Reached as whoever the kubeconfig is of."""
+    server, tls, token = _way_to(kubeconfig)
+    connections, who = aiohttp.TCPConnector(ssl=tls), {"Authorization": f"Bearer {token}"}
+    async with (
+        await Transport.connect(str(kubeconfig)) as transport,
+        aiohttp.ClientSession(server, connector=connections, headers=who) as session,
+    ):
+        yield ApiServer(session, Discovery(transport))
+
+
+def _way_to(kubeconfig: Path) -> tuple[str, ssl.SSLContext, str]:
+    content = json.loads(kubeconfig.read_text())
+    (cluster,), (user,) = content["clusters"], content["users"]
+    tls = ssl.create_default_context(cafile=cluster["cluster"]["certificate-authority"])
+    return cluster["cluster"]["server"], tls, user["user"]["token"]
