@@ -11,13 +11,13 @@ from bench.fleet import AT_ONCE, PATIENCE, running
 from devcluster.demo.fixtures import CHECKS, NAMESPACE
 from devcluster.demo.upgrade_fixtures import (
     CLUSTER_VERSIONS,
-    DEFINITIONS,
     VERSION,
     cluster_version,
     definition,
     spare_check,
 )
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.errors import KubernetesError

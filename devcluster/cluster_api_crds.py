@@ -8,9 +8,7 @@ server serves is switched, and so is the version in which it stores what is writ
 
 import argparse
 import asyncio
-import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from enum import StrEnum
@@ -18,9 +16,9 @@ from pathlib import Path
 
 import yaml
 
-from devcluster import manifests
-from devcluster.errors import DevclusterError
+from devcluster.errors import DevclusterError, NotReadyError
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.discovery import Discovery
 from kube.errors import KindUnknown, KubernetesError
 from kube.resource import Object
@@ -52,20 +50,29 @@ def definitions(newest: NewestVersion = NewestVersion.V1BETA2) -> Iterator[Objec
 async def apply(kubeconfig: Path, newest: NewestVersion = NewestVersion.V1BETA2) -> None:
     """Install the CRDs, or switch versions where they are; return when just those versions are served.
 
-    Raises NotReadyError, with kubectl's own words where the cluster refuses.
+    Raises NotReadyError, with the API server's own words where it refuses, and KubernetesError.
     """
     wanted = list(definitions(newest))
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump({"apiVersion": "v1", "kind": "List", "items": wanted}, file)
-        file.flush()
-        await manifests.apply(kubeconfig, [Path(file.name)])
     async with await Transport.connect(str(kubeconfig)) as transport:
+        for definition in wanted:
+            await _apply(transport, definition)
 
         async def are_switched() -> bool:
             return all([await _is_switched(transport, definition) for definition in wanted])
 
         sentence = f"Cluster API is not served in {newest} as its newest version"
         await until(are_switched, within=PATIENCE, otherwise=sentence)
+
+
+async def _apply(transport: Transport, definition: Object) -> None:
+    """As kubectl does it by --server-side: so it stays the owner where `manifests` was there before."""
+    path = DEFINITIONS.path(name=definition["metadata"]["name"])
+    query = (("fieldManager", "kubectl"), ("force", "true"), ("fieldValidation", "Strict"))
+    kind = "application/apply-patch+yaml"
+    try:
+        await transport.request("PATCH", path, query=query, body=definition, content_type=kind)
+    except KubernetesError as error:
+        raise NotReadyError(f"Cluster API cannot be installed: {error}") from error
 
 
 async def _is_switched(transport: Transport, definition: Object) -> bool:

@@ -1,14 +1,12 @@
 """The objects of the scenario `upgrade`: what signals upgrades, and a second check, over nothing."""
 
 from devcluster.demo.fixtures import NAMESPACE, machine_health_check
+from devcluster.simulation.resources import DEFINITIONS
 from kube.resource import Object, Resource
 
 SPARE = "spare"
 TIMEOUT_SECONDS = 10
 """Long enough for a node to report again once the upgrade is over."""
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)
 CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
 VERSION = "version"
 SLOWER = {

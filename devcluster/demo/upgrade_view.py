@@ -14,7 +14,6 @@ from devcluster.demo.facts import MachineSeen
 from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, ensure
 from devcluster.demo.upgrade_fixtures import (
     CLUSTER_VERSIONS,
-    DEFINITIONS,
     SLOWER,
     SPARE,
     TIMEOUT_SECONDS,
@@ -23,6 +22,7 @@ from devcluster.demo.upgrade_fixtures import (
     definition,
     spare_check,
 )
+from devcluster.simulation.resources import DEFINITIONS
 from health.gate.pause import PAUSED
 from kube.client import Client
 from objects.timestamps import stamp

@@ -15,3 +15,6 @@ REQUESTS = Resource(API_VERSION, "PowerCycleRemediation", "powercycleremediation
 MACHINE_API_VERSION = "machine.openshift.io/v1beta1"
 MACHINES = Resource(MACHINE_API_VERSION, "Machine", "machines", namespaced=True)
 MACHINE_SETS = Resource(MACHINE_API_VERSION, "MachineSet", "machinesets", namespaced=True)
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
