@@ -10,17 +10,17 @@ from temporalio import activity
 from temporalio.client import WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Interceptor, Worker
+from temporalio.worker import Interceptor
 
 from health.gate.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
+from tests.workflows import workers
 from tests.workflows.fake_cluster import Gate
 from tests.workflows.runs import histories_of
-from tests.workflows.sandbox import workflow_runner
-from workflows.contracts import detector_queue, worker_queue
+from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import (
     OBSERVE_UPGRADE,
     WARN_OF_LONG_UPGRADE,
@@ -38,17 +38,18 @@ from workflows.upgrade_contracts import (
 from workflows.upgrade_pause import UpgradePause
 
 PATIENCE_SECONDS, POLL_SECONDS = 60, 0.005
-QUERY_SECONDS = 0.05
-"""Each query is a replay here."""
+ASK_SECONDS = 0.05
+"""What asks the server costs as much as an activity."""
 Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 
 
 class Upgrading:
     """The cluster, the log of what was done to it, and the upgrade pause."""
 
-    def __init__(self, environment: WorkflowEnvironment, cluster: str = "") -> None:
+    def __init__(self, environment: WorkflowEnvironment, cluster: str = "", workflow_id: str = "") -> None:
         self.environment, self.client = environment, environment.client
         self.cluster = cluster or f"test-{uuid4().hex[:8]}"
+        self.workflow_id = workflow_id or upgrade_pause_id(self.cluster)
         self.phase = UpgradePhase.UNDER_WAY
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
@@ -70,7 +71,7 @@ class Upgrading:
 
     @property
     def handle(self) -> Handle:
-        return self.client.get_workflow_handle_for(UpgradePause.run, upgrade_pause_id(self.cluster))
+        return self.client.get_workflow_handle_for(UpgradePause.run, self.workflow_id)
 
     def create(self, name: str, *, is_paused: bool = False, is_marked: bool = False) -> None:
         self.revision += 1
@@ -139,19 +140,19 @@ class Upgrading:
 
     @asynccontextmanager
     async def detector(self) -> AsyncIterator[None]:
-        async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=[self.observe]):
+        async with workers.detector(self.client, self.cluster, [self.observe]):
             yield
 
     @asynccontextmanager
-    async def worker(self, *interceptors: Interceptor, max_cached_workflows: int = 0) -> AsyncIterator[None]:
-        """Without a cache each task is a replay, as after a restart."""
-        async with Worker(
+    async def worker(
+        self, *interceptors: Interceptor, max_cached_workflows: int = 1000
+    ) -> AsyncIterator[None]:
+        async with workers.worker(
             self.client,
-            task_queue=worker_queue(self.cluster),
+            self.cluster,
+            [self.write, self.warn],
             workflows=[UpgradePause],
-            activities=[self.write, self.warn],
             interceptors=interceptors,
-            workflow_runner=workflow_runner(),
             max_cached_workflows=max_cached_workflows,
         ):
             yield
@@ -161,7 +162,7 @@ class Upgrading:
         return await self.client.start_workflow(
             UpgradePause.run,
             start,
-            id=upgrade_pause_id(self.cluster),
+            id=self.workflow_id,
             task_queue=worker_queue(self.cluster),
         )
 
@@ -172,6 +173,12 @@ class Upgrading:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while len(self.questions) == looks:  # noqa: ASYNC110  a list signals nothing
                 await asyncio.sleep(POLL_SECONDS)
+
+    async def asks(self) -> None:
+        """Return when a question waits for a detector."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (await self.handle.describe()).raw_description.pending_activities:  # noqa: ASYNC110  as above
+                await asyncio.sleep(ASK_SECONDS)
 
     async def passes(self, duration: timedelta) -> None:
         """Let the time pass."""
@@ -189,7 +196,7 @@ class Upgrading:
                 state = await self._state()
                 if state is not None and state.is_resting:
                     return state
-                await asyncio.sleep(QUERY_SECONDS)
+                await asyncio.sleep(ASK_SECONDS)
 
     async def _state(self) -> UpgradePauseState | None:
         """What it says; None: it begins a new run, whose first task Temporal puts off for a second."""

@@ -24,6 +24,7 @@ def worker(  # noqa: PLR0913  as many as a worker has
     cluster_name: str,
     activities: Activities,
     *,
+    workflows: Sequence[type[Any]] = (Remediation,),
     max_cached_workflows: int = 1000,
     interceptors: Sequence[Interceptor] = (),
     grace: timedelta = timedelta(),
@@ -31,7 +32,7 @@ def worker(  # noqa: PLR0913  as many as a worker has
     return Worker(
         client,
         task_queue=worker_queue(cluster_name),
-        workflows=[Remediation],
+        workflows=workflows,
         activities=activities,
         interceptors=interceptors,
         workflow_runner=workflow_runner(),
