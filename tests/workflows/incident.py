@@ -30,12 +30,13 @@ from tests.objects import INCIDENT, incident_reference
 from tests.outcome import result_of
 from tests.workflows import workers
 from tests.workflows.fake_cluster import FakeCluster
+from tests.workflows.looking import PATIENCE_SECONDS, found
 from tests.workflows.runs import histories_of
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 
-PATIENCE_SECONDS = 15
-POLL_SECONDS = 0.1
+LOG_SECONDS = 0.02
+"""How often a log in this process is looked at, which costs nothing."""
 _SUMMARIZED = (
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
     EventType.EVENT_TYPE_TIMER_STARTED,
@@ -151,9 +152,7 @@ class IncidentDriver:
     async def sends(self, order: Coroutine[None, None, str]) -> asyncio.Task[str]:
         """Give an order; return when Temporal has it, though the incident may be too busy to answer."""
         number, giving = self._orders + 1, asyncio.create_task(order)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await self._has_order(number):  # noqa: ASYNC110  nothing signals it
-                await asyncio.sleep(POLL_SECONDS)
+        await found(lambda: self._has_order(number))
         return giving
 
     async def _order(self, name: str, *order: object) -> str:
@@ -208,15 +207,17 @@ class IncidentDriver:
         ]
 
     async def reaches(self, phase: Phase) -> State:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while (state := await self.state()).phase is not phase:  # noqa: ASYNC110  nothing tells
-                await asyncio.sleep(POLL_SECONDS)
-        return state
+        async def in_it() -> State | None:
+            state = await self.state()
+            return state if state.phase is phase else None
+
+        return await found(in_it)
 
     async def tells(self, words: str) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while words not in (await self.state()).details:  # noqa: ASYNC110  nothing tells
-                await asyncio.sleep(POLL_SECONDS)
+        async def are_there() -> bool:
+            return words in (await self.state()).details
+
+        await found(are_there)
 
     async def described(self) -> DescribeWorkflowExecutionResponse:
         """What Temporal says is under way."""
@@ -225,7 +226,7 @@ class IncidentDriver:
     async def happens(self, what: str, times: int = 1) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while self.cluster.count(what) < times:  # noqa: ASYNC110  the log is a list, nothing signals it
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(LOG_SECONDS)
 
     async def pass_time(self, duration: timedelta) -> None:
         """While an activity waits in a queue, the time passes no faster than ours."""

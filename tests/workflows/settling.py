@@ -1,10 +1,10 @@
 """Settling: an incident comes to rest before a test goes on: its clock moves also while a task is open."""
 
-import asyncio
 from datetime import datetime, timedelta
 
 from health.model.moves import Phase
-from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.looking import found
 from workflows.messages import State
 
 SOME_SECONDS = timedelta(seconds=6)
@@ -14,21 +14,23 @@ A_BIT = timedelta(milliseconds=10)
 
 async def rests(incident: IncidentDriver, phase: Phase) -> State:
     """Return when the incident is in the phase and has settled."""
-    await incident.reaches(phase)
-    await settle(incident)
-    return await incident.reaches(phase)
+
+    async def settled() -> State | None:
+        await settle(incident)
+        state = await incident.state()
+        return state if state.phase is phase else None
+
+    return await found(settled)
 
 
 async def settle(incident: IncidentDriver) -> None:
     """Return when nothing is under way: time that passes meanwhile passes for what is under way too."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while await _is_busy(incident):  # noqa: ASYNC110  a description is all there is
-            await asyncio.sleep(POLL_SECONDS)
 
+    async def is_idle() -> bool:
+        description = await incident.described()
+        return not (description.pending_activities or description.HasField("pending_workflow_task"))
 
-async def _is_busy(incident: IncidentDriver) -> bool:
-    description = await incident.described()
-    return bool(description.pending_activities) or description.HasField("pending_workflow_task")
+    await found(is_idle)
 
 
 async def pass_wakes(incident: IncidentDriver, duration: timedelta) -> None:
@@ -36,8 +38,19 @@ async def pass_wakes(incident: IncidentDriver, duration: timedelta) -> None:
     await settle(incident)
     end = await incident.now() + duration
     while (wakes := (await incident.state()).wakes_at) is not None and wakes < end:
-        await pass_until(incident, wakes)
+        await _pass_until_it_wakes(incident, wakes)
     await pass_until(incident, end)
+
+
+async def _pass_until_it_wakes(incident: IncidentDriver, wakes: datetime) -> None:
+    """A timer may fire a moment late: what it begins must not meet the next leap of the clock."""
+
+    async def is_awake() -> bool:
+        return (await incident.state()).wakes_at != wakes
+
+    await incident.pass_time(max(wakes - await incident.now(), A_BIT))
+    await found(is_awake)
+    await settle(incident)
 
 
 async def pass_until_it_rests_for_long(incident: IncidentDriver) -> None:

@@ -14,8 +14,6 @@ from tests.workflows.settling import pass_until, rests
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
 FOR_GOOD = timedelta(seconds=-1)
-UNCACHED = 0
-"""Every task replays: the harder way; tests/workflows/test_restarts.py shows both."""
 
 
 async def recover(incident: IncidentDriver, delay: timedelta) -> datetime:
@@ -37,13 +35,13 @@ async def test_request_is_stamped_and_kept_to_the_second_for_the_delay_over_a_re
 ) -> None:
     incident = bare_incident
     async with incident.detector():
-        async with incident.worker(UNCACHED):
+        async with incident.worker():
             await act(incident)
             since = await recover(incident, 5 * MINUTE)
             assert stamps(incident) == [since.strftime("%Y-%m-%dT%H:%M:%SZ")]
             assert abs(since - await incident.now()) < 3 * A_BIT
         await incident.pass_time(4 * MINUTE)
-        async with incident.worker(UNCACHED):
+        async with incident.worker():
             await pass_until(incident, since + 5 * MINUTE - A_BIT)
             assert incident.cluster.count("clean_up") == 0
             await pass_until(incident, since + 5 * MINUTE + A_BIT)

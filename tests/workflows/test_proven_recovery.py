@@ -16,7 +16,6 @@ MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
 TIME = 5 * MINUTE
 OLD, NEW = "boot-1", "boot-2"
-UNCACHED = 0
 
 
 def asks_for_a_proof(observation: Observation, boot_id: str) -> Observation:
@@ -36,7 +35,7 @@ async def test_node_that_did_not_boot_gets_its_next_step_and_one_that_did_is_kep
 ) -> None:
     incident = bare_incident
     async with incident.detector():
-        async with incident.worker(UNCACHED):
+        async with incident.worker():
             await incident.start(asks_for_a_proof(escalating(), OLD))
             await rests(incident, Phase.REMEDIATING)
             await incident.sees(well(OLD))
@@ -53,7 +52,7 @@ async def test_node_that_did_not_boot_gets_its_next_step_and_one_that_did_is_kep
             since = state.memory.recovery.healthy_since
             assert since is not None
         await incident.pass_time(MINUTE / 2)
-        async with incident.worker(UNCACHED):
+        async with incident.worker():
             await pass_until(incident, since + TIME - A_BIT)
             assert incident.cluster.count("clean_up") == 0
             await pass_until(incident, since + TIME + A_BIT)

@@ -4,7 +4,6 @@ A question that waits keeps the clock of these tests from being moved, so these 
 shortest limit of a question is five seconds.
 """
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +11,8 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
 from tests.health.steps import HELD_LEASE
-from tests.workflows.incident import PATIENCE_SECONDS, POLL_SECONDS, IncidentDriver
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.looking import found
 from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import act
 from tests.workflows.settling import rests, settle
@@ -49,9 +49,11 @@ async def ask_in_vain_with_a_short_lease(incident: IncidentDriver) -> None:
 
 async def asks(incident: IncidentDriver, times: int = 1) -> None:
     """Return when the incident has put its question so often."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await incident.queued()).count("observe") < times:  # noqa: ASYNC110  a history is all there is
-            await asyncio.sleep(POLL_SECONDS)
+
+    async def has_asked() -> bool:
+        return (await incident.queued()).count("observe") >= times
+
+    await found(has_asked)
 
 
 @pytest.mark.rule("rule 7/lease", "NHC 2.5/manage/renew", "rule 40")

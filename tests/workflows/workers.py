@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.worker import Interceptor, Worker
+from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from tests.workflows.sandbox import workflow_runner
 from workflows.contracts import detector_queue, worker_queue
@@ -29,13 +29,14 @@ def worker(  # noqa: PLR0913  as many as a worker has
     interceptors: Sequence[Interceptor] = (),
     grace: timedelta = timedelta(),
 ) -> Worker:
+    """A worker; one without a cache begins anew with each task, and would begin a sandbox anew with each."""
     return Worker(
         client,
         task_queue=worker_queue(cluster_name),
         workflows=workflows,
         activities=activities,
         interceptors=interceptors,
-        workflow_runner=workflow_runner(),
+        workflow_runner=workflow_runner() if max_cached_workflows else UnsandboxedWorkflowRunner(),
         max_cached_workflows=max_cached_workflows,
         graceful_shutdown_timeout=grace,
     )
