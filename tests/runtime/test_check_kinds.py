@@ -1,13 +1,14 @@
 """Which kinds of health check a process handles, by variable and by option."""
 
-import asyncio
 import os
 import sys
+from functools import partial
 
 import pytest
 
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from runtime.process import run_process
 from runtime.settings import Settings, SettingsError
 from tests.forked import run
 from tests.runtime.test_process import BOTH, ended
@@ -16,12 +17,6 @@ NODES, MACHINES = "nodehealthchecks.remediation.medik8s.io", "machinehealthcheck
 OF_CLUSTER_API = "machinehealthchecks.cluster.x-k8s.io"
 _KINDS = f"{NODES}, {MACHINES}, {OF_CLUSTER_API}"
 REFUSAL = f"PARAMEDIC_CHECK_KINDS: there is no kind 'x', there are {_KINDS} (found 'x')\n"
-SCRIPT = (
-    "from runtime.process import run_process\n"
-    "async def main(settings):\n"
-    "    print(*(kind.kind for kind in settings.check_kinds), flush=True)\n"
-    "run_process(main)\n"
-)
 
 
 def of(environment: dict[str, str]) -> tuple[str, ...]:
@@ -74,21 +69,19 @@ async def test_help_needs_no_settings_and_names_the_option(name: str) -> None:
 
 async def test_option_stands_above_the_variable() -> None:
     environment = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": NODES}
-    given = ("--check-kinds", MACHINES)
-    assert await printed(*given, **environment) == (0, "MachineHealthCheck\n")
+    assert await printed("--check-kinds", MACHINES, **environment) == (0, "MachineHealthCheck\n")
     assert await printed(**environment) == (0, "NodeHealthCheck\n")
 
 
 async def printed(*arguments: str, **environment: str) -> tuple[int, str]:
     """The exit code of a process, and the kinds that it handles."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-c", SCRIPT, *arguments),
-        env={**os.environ, **environment},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+    ran = await run(
+        "worker", *arguments, environment=os.environ | environment, entry=partial(run_process, say_kinds)
     )
-    async with asyncio.timeout(30):
-        out, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, out.decode()
+    return ran.code, ran.out
+
+
+async def say_kinds(settings: Settings) -> None:
+    """What that process does."""
+    sys.stdout.write(" ".join(kind.kind for kind in settings.check_kinds) + "\n")
+    sys.stdout.flush()

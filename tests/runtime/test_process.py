@@ -5,10 +5,15 @@ import os
 import signal
 import socket
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.forked import run
+from runtime.process import run_process
+from runtime.settings import Settings
+from tests.forked import fork, run
+from tests.kube.eventually import eventually
 
 BOTH = pytest.mark.parametrize("name", ["detector", "worker"])
 
@@ -48,25 +53,26 @@ async def test_host_that_nobody_knows_ends_it_with_code_1_and_one_sentence(name:
     assert said.splitlines()[-1].startswith("PARAMEDIC_READY_ADDRESS: cannot listen on 'no.invalid:80': ")
 
 
+async def stays_up(settings: Settings) -> None:  # noqa: ARG001  as a process of ours is called
+    """What a process does until it is told to end."""
+    sys.stdout.write("up\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_signal_ends_it_with_code_0(number: signal.Signals) -> None:
-    script = (
-        "import asyncio\n"
-        "from runtime.process import run_process\n"
-        "async def main(settings):\n"
-        "    print('up', flush=True)\n"
-        "    await asyncio.Event().wait()\n"
-        "run_process(main)\n"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        script,
-        env={**os.environ, "PARAMEDIC_CLUSTER": "c"},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert await process.stdout.readline() == b"up\n"
+async def test_signal_ends_it_with_code_0(number: signal.Signals, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        process = fork(
+            "worker",
+            (),
+            os.environ | {"PARAMEDIC_CLUSTER": "c"},
+            out=out.fileno(),
+            err=out.fileno(),
+            entry=partial(run_process, stays_up),
+        )
+    await eventually(lambda: log.read_text() == "up\n")
     process.send_signal(number)
     async with asyncio.timeout(30):
         assert await process.wait() == 0
