@@ -1,10 +1,13 @@
 """Acts are ordinary activities, tried once: one that fails is a hold, and is made anew after a question."""
 
 import asyncio
-import sys
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -13,7 +16,9 @@ from temporalio.worker import Replayer
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
-from tests.workflows import workers
+from tests.forked import fork
+from tests.kube.eventually import eventually
+from tests.workflows import worker_in_the_middle, workers
 from tests.workflows.checked import checked
 from tests.workflows.fake_clusters import FakeClusters
 from tests.workflows.incident import IncidentDriver
@@ -72,14 +77,14 @@ async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_inciden
 
 @pytest.mark.rule("NHC 2.5/release", "NHC 2.7/restart")
 async def test_worker_that_is_killed_in_the_middle_of_acts_leads_to_one_request_each_and_leaves_no_lease(
-    three_incidents: list[IncidentDriver],
+    three_incidents: list[IncidentDriver], tmp_path: Path
 ) -> None:
     before_its_request, after_its_request, recovers = three_incidents
     client, name, clusters = recovers.client, recovers.name, FakeClusters()
     for incident in three_incidents:
         clusters.add(incident.reference, incident.cluster)
     async with workers.detector(client, name, clusters.detector):
-        async with _worker_in_the_middle_of_acts(three_incidents):
+        async with _worker_in_the_middle_of_acts(three_incidents, tmp_path / "log"):
             request = after_its_request.cluster.put_request()
             after_its_request.cluster.note("created", request.created)
             recovers.cluster.leased_since = await recovers.now()
@@ -127,22 +132,24 @@ async def three_incidents(
 
 
 @asynccontextmanager
-async def _worker_in_the_middle_of_acts(incidents: list[IncidentDriver]) -> AsyncIterator[None]:
+async def _worker_in_the_middle_of_acts(incidents: list[IncidentDriver], log: Path) -> AsyncIterator[None]:
     """Start the incidents, and kill the worker that is acting for them."""
     client = incidents[0].client
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.workflows.worker_in_the_middle"),
-        *(client.service_client.config.target_host, client.namespace, incidents[0].name),
-        stdout=asyncio.subprocess.PIPE,
-    )
+    where = (client.service_client.config.target_host, client.namespace, incidents[0].name)
+    with log.open("wb") as out:
+        process = fork(
+            "worker", where, os.environ, out=out.fileno(), err=out.fileno(), entry=worker_in_the_middle.run
+        )
     try:
-        assert process.stdout is not None
-        async with asyncio.timeout(20):
-            for incident in incidents:
-                await incident.start(expired())
-                assert await process.stdout.readline() == b"acting\n"
+        for number, incident in enumerate(incidents, 1):
+            await incident.start(expired())
+            await eventually(partial(_is_acting, log, number), 20)
         yield
     finally:
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         await process.wait()
+
+
+def _is_acting(log: Path, number: int) -> bool:
+    """Whether it is in the middle of so many acts."""
+    return log.read_text().count("acting\n") == number

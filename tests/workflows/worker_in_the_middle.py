@@ -1,10 +1,11 @@
-"""`python -m tests.workflows.worker_in_the_middle ADDRESS NAMESPACE CLUSTER`: a worker to kill.
+"""A worker to kill, told ADDRESS NAMESPACE CLUSTER.
 
 It says `acting` when it is in the middle of an act, and stays there.
 """
 
 import asyncio
 import sys
+from typing import NoReturn
 
 from temporalio import activity
 from temporalio.client import Client
@@ -16,7 +17,13 @@ from workflows.contracts import ACT, ActInput, ActResult, worker_queue
 from workflows.remediation import Remediation
 
 
-async def main(address: str, namespace: str, cluster_name: str) -> None:
+def run() -> NoReturn:
+    """Be it."""
+    asyncio.run(_work(*sys.argv[1:]))
+    raise AssertionError
+
+
+async def _work(address: str, namespace: str, cluster_name: str) -> None:
     client = await Client.connect(address, namespace=namespace, data_converter=pydantic_data_converter)
     async with Worker(
         client,
@@ -35,7 +42,3 @@ async def act(asked: ActInput) -> ActResult:  # noqa: ARG001  it never comes to 
     sys.stdout.flush()
     await asyncio.Event().wait()
     raise AssertionError
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
