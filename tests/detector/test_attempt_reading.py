@@ -28,9 +28,9 @@ from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
 from tests.kube.eventually import eventually
+from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.payload_keys import THIS_YEAR, keys_file
 from tests.ports import free_port
-from tests.temporal_servers import temporal_server
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
 
 pytestmark = pytest.mark.rule("rule 14")
@@ -144,12 +144,13 @@ async def test_what_cannot_matter_any_more_and_other_clusters_are_left_out(
 
 
 @pytest.mark.rule("rule 3")
-async def test_until_temporal_answers_it_is_not_known_and_that_is_said(tmp_path: Path) -> None:
-    async with temporal_server(tmp_path) as server:
+async def test_until_temporal_answers_it_is_not_known_and_that_is_said(
+    temporal_server: TemporalServer,
+) -> None:
+    async with TcpProxy(f"//{temporal_server.address}") as proxy:
         client = await Client.connect(
-            server.address, namespace=server.namespace, data_converter=pydantic_data_converter
+            proxy.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
         )
-        await search_attributes.register(client, server.namespace)
     reader = Reader(client)
     reader.lead()
     try:
@@ -158,7 +159,7 @@ async def test_until_temporal_answers_it_is_not_known_and_that_is_said(tmp_path:
         assert reader.attempts.unread == NOT_READ
         assert reader.problems.sentences[0].startswith("ended remediations: ")
 
-        async with temporal_server(tmp_path):
+        async with proxy:
             await eventually(lambda: not reader.attempts.unread, 20)
             assert not reader.problems.sentences
     finally:

@@ -12,13 +12,12 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from runtime import search_attributes
+from devcluster.temporal import TemporalServer
 from runtime.problems import Problems
 from runtime.temporal_link import TemporalLink
 from tests.kube.eventually import eventually
 from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.runtime.test_temporal_link import running
-from tests.temporal_servers import temporal_server
 from tests.tls import write_pair
 
 QUEUE = "questions"
@@ -69,7 +68,7 @@ async def does_its_work(client: Client, number: int) -> bool:
 
 
 async def test_renewed_pair_is_taken_by_calls_and_worker_before_the_old_one_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporal_server: TemporalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("runtime.temporal_link.CHECK_EVERY_SECONDS", 0.1)
     theirs, ours, renewed = (tmp_path / name for name in ("server", "client", "renewed"))
@@ -77,13 +76,12 @@ async def test_renewed_pair_is_taken_by_calls_and_worker_before_the_old_one_is_r
     write_pair(theirs, is_authority=False)
     first = write_pair(ours)
     async with AsyncExitStack() as stack:
-        temporal = await stack.enter_async_context(temporal_server(tmp_path / "temporal"))
-        direct = await Client.connect(temporal.address, namespace=temporal.namespace)
-        await search_attributes.register(direct, temporal.namespace)
+        namespace = temporal_server.namespace
+        direct = await Client.connect(temporal_server.address, namespace=namespace)
         lets_in = letting_in(theirs, first)
-        proxy = TcpProxy(f"//{temporal.address}", tls=lets_in)
+        proxy = TcpProxy(f"//{temporal_server.address}", tls=lets_in)
         await stack.enter_async_context(proxy)
-        tell(monkeypatch, proxy.address, temporal.namespace, theirs, ours)
+        tell(monkeypatch, proxy.address, namespace, theirs, ours)
         link = TemporalLink("a process", problems)
         await link.try_once()
         for work in (link.hold(), link.work(make)):

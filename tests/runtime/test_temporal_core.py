@@ -2,18 +2,18 @@
 
 import socket
 from http import HTTPStatus
-from pathlib import Path
 
 import aiohttp
 import pytest
 from temporalio.service import RPCError
 
+from devcluster.temporal import TemporalServer
 from runtime.serving import CannotListen
 from runtime.settings import Settings, SettingsError
 from runtime.temporal import connect
 from runtime.temporal_core import temporal_core
+from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.ports import free_port
-from tests.temporal_servers import temporal_server
 
 
 async def test_temporal_has_an_address_of_its_own_where_one_is_set() -> None:
@@ -40,10 +40,10 @@ async def test_address_without_a_host_is_every_address_with_and_without_ipv6_in_
 
 
 async def test_calls_that_are_tried_again_are_no_lines_of_a_log(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    temporal_server: TemporalServer, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with temporal_server(tmp_path) as server:
-        address = {"TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": server.namespace}
+    async with TcpProxy(f"//{temporal_server.address}") as proxy:
+        address = {"TEMPORAL_ADDRESS": proxy.address, "TEMPORAL_NAMESPACE": temporal_server.namespace}
         client = await connect(environment=address, runtime=temporal_core(""))
     with pytest.raises(RPCError):
         await client.count_workflows("")  # tried again for ten seconds

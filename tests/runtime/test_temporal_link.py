@@ -18,11 +18,13 @@ from temporalio.worker import Worker
 from devcluster import temporal
 from devcluster.layout import Layout, lay_out
 from devcluster.supervisor import Supervisor
+from devcluster.temporal import TemporalServer
 from runtime import search_attributes
 from runtime.problems import Problems
 from runtime.retrying import one_sentence
 from runtime.temporal_link import REACHED_WITHIN, TemporalLink
 from tests.kube.eventually import eventually
+from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.ports import free_port
 
 
@@ -105,21 +107,21 @@ async def test_temporal_that_is_not_there_is_told_once_and_each_cause_at_debug_l
 
 
 async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout, problems = lay_out(tmp_path), Problems()
-    address = layout.address("temporal")
-    monkeypatch.setenv("TEMPORAL_ADDRESS", address)
-    monkeypatch.setenv("TEMPORAL_NAMESPACE", temporal.NAMESPACE)
+    problems = Problems()
+    async with TcpProxy(f"//{temporal_server.address}") as proxy:
+        monkeypatch.setenv("TEMPORAL_ADDRESS", proxy.address)
+    monkeypatch.setenv("TEMPORAL_NAMESPACE", temporal_server.namespace)
     link = TemporalLink("a process", problems)
-    async with running(asyncio.create_task(link.hold())), Supervisor() as supervisor:
+    async with running(asyncio.create_task(link.hold())):
         await eventually(lambda: bool(problems.sentences), 20)
-        await set_up(supervisor, layout, monkeypatch)
-        await eventually(lambda: is_there(link), 20)
-        assert (await link().count_workflows("")).count == 0
-        await supervisor.stop("temporal")
+        async with proxy:
+            await eventually(lambda: is_there(link), 20)
+            await link().count_workflows("")
+            await eventually(lambda: not problems.sentences, 20)
         await eventually(lambda: bool(problems.sentences), 20)
-        assert problems.sentences == (f"temporal: Temporal at {address} does not answer",)
+        assert problems.sentences == (f"temporal: Temporal at {proxy.address} does not answer",)
         with pytest.raises(RPCError) as failed:
             await link().count_workflows("")
         assert one_sentence(failed.value) == "Temporal does not answer"  # as other parts tell it

@@ -29,13 +29,13 @@ async def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield client
 
 
-async def test_missing_search_attribute_is_a_problem_until_it_is_there_again(client: Client) -> None:
+async def test_missing_search_attribute_is_a_problem_until_it_is_back_and_one_of_another_type_is_refused(
+    client: Client,
+) -> None:
     problems = Problems()
     watching = asyncio.create_task(TemporalLink("a process", problems).hold())
 
-    await client.operator_service.remove_search_attributes(
-        RemoveSearchAttributesRequest(namespace=client.namespace, search_attributes=[ATTEMPT.name])
-    )
+    await remove(client)
     await eventually(lambda: bool(problems.sentences), 20)
     (sentence,) = problems.sentences
     assert sentence == (
@@ -50,15 +50,20 @@ async def test_missing_search_attribute_is_a_problem_until_it_is_there_again(cli
     with suppress(asyncio.CancelledError):
         await watching
 
+    await replace_by_a_keyword(client)
+    with pytest.raises(search_attributes.SearchAttributeConflict, match="ParamedicAttempt is no Int in"):
+        await search_attributes.missing(client, client.namespace)
 
-async def test_attribute_of_another_type_is_refused_by_name_and_type(client: Client) -> None:
+
+async def remove(client: Client) -> None:
     await client.operator_service.remove_search_attributes(
         RemoveSearchAttributesRequest(namespace=client.namespace, search_attributes=[ATTEMPT.name])
     )
+
+
+async def replace_by_a_keyword(client: Client) -> None:
+    await remove(client)
     types = {ATTEMPT.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD}
     await client.operator_service.add_search_attributes(
         AddSearchAttributesRequest(namespace=client.namespace, search_attributes=types)
     )
-
-    with pytest.raises(search_attributes.SearchAttributeConflict, match="ParamedicAttempt is no Int in"):
-        await search_attributes.missing(client, client.namespace)
