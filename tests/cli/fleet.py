@@ -1,6 +1,7 @@
 """Fleet: many nodes of one cluster, their incidents as real workflows, and a detector by script."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -8,15 +9,16 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Worker
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
+from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from health.model.request_snapshot import RequestSnapshot
 from tests.workflows.observations import expired
-from tests.workflows.sandbox import workflow_runner
 from workflows.contracts import (
     ACT,
     CLEAN_UP,
@@ -87,13 +89,13 @@ class Fleet:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """With a detector and a worker."""
+        """With a detector, and a worker without the sandbox, as ours is."""
         worker = Worker(
             self.client,
             task_queue=worker_queue(self.cluster),
             workflows=[Remediation],
             activities=[self.act, self.clean_up, self.renew],
-            workflow_runner=workflow_runner(),
+            workflow_runner=UnsandboxedWorkflowRunner(),
         )
         observe: list[Callable[..., Any]] = [self.observe]
         async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=observe), worker:
@@ -129,6 +131,17 @@ class Fleet:
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  every Lease is kept
         return RenewResult()
+
+
+@asynccontextmanager
+async def fleet_of(server: TemporalServer) -> AsyncIterator[Fleet]:
+    """One without detector and worker, on that server."""
+    client = await Client.connect(
+        server.address, namespace=server.namespace, data_converter=pydantic_data_converter
+    )
+    fleet = Fleet(client, f"c{uuid.uuid4().hex[:6]}-1a2b")
+    yield fleet
+    await fleet.end()
 
 
 def _about(observation: Observation, node: str) -> Observation:

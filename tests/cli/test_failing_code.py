@@ -1,5 +1,6 @@
 """Incidents whose workflow code fails, on a real Temporal server: the command, doctor and metric see them."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ from runtime import search_attributes
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from tests.cli.command import Command
-from tests.cli.fleet import Fleet
+from tests.cli.fleet import POLL_SECONDS, Fleet
 from tests.payload_keys import THIS_YEAR, keys_file, read
 from tests.workflows.observations import expired
 from workflows.contracts import worker_queue
@@ -104,9 +105,9 @@ async def worker(fleet: Fleet, version: type) -> AsyncIterator[None]:
 
 async def failing(fleet: Fleet, count: int) -> None:
     """Return when so many are reported."""
-    calls, found = IncidentCalls(lambda: fleet.client, fleet.cluster), [-1]
-    while found != [count]:
-        found = [await calls.failing() or 0]
+    calls = IncidentCalls(lambda: fleet.client, fleet.cluster)
+    while (await calls.failing() or 0) != count:  # noqa: ASYNC110  its lists are all there is
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def test_code_that_raises_is_told_by_list_show_doctor_and_metric(

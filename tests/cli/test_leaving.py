@@ -3,21 +3,15 @@
 import asyncio
 import os
 import sys
+import tempfile
 from functools import partial
 
 import pytest
 
 from tests.cli.leaving import interrupted, leave
-from tests.forked import run
+from tests.forked import PATIENCE_SECONDS, fork, run
 
-SCRIPT = (
-    "from cli import main\n"
-    "def app(**_):\n"
-    "    print('done', end='')\n"
-    "    return {code}\n"
-    "main.app = app\n"
-    "main.run()\n"
-)
+SCRIPT = "from tests.cli.leaving import leave; leave('return 0')"
 
 
 @pytest.mark.parametrize(
@@ -47,31 +41,37 @@ async def test_interrupted_command_ends_with_130() -> None:
     assert ran.code == 130
 
 
-@pytest.mark.parametrize(
-    ("redirected", "code", "said"),
-    [
-        ("2>&1 >/dev/full", 1, "paramedic: standard output cannot be written: No space left on device\n"),
-        (">&-", 0, ""),
-        ("2>&-", 0, "done"),
-    ],
-)
-async def test_output_that_cannot_be_written_is_one_sentence_and_that_is_closed_is_left_alone(
-    redirected: str, code: int, said: str
-) -> None:
-    command = ("-c", f'exec "$@" {redirected}', "sh", sys.executable, "-c", SCRIPT.format(code=0))
+@pytest.mark.parametrize(("redirected", "said"), [(">&-", ""), ("2>&-", "done")])
+async def test_output_that_is_closed_is_left_alone(redirected: str, said: str) -> None:
+    command = ("-c", f'exec "$@" {redirected}', "sh", sys.executable, "-c", SCRIPT)
     process = await asyncio.create_subprocess_exec("sh", *command, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         out, _ = await process.communicate()
-    assert (process.returncode, out.decode()) == (code, said)
+    assert (process.returncode, out.decode()) == (0, said)
+
+
+async def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    ended = await leaves_to(full)
+    os.close(full)
+    assert ended == (1, "paramedic: standard output cannot be written: No space left on device\n")
 
 
 async def test_command_that_nobody_reads_any_more_ends_quietly_with_141() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SCRIPT.format(code=1), stdout=writer, stderr=asyncio.subprocess.PIPE
-    )
+    ended = await leaves_to(writer)
     os.close(writer)
-    async with asyncio.timeout(60):
-        _, said = await process.communicate()
-    assert (process.returncode, said) == (141, b"")
+    assert ended == (141, "")
+
+
+async def leaves_to(out: int) -> tuple[int, str]:
+    """With which code a command ends that says something to this descriptor, and what of errors."""
+    with tempfile.TemporaryFile() as err:
+        process = fork(
+            "paramedic", (), os.environ, out=out, err=err.fileno(), entry=partial(leave, "return 0")
+        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            code = await process.wait()
+        err.seek(0)
+        return code, err.read().decode()

@@ -80,17 +80,18 @@ async def test_incident_is_found_by_node_check_and_workflow_id(fleet: Fleet, par
 
 
 async def test_machine_is_found_by_its_name_with_or_without_kind_and_namespace(
-    idle_fleet: Fleet, paramedic: Command
+    fleet: Fleet, paramedic: Command
 ) -> None:
     incident = IncidentReference(
-        cluster=idle_fleet.cluster,
+        cluster=fleet.cluster,
         check=CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers"),
         target=TargetReference(kind="Machine", namespace="machines", name="worker-1", uid="11111111-2222"),
     )
-    await IncidentCalls(lambda: idle_fleet.client, idle_fleet.cluster).start(incident, held())
-    await idle_fleet.listed("Running", 1)
+    fleet.observations["worker-1"] = held()
+    await IncidentCalls(lambda: fleet.client, fleet.cluster).start(incident, held())
+    await fleet.listed("Running", 1)
     for name in ("worker-1", "machines/worker-1", "workers/worker-1", "Machine/machines/worker-1"):
-        shown = await paramedic("show", name, "--cluster", idle_fleet.cluster, "-o", "json")
+        shown = await paramedic("show", name, "--cluster", fleet.cluster, "-o", "json")
         assert shown.json["workflow_id"] == incident.workflow_id
 
 

@@ -34,7 +34,7 @@ async def idle(temporal_server: TemporalServer) -> AsyncIterator[Upgrading]:
 async def upgrading(idle: Upgrading) -> AsyncIterator[Upgrading]:
     """One whose checks a and b are paused, and theirs was."""
     idle.create("theirs", is_paused=True)
-    async with idle.detector(), idle.worker():
+    async with idle.detector(), idle.worker(max_cached_workflows=100):
         await idle.start()
         await idle.rests()
         await listed(idle, 1)
@@ -140,7 +140,7 @@ async def test_pause_that_has_a_time_needs_no_upgrade(idle: Upgrading, paramedic
     name = idle.cluster
     idle.cluster = f"{name}-0a1b"
     where = ("upgrade", "pause", "a", "--reason", "it reboots", "--cluster")
-    async with idle.detector(), idle.worker():
+    async with idle.detector(), idle.worker(max_cached_workflows=100):
         ran = await paramedic(*where, idle.cluster, "--for", "2s")
         said = f"{idle.cluster}: pauses MachineHealthCheck/machines/a: it reboots; until 20"
         assert (ran.code, ran.out[: len(said)], ran.err) == (0, said, "")

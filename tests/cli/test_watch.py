@@ -6,16 +6,15 @@ import os
 import pty
 import signal
 import sys
-from asyncio.subprocess import DEVNULL
+from asyncio.subprocess import DEVNULL, Process
 from datetime import UTC, datetime
-
-import pytest
 
 from cli.watching import head
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from tests.cli.command import PARAMEDIC, Command
 from tests.cli.fleet import Fleet
+from tests.forked import Forked, fork
 from tests.workflows.observations import expired, held
 
 WITH_CTRL_C = """
@@ -42,16 +41,12 @@ def _drain(terminal: int) -> bytes:
     return drawn
 
 
-@pytest.mark.parametrize(
-    ("ends", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "SIGTERM"]
-)
 async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
-    ends: signal.Signals, code: int, fleet: Fleet, temporal_server: TemporalServer
+    fleet: Fleet, temporal_server: TemporalServer
 ) -> None:
     await fleet.fail("node-1", held())
     await fleet.reaches("node-1", Phase.HELD)
     await fleet.listed("Running", 1)
-    ours, its = pty.openpty()
     environment = os.environ | {
         "TEMPORAL_ADDRESS": temporal_server.address,
         "TEMPORAL_NAMESPACE": temporal_server.namespace,
@@ -59,9 +54,10 @@ async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
         "COLUMNS": "120",
         "LINES": "30",
     }
+    arguments = ("list", "--watch", "--cluster", fleet.cluster)
+    ours, its = pty.openpty()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", WITH_CTRL_C, PARAMEDIC),
-        *("list", "--watch", "--cluster", fleet.cluster),
+        *(sys.executable, "-c", WITH_CTRL_C, PARAMEDIC, *arguments),
         env=environment,
         stdin=DEVNULL,
         stdout=its,
@@ -72,17 +68,31 @@ async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
         await _until_drawn(ours, "1 incident: 1 Held")
         await fleet.see("node-1", expired())
         await _until_drawn(ours, "1 incident: 1 Remediating")
-        process.send_signal(ends)
-        # A terminal goes on reading: a command that says its last words to a full one would hang.
-        drained = asyncio.create_task(asyncio.to_thread(_drain, ours))
-        async with asyncio.timeout(20):
-            assert await process.wait() == code
-            assert b"\x1b[?25h" in await drained
+        await _ends_by(signal.SIGINT, 130, process, ours)
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
         os.close(ours)
+
+    ours, its = pty.openpty()
+    forked = fork("paramedic", arguments, environment, out=its, err=its)
+    os.close(its)
+    try:
+        await _until_drawn(ours, "1 incident: 1 Remediating")
+        await _ends_by(signal.SIGTERM, 143, forked, ours)
+    finally:
+        forked.send_signal(signal.SIGKILL)
+        os.close(ours)
+
+
+async def _ends_by(number: signal.Signals, code: int, process: Process | Forked, terminal: int) -> None:
+    process.send_signal(number)
+    # A terminal goes on reading: a command that says its last words to a full one would hang.
+    drained = asyncio.create_task(asyncio.to_thread(_drain, terminal))
+    async with asyncio.timeout(20):
+        assert await process.wait() == code
+        assert b"\x1b[?25h" in await drained
 
 
 async def test_watch_needs_a_terminal_and_draws_the_table_alone(paramedic: Command) -> None:
