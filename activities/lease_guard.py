@@ -39,6 +39,20 @@ class Clock:
     """Seconds of a clock that nobody sets, and that counts the time of a suspended machine too."""
 
 
+def too_old(seen_at: datetime | None, now: datetime, since_look: timedelta) -> str:
+    """Why what was admitted at `seen_at`, and looked at so long ago, is not acted on; "" where it may be."""
+    if since_look > FRESH:
+        return "the revalidation took too long to act on it"
+    if seen_at is None:
+        return "nobody says when this was admitted"
+    age = now - seen_at
+    if age > FRESH + CLOCK_TOLERANCE:
+        return f"this was admitted {in_words(age)} ago"
+    if age < -CLOCK_TOLERANCE:
+        return f"this was admitted {in_words(-age)} ahead of the clock of this worker"
+    return ""
+
+
 class LeaseGuard:
     """Takes Leases for acts."""
 
@@ -84,15 +98,9 @@ class LeaseGuard:
 
         Raises Held.
         """
-        if self._since(began) > FRESH:
-            raise stale("the revalidation took too long to act on it")
-        if asked.seen_at is None:
-            raise stale("nobody says when this was admitted")
-        age = self._clock.now() - asked.seen_at
-        if age > FRESH + CLOCK_TOLERANCE:
-            raise stale(f"this was admitted {in_words(age)} ago")
-        if age < -CLOCK_TOLERANCE:
-            raise stale(f"this was admitted {in_words(-age)} ahead of the clock of this worker")
+        why = too_old(asked.seen_at, self._clock.now(), self._since(began))
+        if why:
+            raise stale(why)
 
     def _may_be_given_up(self, asked: ActInput, began: float) -> bool:
         """Whether so much time has passed since the admission, and so since the order, by either clock."""

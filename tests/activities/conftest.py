@@ -14,14 +14,20 @@ from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, World
 
 
-@pytest.fixture
-async def world(control_plane: ControlPlane) -> AsyncIterator[World]:
-    """An unhealthy node with check and template, made with the rights of an administrator."""
+@pytest.fixture(scope="package")
+async def administrator(control_plane: ControlPlane) -> AsyncIterator[Transport]:
+    """A connection that tests share: to make one takes as long as an act."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        world = World(Client(transport), f"test-{uuid4().hex[:8]}")
-        await world.make()
-        yield world
-        await world.remove()
+        yield transport
+
+
+@pytest.fixture
+async def world(administrator: Transport) -> AsyncIterator[World]:
+    """An unhealthy node with check and template, made with the rights of an administrator."""
+    world = World(Client(administrator), f"test-{uuid4().hex[:8]}")
+    await world.make()
+    yield world
+    await world.remove()
 
 
 @pytest.fixture
@@ -35,34 +41,31 @@ async def config_map(world: World) -> AsyncIterator[RequestReference]:
 
 
 @pytest.fixture
-async def machine_world(control_plane: ControlPlane) -> AsyncIterator[MachineWorld]:
+async def machine_world(administrator: Transport) -> AsyncIterator[MachineWorld]:
     """An unhealthy Machine with its Node and its check, made with the rights of an administrator."""
-    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        world = MachineWorld(Client(transport), f"test-{uuid4().hex[:8]}")
-        await world.make()
-        yield world
-        await world.remove()
+    world = MachineWorld(Client(administrator), f"test-{uuid4().hex[:8]}")
+    await world.make()
+    yield world
+    await world.remove()
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 async def worker_transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
-    """A connection with the rights of the worker."""
+    """The same with the rights of the worker."""
     async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
         yield transport
 
 
 @pytest.fixture
-async def worker(control_plane: ControlPlane) -> AsyncIterator[WorkerActivities]:
+def worker(worker_transport: Transport) -> WorkerActivities:
     """The activities with the rights of the worker."""
-    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
-        yield WorkerActivities(transport)
+    return WorkerActivities(worker_transport)
 
 
 @pytest.fixture
-async def admin_worker(control_plane: ControlPlane) -> AsyncIterator[WorkerActivities]:
+def admin_worker(administrator: Transport) -> WorkerActivities:
     """The activities with the rights of an administrator."""
-    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
-        yield WorkerActivities(transport)
+    return WorkerActivities(administrator)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""Openshift: what our rule of etcd needs of an OpenShift cluster, on a control plane of its own.
+"""Openshift: what our rule of etcd needs of an OpenShift cluster.
 
-On the shared control plane a ClusterVersion would make every other test think of OpenShift.
+On the control plane that all tests share a ClusterVersion would make every other one think of OpenShift.
 """
 
 from datetime import timedelta
@@ -15,6 +15,7 @@ from kube.resource import NAMESPACES, Object, Resource
 from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 GROUP = "config.openshift.io"
+DEFINITION = f"clusterversions.{GROUP}"
 ETCD = "openshift-etcd"
 CLUSTER_VERSIONS = Resource(f"{GROUP}/v1", "ClusterVersion", "clusterversions", namespaced=False)
 BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
@@ -40,6 +41,10 @@ class Openshift:
         await self.client.create(CUSTOM_RESOURCE_DEFINITIONS, _definition())
         await self.client.create(NAMESPACES, _object("v1", "Namespace", ETCD))
         await until(self._serves_cluster_versions, within=PATIENCE, otherwise="no ClusterVersions")
+
+    async def forget(self) -> None:
+        """The cluster is no OpenShift any more."""
+        await self.client.delete(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION)
 
     async def grant(self) -> None:
         """Give the worker the rights that users of OpenShift give it."""
@@ -96,7 +101,7 @@ class Openshift:
         return not await self._worker_may()
 
     async def _serves_cluster_versions(self) -> bool:
-        found = await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, f"clusterversions.{GROUP}")
+        found = await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION)
         conditions = found.get("status", {}).get("conditions") or []
         return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
@@ -106,7 +111,7 @@ def _object(api_version: str, kind: str, name: str) -> dict[str, Any]:
 
 
 def _definition() -> Object:
-    body = _object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"clusterversions.{GROUP}")
+    body = _object("apiextensions.k8s.io/v1", "CustomResourceDefinition", DEFINITION)
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     body["spec"] = {
         "group": GROUP,

@@ -1,11 +1,13 @@
 """Facts carry their age: what an act does, it does within seconds after they were seen, or not at all."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from activities.lease_guard import too_old
+from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from health.model.references import Action
 from kube.resource import LEASES, NODES, Resource
@@ -15,6 +17,7 @@ from tests.activities.clocks import Clocks, Lingering
 from tests.activities.machine_world import MARK, STRATEGY, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
+from tests.objects import NOW
 from workflows.contracts import ActInput, ActResult
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 4", "rule 41")]
@@ -60,53 +63,57 @@ async def step(request: pytest.FixtureRequest, machine_world: MachineWorld) -> S
     return Step(machine_world, machine_world.order)
 
 
-@pytest.mark.parametrize("age", [6.9, 0.0, -1.9])
-async def test_facts_of_seven_seconds_are_acted_on(step: Step, worker: WorkerActivities, age: float) -> None:
-    clocks = Clocks()
-    order = step.order(seen_at=clocks.wall - seconds(age))
-    result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
-    assert result.hold is None
-    assert await step.is_taken()
+@pytest.mark.parametrize(
+    ("admitted", "looked"), [(6.9, 0.0), (0.0, 0.0), (-1.9, 0.0), (0.0, 4.9), (6.9, 4.9)]
+)
+def test_facts_of_seven_seconds_after_a_look_of_five_are_acted_on(admitted: float, looked: float) -> None:
+    assert too_old(NOW - seconds(admitted), NOW, seconds(looked)) == ""
 
 
-@pytest.mark.parametrize("age", [86_400.0, 7.1, -2.1, None])
-async def test_facts_that_are_older_or_of_the_future_or_of_no_known_age_are_refused_without_a_lease(
-    step: Step, worker: WorkerActivities, age: float | None
+@pytest.mark.parametrize(
+    ("admitted", "looked", "why"),
+    [
+        (86_400.0, 0.0, "this was admitted 24h ago"),
+        (7.1, 0.0, "this was admitted 7s ago"),
+        (-2.1, 0.0, "this was admitted 2s ahead of the clock of this worker"),
+        (None, 0.0, "nobody says when this was admitted"),
+        pytest.param(0.0, 5.1, "the revalidation took too long to act on it", id="wall clock stood still"),
+        pytest.param(-60.0, 5.1, "the revalidation took too long to act on it", id="wall clock was set back"),
+    ],
+)
+def test_facts_that_are_older_or_of_the_future_or_of_no_known_age_are_not(
+    admitted: float | None, looked: float, why: str
 ) -> None:
+    seen_at = None if admitted is None else NOW - seconds(admitted)
+    assert too_old(seen_at, NOW, seconds(looked)) == why
+
+
+async def test_old_facts_are_refused_without_a_lease(step: Step, worker: WorkerActivities) -> None:
     clocks = Clocks()
-    order = step.order(seen_at=None if age is None else clocks.wall - seconds(age))
+    order = step.order(seen_at=clocks.wall - seconds(7.1))
     result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
     await step.must_be_refused(result)
     assert await step.world.machine_lease() is None
 
 
-SUSPENDED = pytest.param(seconds(7.1), NO_TIME, id="suspended")
-SET_BACK = pytest.param(seconds(-60), seconds(5.1), id="set-back")
-STOPPED = pytest.param(NO_TIME, seconds(5.1), id="wall-clock-stopped")
-TOO_LONG = [SUSPENDED, SET_BACK, STOPPED]
-SHORT_ENOUGH = [
-    pytest.param(seconds(6.9), NO_TIME, id="suspended"),
-    pytest.param(NO_TIME, seconds(4.9), id="wall-clock-stopped"),
-]
-MOMENTS = [pytest.param(NODES, id="after-the-second-look"), pytest.param(LEASES, id="after-the-lease")]
-
-
-@pytest.mark.parametrize(("wall", "monotonic"), SHORT_ENOUGH)
-async def test_act_that_lasts_a_while_is_done(
-    step: Step, worker_transport: Transport, wall: timedelta, monotonic: timedelta
-) -> None:
+async def test_act_that_lasts_a_while_by_both_clocks_is_done(step: Step, worker_transport: Transport) -> None:
     clocks = Clocks()
-    worker = WorkerActivities(
-        worker_transport, client=Lingering(worker_transport, LEASES, clocks, wall, monotonic)
-    )
+    client = Lingering(worker_transport, LEASES, clocks, seconds(6.9), seconds(4.9))
     order = step.order(seen_at=clocks.wall)
-    result = await worker.act(order, now=clocks.now, monotonic=clocks.monotonic)
+    result = await WorkerActivities(worker_transport, client=client).act(
+        order, now=clocks.now, monotonic=clocks.monotonic
+    )
     assert result.hold is None
     assert await step.is_taken()
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize(("wall", "monotonic"), TOO_LONG)
+@pytest.mark.parametrize(
+    ("moment", "wall", "monotonic"),
+    [
+        pytest.param(NODES, seconds(-60), seconds(5.1), id="after-the-second-look-by-the-one-nobody-sets"),
+        pytest.param(LEASES, seconds(7.1), NO_TIME, id="after-the-lease-by-the-wall-clock"),
+    ],
+)
 async def test_act_that_lasts_too_long_by_either_clock_is_refused_and_gives_its_lease_back(
     step: Step, worker_transport: Transport, moment: Resource, wall: timedelta, monotonic: timedelta
 ) -> None:
@@ -167,12 +174,19 @@ async def test_act_that_begins_late_touches_nothing_of_the_act_that_was_tried_in
     assert (await world.lease(), await world.request()) == (lease, request)
 
 
+@pytest.fixture
+async def own_transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
+    """A connection of the worker, whose clock a test may change."""
+    async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
+        yield transport
+
+
 @pytest.mark.parametrize("off", [seconds(-60), seconds(60)])
 async def test_date_of_the_api_server_decides_where_the_wall_clock_of_the_worker_is_wrong(
-    world: World, worker_transport: Transport, off: timedelta
+    world: World, own_transport: Transport, off: timedelta
 ) -> None:
-    worker_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + off)
-    worker, clock = WorkerActivities(worker_transport), worker_transport.server_clock
+    own_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + off)
+    worker, clock = WorkerActivities(own_transport), own_transport.server_clock
     refused = await worker.act(
         world.order(seen_at=datetime.now(UTC) - seconds(9)), now=clock.now, monotonic=clock.monotonic
     )
@@ -183,12 +197,12 @@ async def test_date_of_the_api_server_decides_where_the_wall_clock_of_the_worker
 
 
 async def test_machine_that_was_paused_with_all_its_clocks_learns_the_time_from_the_api_server(
-    world: World, worker_transport: Transport
+    world: World, own_transport: Transport
 ) -> None:
     # Its guest clocks say that no time has passed, while 21 s did.
     behind = seconds(-21)
-    worker_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + behind)
-    worker, clock = WorkerActivities(worker_transport), worker_transport.server_clock
+    own_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + behind)
+    worker, clock = WorkerActivities(own_transport), own_transport.server_clock
     seen_at = datetime.now(UTC) + behind
     result = await worker.act(world.order(seen_at=seen_at), now=clock.now, monotonic=clock.monotonic)
     assert result.hold is not None

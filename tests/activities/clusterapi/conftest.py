@@ -18,12 +18,12 @@ from tests.prepared import installed_control_plane
 async def management_cluster(
     prepared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ControlPlane]:
-    """One with the kinds of Cluster API, which no other test is to see."""
+    """One with the kinds of Cluster API, which no test beside this folder is to see."""
     async with installed_control_plane(prepared, tmp_path_factory.mktemp("management")) as running:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 async def management(management_cluster: ControlPlane) -> AsyncIterator[Transport]:
     """With the rights of an administrator; what the worker is granted has tests of its own."""
     async with await Transport.connect(str(management_cluster.kubeconfig)) as transport:

@@ -20,9 +20,9 @@ from workflows.contracts import TargetDisrupted
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 32")]
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
 async def served_again(management_cluster: ControlPlane) -> AsyncIterator[None]:
-    """Both versions are served when all tests of the file are over: each switch costs as much as ten acts."""
+    """Both versions are served when the test is over: each switch costs as much as ten acts."""
     yield
     await cluster_api_crds.apply(management_cluster.kubeconfig)
 
@@ -38,13 +38,15 @@ async def old_world(
     await made.remove()
 
 
-@pytest.mark.rule("CAPI B.2.6/fields", "CAPI B.1/condition/form", "CAPI B.1/version under way")
-async def test_mark_stands_where_owners_of_v1beta1_read_it_once_that_alone_is_served(
+@pytest.mark.rule(
+    "CAPI B.2.6/fields", "CAPI B.1/condition/form", "CAPI B.1/version under way", "CAPI B.2.5/request"
+)
+@pytest.mark.usefixtures("served_again")
+async def test_mark_and_request_are_in_v1beta1_once_that_alone_is_served(
     old_world: ClusterApiWorld, worker: WorkerActivities, management_cluster: ControlPlane
 ) -> None:
     theirs = [{key: one[key] for key in ("type", "status", "lastTransitionTime")} for one in FOREIGN]
     # What the worker remembers is that v1beta2 is served.
-    await cluster_api_crds.apply(management_cluster.kubeconfig)
     other = ready("OwnerRemediated") | {"status": "False", "reason": "MachineDeleting"}
     await old_world.patch_status(conditions=[other | {"severity": "Info"}])
     await worker.act(old_world.order())
@@ -66,12 +68,6 @@ async def test_mark_stands_where_owners_of_v1beta1_read_it_once_that_alone_is_se
     twins = await old_world.conditions("v1beta2")
     assert twins["OwnerRemediated"]["message"] == "Waiting for remediation"
 
-
-@pytest.mark.rule("CAPI B.2.5/request")
-async def test_request_is_owned_by_the_machine_in_the_version_that_is_served(
-    old_world: ClusterApiWorld, worker: WorkerActivities, management_cluster: ControlPlane
-) -> None:
-    await cluster_api_crds.apply(management_cluster.kubeconfig, NewestVersion.V1BETA1)
     await old_world.use_template()
     await worker.act(old_world.order_request())
     made = await old_world.request()

@@ -1,7 +1,6 @@
 """Whether etcd of an OpenShift cluster can spare a control-plane node, asked right before an act."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -13,7 +12,6 @@ from kube.transport import Transport
 from tests.activities.openshift import Openshift
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
-from tests.prepared import installed_control_plane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "rule 21")]
 
@@ -21,39 +19,35 @@ CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
 
 @pytest.fixture(scope="module")
-async def openshift_cluster(
-    prepared: Path, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[ControlPlane]:
-    """A control plane that looks like OpenShift."""
-    async with installed_control_plane(prepared, tmp_path_factory.mktemp("openshift")) as running:
-        async with await Transport.connect(str(running.kubeconfig)) as transport:
-            openshift = Openshift(Client(transport))
-            await openshift.make()
-            await openshift.grant()
-        yield running
+async def openshift(management: Transport) -> AsyncIterator[Openshift]:
+    """The control plane of this folder looks like OpenShift, too, until the end of the file."""
+    openshift = Openshift(Client(management))
+    await openshift.make()
+    await openshift.grant()
+    yield openshift
+    await openshift.forget()
 
 
 @pytest.fixture
-async def world(openshift_cluster: ControlPlane) -> AsyncIterator[World]:
-    """An unhealthy node of the control plane."""
-    async with await Transport.connect(str(openshift_cluster.kubeconfig)) as transport:
-        world = World(Client(transport), f"test-{uuid4().hex[:8]}")
-        await world.make()
-        await world.patch_node(labels=CONTROL_PLANE)
-        yield world
-        await world.remove()
-
-
-@pytest.fixture
-async def etcd(world: World) -> AsyncIterator[Openshift]:
-    openshift = Openshift(world.client)
+async def etcd(openshift: Openshift) -> AsyncIterator[Openshift]:
     yield openshift
     await openshift.empty()
 
 
 @pytest.fixture
-async def worker(openshift_cluster: ControlPlane) -> AsyncIterator[WorkerActivities]:
-    async with await Transport.connect(str(openshift_cluster.worker_kubeconfig)) as transport:
+async def world(management: Transport, openshift: Openshift) -> AsyncIterator[World]:  # noqa: ARG001  its node
+    """An unhealthy node of the control plane."""
+    world = World(Client(management), f"test-{uuid4().hex[:8]}")
+    await world.make()
+    await world.patch_node(labels=CONTROL_PLANE)
+    yield world
+    await world.remove()
+
+
+@pytest.fixture(scope="module")
+async def worker(management_cluster: ControlPlane) -> AsyncIterator[WorkerActivities]:
+    """With the rights of the worker."""
+    async with await Transport.connect(str(management_cluster.worker_kubeconfig)) as transport:
         yield WorkerActivities(transport)
 
 
