@@ -49,7 +49,7 @@ class Upgrading:
     def __init__(self, environment: WorkflowEnvironment, cluster: str = "", workflow_id: str = "") -> None:
         self.environment, self.client = environment, environment.client
         self.cluster = cluster or f"test-{uuid4().hex[:8]}"
-        self.workflow_id = workflow_id or upgrade_pause_id(self.cluster)
+        self._workflow_id = workflow_id
         self.phase = UpgradePhase.UNDER_WAY
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
@@ -68,6 +68,10 @@ class Upgrading:
         self.gate = Gate()
         for name in ("a", "b"):
             self.create(name)
+
+    @property
+    def workflow_id(self) -> str:
+        return self._workflow_id or upgrade_pause_id(self.cluster)
 
     @property
     def handle(self) -> Handle:
