@@ -52,7 +52,7 @@ async def test_output_that_is_closed_is_left_alone(redirected: str, said: str) -
 
 async def test_output_that_cannot_be_written_is_one_sentence() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
-    ended = await leaves_to(full)
+    ended = await leaves_to(full, 0)
     os.close(full)
     assert ended == (1, "paramedic: standard output cannot be written: No space left on device\n")
 
@@ -60,18 +60,17 @@ async def test_output_that_cannot_be_written_is_one_sentence() -> None:
 async def test_command_that_nobody_reads_any_more_ends_quietly_with_141() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    ended = await leaves_to(writer)
+    ended = await leaves_to(writer, 1)
     os.close(writer)
     assert ended == (141, "")
 
 
-async def leaves_to(out: int) -> tuple[int, str]:
-    """With which code a command ends that says something to this descriptor, and what of errors."""
+async def leaves_to(out: int, code: int) -> tuple[int, str]:
+    """How a command ends that says something to this descriptor and would end with `code`; its errors."""
+    entry = partial(leave, f"return {code}")
     with tempfile.TemporaryFile() as err:
-        process = fork(
-            "paramedic", (), os.environ, out=out, err=err.fileno(), entry=partial(leave, "return 0")
-        )
+        process = fork("paramedic", (), os.environ, out=out, err=err.fileno(), entry=entry)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            code = await process.wait()
+            ended = await process.wait()
         err.seek(0)
-        return code, err.read().decode()
+        return ended, err.read().decode()
