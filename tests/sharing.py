@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 LONG, SHORT = "tests/end_to_end/restarts", "tests/health"
 PARTS = {
     "tests/activities/clusterapi": 1,
+    "tests/deploy": 1,
     "tests/devcluster/cluster_api": 1,
     "tests/end_to_end/cluster_api": 1,
     "tests/end_to_end/machines": 1,
@@ -26,15 +27,16 @@ ON_THE_SHARED_CONTROL_PLANE = (
     "tests/activities/test_",
     "tests/cli/doctor/",
     "tests/cli/retire/test_retire.py",
+    "tests/cli/test_stopping.py",
     "tests/deploy/",
     "tests/detector/test_cluster_context_watch.py",
     "tests/detector/test_event_recorder.py",
     "tests/detector/test_freshness.py",
     "tests/detector/test_handover.py",
     "tests/detector/test_kind_watches.py",
+    "tests/detector/test_policy_watch.py",
     "tests/detector/test_template_polling.py",
     "tests/detector/test_watched_templates.py",
-    "tests/devcluster/cluster_api/",
     "tests/devcluster/demo/test_setting_up.py",
     "tests/devcluster/simulation/",
     "tests/devcluster/test_control_plane.py",
@@ -43,10 +45,10 @@ ON_THE_SHARED_CONTROL_PLANE = (
     "tests/end_to_end/scenarios/",
     "tests/end_to_end/test_",
     "tests/end_to_end/third_kind/",
-    "tests/end_to_end/upgrade/",
     "tests/kube/faults/test_faults_on_the_way.py",
     "tests/kube/faults/test_half_open.py",
     "tests/kube/test_real_api_server.py",
+    "tests/runtime/test_status_writer.py",
 )
 """A file that is missing here costs time, and nothing else."""
 HOSTS = 3
