@@ -13,7 +13,7 @@ from devcluster import manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
-from devcluster.temporal import TemporalServer
+from devcluster.temporal import NAMESPACE, TemporalServer
 from kube.client import Client
 from runtime import search_attributes
 from tests.end_to_end.processes import OurProcess, our_process
@@ -73,7 +73,7 @@ async def test_without_temporal_both_wait_and_go_on_when_temporal_is_there(
     # A server that is not there yet has its address: the one of its directory.
     address = lay_out(directory).address("temporal")
     for process in processes.values():
-        process.environment |= {"TEMPORAL_ADDRESS": address}
+        process.environment |= {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": NAMESPACE}
     await _start_both(processes)
     await _until_both_say(processes, "temporal: ")
 

@@ -71,6 +71,7 @@ class Upgrading:
 
     @property
     def workflow_id(self) -> str:
+        """That of its cluster, unless several share one."""
         return self._workflow_id or upgrade_pause_id(self.cluster)
 
     @property
