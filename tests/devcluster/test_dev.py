@@ -1,7 +1,4 @@
-"""What runs is described, dies and is killed, under demos that go on with one directory after each other.
-
-All stories are told where one demo stays; the next one has but to begin where that was, and to end.
-"""
+"""What runs is described, dies and is killed, under demos that go on with one directory after each other."""
 
 import asyncio
 import io
@@ -28,14 +25,12 @@ from devcluster.demo.story import SCENARIOS
 from devcluster.dev import DevSettings
 from devcluster.errors import SettingsError
 from devcluster.polling import until
-from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
 from kube.client import Client
-from kube.resource import CONFIG_MAPS, NODES, Object
+from kube.resource import NAMESPACES, NODES, Object
 from kube.transport import Transport
 from tests.cli.command import PARAMEDIC
-from tests.devcluster import short_story
 from tests.devcluster.processes import gone, runs
-from tests.forked import Forked, fork, run
+from tests.forked import run
 
 pytestmark = pytest.mark.timeout(240)  # whoever asks first waits for a whole story
 
@@ -85,10 +80,20 @@ class Demo:
         await until(is_said, within=PATIENCE, otherwise=f"it never said {words!r}")
 
 
+async def until_described(directory: Path, running: Demo) -> None:
+    """Return when it is ready, as it says by this file."""
+
+    async def is_described() -> bool:
+        assert running.process.returncode is None, running.said()
+        return bool(description(directory))
+
+    await until(is_described, within=PATIENCE, otherwise="it is never ready")
+
+
 @asynccontextmanager
 async def demo(directory: Path, *arguments: str) -> AsyncIterator[Demo]:
     """A running `paramedic demo`, killed at the end if it still runs."""
-    said = directory / "said"
+    said = directory / f"said{len(arguments)}"
     with said.open("wb") as file:
         process = await asyncio.create_subprocess_exec(
             PARAMEDIC, "demo", "--dir", str(directory), *arguments, stdout=file
@@ -150,89 +155,50 @@ async def test_second_one_on_the_same_directory_is_refused(directory: Path) -> N
     assert "is in use by another paramedic dev" in second.err
 
 
-async def told(scenario: Scenario, directory: Path, first: Demo) -> str:
-    """What is said where a story is told on the servers of the first."""
-    settings, said = DemoSettings(directory, stay=True, scenario=scenario), io.StringIO()
-    async with environment(first.dev, settings) as ready:
-        await SCENARIOS[scenario].play(ready, Narrator(Console(file=said)))
-    return said.getvalue()
-
-
 @pytest.mark.cluster
 async def test_story_of_an_upgrade_is_told_to_its_end_where_that_of_machines_was(
     directory: Path, first: Demo
 ) -> None:
-    assert SCENARIOS[Scenario.UPGRADE].dev_arguments == SCENARIOS[Scenario.MACHINE].dev_arguments
-    said = await told(Scenario.UPGRADE, directory, first)
-    assert "The cluster was upgraded, no node was shot, and nothing is left behind." in said
-
-
-@pytest.mark.cluster
-async def test_story_of_a_node_is_told_to_its_end_where_machines_have_nodes_too(
-    directory: Path, first: Demo
-) -> None:
-    for number in range(fixtures.NODES - fixtures.MACHINES):
-        await ask(directory / CONTROL_SOCKET, {"add": f"other-{number}"})
-    said = await told(Scenario.NODE, directory, first)
-    assert said.count(ENDED_WELL) == 1
-    assert "after it hung, and nothing is left behind." in said
-
-
-@asynccontextmanager
-async def demo_of_a_short_story(directory: Path) -> AsyncIterator[tuple[Forked, Path]]:
-    """And what it has said; killed at the end if it still runs."""
-    said = directory / "said-of-a-short-story"
-    with said.open("wb") as file:
-        arguments, out = ("demo", "--dir", str(directory)), file.fileno()
-        process = fork("paramedic", arguments, os.environ, out=out, err=out, entry=short_story.run)
-    try:
-        yield process, said
-    finally:
-        process.send_signal(signal.SIGKILL)
-        await process.wait()
+    """On the same servers: both need the same."""
+    settings, said = DemoSettings(directory, stay=True, scenario=Scenario.UPGRADE), io.StringIO()
+    upgrade = SCENARIOS[settings.scenario]
+    assert upgrade.dev_arguments == SCENARIOS[Scenario.MACHINE].dev_arguments
+    async with environment(first.dev, settings) as ready:
+        await upgrade.play(ready, Narrator(Console(file=said)))
+    assert "The cluster was upgraded, no node was shot, and nothing is left behind." in said.getvalue()
 
 
 @pytest.mark.cluster
 async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and_ends_in_order(
     directory: Path, first: Demo
 ) -> None:
-    """On its data, at its addresses, with its credentials."""
+    """On its data, at its addresses, with its credentials; and tells of a node."""
     before = description(directory)
+    kept: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}
     async with admin(before) as client:
-        kept: Object = {"metadata": {"name": short_story.KEPT}}
-        await client.create(CONFIG_MAPS, kept, short_story.NAMESPACE)
+        await client.create(NAMESPACES, kept)
     await (await temporal_of(before)).start_workflow("Nobody", id="kept", task_queue="nobody")
     first.process.kill()
     for pid in before["pids"].values():
         await gone(pid)
     (directory / "dev.json").unlink()
-    async with demo_of_a_short_story(directory) as (second, said):
-        again = await described(directory, second)
-        others: dict[str, Any] = {"pids": {}, "ready_urls": {}}
-        assert again | others == before | others
-        assert set(again["pids"]) == SERVERS | SIMULATED - {"machine_set"}
+    async with demo(directory) as second:
+        await until_described(directory, second)
+        again = description(directory)
+        assert {**again, "pids": {}} == {**before, "pids": {}}
+        assert set(again["pids"]) == SERVERS | OURS | SIMULATED - {"machine_set"}
+        async with admin(again) as client:
+            assert await client.get(NAMESPACES, "kept")
+            nodes = {node["metadata"]["name"] for node in await client.list(NODES)}
+        assert nodes >= {f"node-{number}" for number in range(1, fixtures.NODES + 1)}
         workflow = await (await temporal_of(again)).get_workflow_handle("kept").describe()
         assert workflow.workflow_type == "Nobody"
-        async with admin(again) as client:
-            nodes = {node["metadata"]["name"] for node in await client.list(NODES)}
-            await client.delete(CONFIG_MAPS, short_story.KEPT, short_story.NAMESPACE)
-        assert nodes >= {f"node-{number}" for number in range(1, fixtures.NODES + 1)}
 
-        assert await asyncio.wait_for(second.wait(), PATIENCE.total_seconds()) == 0, said.read_text()
-        assert said.read_text().count(GOES_AFTERWARDS) == 1
+        assert await asyncio.wait_for(second.process.wait(), PATIENCE.total_seconds()) == 0
+        assert second.said().count(ENDED_WELL) == 1
+        assert second.said().count(GOES_AFTERWARDS) == 2
         assert not any(map(runs, again["pids"].values()))
         assert not description(directory)
-
-
-async def described(directory: Path, running: Forked) -> dict[str, Any]:
-    """What runs, once it is ready."""
-
-    async def is_described() -> bool:
-        assert running.returncode is None
-        return bool(description(directory))
-
-    await until(is_described, within=PATIENCE, otherwise="it is never ready")
-    return description(directory)
 
 
 @pytest.mark.parametrize(
