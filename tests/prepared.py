@@ -17,11 +17,11 @@ from devcluster import assets, control_plane, manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.layout import lay_out
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.errors import TooManyRequests
 from kube.resource import Object, Resource
 from kube.transport import Transport
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 PATIENCE = timedelta(seconds=60)
 
@@ -68,7 +68,7 @@ async def until_served(running: ControlPlane) -> None:
 
         async def are_served() -> bool:
             try:
-                for definition in await client.list(CUSTOM_RESOURCE_DEFINITIONS):
+                for definition in await client.list(DEFINITIONS):
                     for resource in _resources(definition):
                         await client.list(resource)
             except TooManyRequests:

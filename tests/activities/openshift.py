@@ -10,9 +10,9 @@ import yaml
 
 from devcluster.manifests import ROOT
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.resource import NAMESPACES, Object, Resource
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 GROUP = "config.openshift.io"
 DEFINITION = f"clusterversions.{GROUP}"
@@ -38,13 +38,13 @@ class Openshift:
         self.client = client
 
     async def make(self) -> None:
-        await self.client.create(CUSTOM_RESOURCE_DEFINITIONS, _definition())
+        await self.client.create(DEFINITIONS, _definition())
         await self.client.create(NAMESPACES, _object("v1", "Namespace", ETCD))
         await until(self._serves_cluster_versions, within=PATIENCE, otherwise="no ClusterVersions")
 
     async def forget(self) -> None:
         """The cluster is no OpenShift any more."""
-        await self.client.delete(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION)
+        await self.client.delete(DEFINITIONS, DEFINITION)
 
     async def grant(self) -> None:
         """Give the worker the rights that users of OpenShift give it."""
@@ -101,7 +101,7 @@ class Openshift:
         return not await self._worker_may()
 
     async def _serves_cluster_versions(self) -> bool:
-        found = await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION)
+        found = await self.client.get(DEFINITIONS, DEFINITION)
         conditions = found.get("status", {}).get("conditions") or []
         return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 

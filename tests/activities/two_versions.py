@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from health.model.references import RequestReference
 from kube.client import Client
 from kube.discovery import Discovery
 from kube.errors import KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 OLD, NEW = "v1beta1", "v1beta2"
 NAMESPACE = "default"
@@ -31,19 +31,19 @@ class TwoVersions:
         self._name = f"resets.{self.group}"
 
     async def install(self) -> None:
-        await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, self._definition())
+        await self._client.create(DEFINITIONS, self._definition())
         await self._until(self.old, is_served=True)
         await self._until(self.new, is_served=True)
 
     async def stop_serving_old(self) -> None:
         patch = {"spec": {"versions": _versions(NEW)}}
-        await self._client.merge_patch(CUSTOM_RESOURCE_DEFINITIONS, self._name, patch)
+        await self._client.merge_patch(DEFINITIONS, self._name, patch)
         await self._until(self.old, is_served=False)
 
     async def remove(self) -> None:
         """Let the CRD go; harmless when it is gone."""
         with suppress(NotFound):
-            await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, self._name)
+            await self._client.delete(DEFINITIONS, self._name)
 
     async def uninstall(self) -> None:
         """Remove the CRD, and with it all requests; return when the API server is sure of that."""
@@ -94,8 +94,8 @@ class TwoVersions:
 
     def _definition(self) -> Object:
         return {
-            "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-            "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+            "apiVersion": DEFINITIONS.api_version,
+            "kind": DEFINITIONS.kind,
             "metadata": {"name": self._name},
             "spec": {
                 "group": self.group,

@@ -10,12 +10,12 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
 from tests.deploy.applying import ApiServer, api_server
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 pytestmark = pytest.mark.cluster
 
@@ -74,8 +74,8 @@ def definition() -> Object:
     }
     names = {"kind": MACHINES.kind, "plural": MACHINES.plural, "singular": "machine"}
     return {
-        "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-        "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+        "apiVersion": DEFINITIONS.api_version,
+        "kind": DEFINITIONS.kind,
         "metadata": {"name": f"{MACHINES.plural}.{GROUP}"},
         "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
     }
@@ -114,7 +114,7 @@ async def core_manager(control_plane: ControlPlane) -> AsyncIterator[CoreManager
         client = Client(
             await stack.enter_async_context(await Transport.connect(str(control_plane.kubeconfig)))
         )
-        for resource, body in [(CUSTOM_RESOURCE_DEFINITIONS, definition()), *policy()]:
+        for resource, body in [(DEFINITIONS, definition()), *policy()]:
             await client.create(resource, body)
             stack.push_async_callback(client.delete, resource, body["metadata"]["name"])
         administrator = await stack.enter_async_context(api_server(control_plane.kubeconfig))

@@ -13,7 +13,7 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
-from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
 from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from kube.client import Client
@@ -22,7 +22,6 @@ from kube.resource import Object, Resource
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, READY
 from tests.devcluster.kubectl import kubectl
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.objects import TEMPLATE, check_object, escalation
 
 pytestmark = pytest.mark.cluster
@@ -210,11 +209,11 @@ def without_rules(schema: Any) -> Any:
 @pytest.fixture
 async def loose_crd(client: Client) -> AsyncIterator[None]:
     crd = definition(loose=True)
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd)
+    await client.create(DEFINITIONS, crd)
     try:
         yield
     finally:
-        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, crd["metadata"]["name"])
+        await client.delete(DEFINITIONS, crd["metadata"]["name"])
 
 
 def stored_earlier(name: str, spec: dict[str, Any] | None) -> Object:
@@ -238,7 +237,7 @@ async def create_when_served(client: Client, raw: Object) -> None:
 async def make_strict(client: Client) -> None:
     strict = definition(loose=False)
     patch = {"spec": strict["spec"]}
-    await client.merge_patch(CUSTOM_RESOURCE_DEFINITIONS, strict["metadata"]["name"], patch)
+    await client.merge_patch(DEFINITIONS, strict["metadata"]["name"], patch)
     names = iter(range(10**6))
 
     async def refuses() -> bool:

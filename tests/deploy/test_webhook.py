@@ -15,7 +15,7 @@ import yaml
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
-from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
 from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.errors import Forbidden, NotFound
@@ -26,7 +26,6 @@ from tests.deploy.overlays import named, overlay
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.world import TEMPLATES
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.objects import check_object
 from tests.ports import free_port
 from tests.tls import write_pair
@@ -199,7 +198,7 @@ async def infrastructure(client: Client) -> AsyncIterator[None]:
         "metadata": {"name": f"infrastructures.{group}"},
         "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [version]},
     }
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd)
+    await client.create(DEFINITIONS, crd)
     body = {
         "apiVersion": INFRASTRUCTURES.api_version,
         "kind": INFRASTRUCTURES.kind,
@@ -218,7 +217,7 @@ async def infrastructure(client: Client) -> AsyncIterator[None]:
         await until(is_stored, within=PATIENCE, otherwise="Infrastructure is never served")
         yield
     finally:
-        await client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"infrastructures.{group}")
+        await client.delete(DEFINITIONS, f"infrastructures.{group}")
 
 
 @pytest.mark.usefixtures("webhook")

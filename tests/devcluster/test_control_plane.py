@@ -12,11 +12,11 @@ from devcluster.control_plane import ControlPlane
 from devcluster.credentials import DETECTOR
 from devcluster.go_programs import kubernetes_version
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import CONFIG_MAPS, SECRETS
 from kube.transport import Transport
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 pytestmark = pytest.mark.cluster
 
@@ -80,5 +80,5 @@ async def test_installing_again_changes_nothing(control_plane: ControlPlane) -> 
 
 async def generations(client: Client) -> dict[str, int]:
     """Those of all CRDs."""
-    definitions = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
+    definitions = await client.list(DEFINITIONS)
     return {one["metadata"]["name"]: one["metadata"]["generation"] for one in definitions}

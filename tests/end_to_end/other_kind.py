@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 PATIENCE = timedelta(seconds=60)
 ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]
@@ -39,7 +39,7 @@ class OtherKind:
     async def install(self) -> None:
         """Install both CRDs and a template."""
         for resource in (self.requests, self.templates):
-            await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, self._crd(resource))
+            await self._client.create(DEFINITIONS, self._crd(resource))
         template: Object = {
             "apiVersion": self.api_version,
             "kind": "ResetTemplate",
@@ -64,7 +64,7 @@ class OtherKind:
         """Remove the CRDs of these, where they are; return when none is served."""
         for resource in resources:
             with suppress(NotFound):
-                await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"{resource.plural}.{self.group}")
+                await self._client.delete(DEFINITIONS, f"{resource.plural}.{self.group}")
 
         async def are_gone() -> bool:
             for resource in resources:
@@ -79,7 +79,7 @@ class OtherKind:
 
     async def serve_requests(self) -> None:
         """Install the CRD of the requests again."""
-        await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, self._crd(self.requests))
+        await self._client.create(DEFINITIONS, self._crd(self.requests))
 
     async def grant(self, *on_templates: str) -> None:
         """Give us the rights, as a remediator's installation does: on templates these, or without any all."""
@@ -108,8 +108,8 @@ class OtherKind:
         names = {"plural": resource.plural, "kind": resource.kind}
         version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
         return {
-            "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-            "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+            "apiVersion": DEFINITIONS.api_version,
+            "kind": DEFINITIONS.kind,
             "metadata": {"name": f"{resource.plural}.{self.group}"},
             "spec": {"group": self.group, "scope": "Namespaced", "names": names, "versions": [version]},
         }

@@ -13,12 +13,12 @@ from devcluster import manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from devcluster.temporal import NAMESPACE, TemporalServer
 from kube.client import Client
 from runtime import search_attributes
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.world import World
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.temporal_servers import temporal_server
 
@@ -128,12 +128,10 @@ async def test_without_our_crd_both_wait_and_go_on_when_it_is_installed(
 
 
 async def _remove_crd(client: Client) -> None:
-    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, CRD)
+    await client.delete(DEFINITIONS, CRD)
 
     async def is_gone() -> bool:
-        return not [
-            crd for crd in await client.list(CUSTOM_RESOURCE_DEFINITIONS) if crd["metadata"]["name"] == CRD
-        ]
+        return not [crd for crd in await client.list(DEFINITIONS) if crd["metadata"]["name"] == CRD]
 
     await until(is_gone, within=PATIENCE, otherwise="the CRD is still there")
 

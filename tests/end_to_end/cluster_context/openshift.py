@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
+from devcluster.simulation.resources import DEFINITIONS
 from kube.client import Client
 from kube.errors import AlreadyExists, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 
 CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
 MACHINE_HEALTH_CHECKS = Resource(
@@ -44,8 +44,8 @@ class OpenShift:
             "names": names,
             "versions": [version],
         }
-        body = _typed(CUSTOM_RESOURCE_DEFINITIONS, {"metadata": {"name": CRD}, "spec": spec})
-        await self._client.create(CUSTOM_RESOURCE_DEFINITIONS, body)
+        body = _typed(DEFINITIONS, {"metadata": {"name": CRD}, "spec": spec})
+        await self._client.create(DEFINITIONS, body)
         self.serves_cluster_versions = True
         await until(self._is_served, within=PATIENCE, otherwise="the CRD is not served")
 
@@ -85,7 +85,7 @@ class OpenShift:
         for found in await self._client.list(MACHINE_HEALTH_CHECKS):
             await self.delete_machine_health_check(found["metadata"]["name"])
         with suppress(NotFound):
-            await self._client.delete(CUSTOM_RESOURCE_DEFINITIONS, CRD)
+            await self._client.delete(DEFINITIONS, CRD)
         await until(self._is_not_served, within=PATIENCE, otherwise="the CRD is still served")
 
     async def _is_served(self) -> bool:

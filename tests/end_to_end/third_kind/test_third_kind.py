@@ -14,6 +14,7 @@ import pytest
 from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
+from devcluster.simulation.resources import DEFINITIONS
 from devcluster.temporal import TemporalServer
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.errors import KubernetesError, NotFound
@@ -26,7 +27,6 @@ from tests.end_to_end.processes import our_process
 from tests.end_to_end.third_kind import processes
 from tests.end_to_end.third_kind.check import GROUP, KIND, MACHINE_HEALTH_CHECK, MACHINES
 from tests.end_to_end.world import LEASE_NAMESPACE, REQUESTS, World
-from tests.kube.custom_resources import CUSTOM_RESOURCE_DEFINITIONS
 from tests.outcome import outcome_of
 from workflows.messages import State
 
@@ -59,8 +59,8 @@ def crd(resource: Resource, *versions: str) -> Object:
     ]
     names = {"plural": resource.plural, "kind": resource.kind}
     return {
-        "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
-        "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+        "apiVersion": DEFINITIONS.api_version,
+        "kind": DEFINITIONS.kind,
         "metadata": {"name": f"{resource.plural}.{GROUP}"},
         "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": served},
     }
@@ -87,8 +87,8 @@ class Fleet:
         }
         await self.client.create(CLUSTER_ROLES, role)
         await self._let_the_detector_write_status()
-        await self.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd(MACHINE, "v1"))
-        await self.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd(OLD, "v1", "v2"))
+        await self.client.create(DEFINITIONS, crd(MACHINE, "v1"))
+        await self.client.create(DEFINITIONS, crd(OLD, "v1", "v2"))
         await self.until_served(MACHINE)
         await self.until_served(OLD)
 
@@ -105,7 +105,7 @@ class Fleet:
     async def upgrade(self) -> None:
         """Serve the new version, and the old one no more."""
         patch = {"spec": crd(NEW, "v2", "v1")["spec"]}
-        await self.client.merge_patch(CUSTOM_RESOURCE_DEFINITIONS, f"{NEW.plural}.{GROUP}", patch)
+        await self.client.merge_patch(DEFINITIONS, f"{NEW.plural}.{GROUP}", patch)
         await self.until_served(NEW)
 
     async def until_served(self, resource: Resource) -> None:
@@ -158,8 +158,8 @@ class Fleet:
 
     async def uninstall(self) -> None:
         for resource, name in (
-            (CUSTOM_RESOURCE_DEFINITIONS, f"{NEW.plural}.{GROUP}"),
-            (CUSTOM_RESOURCE_DEFINITIONS, f"{MACHINE.plural}.{GROUP}"),
+            (DEFINITIONS, f"{NEW.plural}.{GROUP}"),
+            (DEFINITIONS, f"{MACHINE.plural}.{GROUP}"),
             (CLUSTER_ROLES, GROUP),
         ):
             with suppress(NotFound):
