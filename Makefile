@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 # Each worker has servers of its own; more workers than cores, because scenarios in real time mostly wait.
 # In the order of collection, which puts the longest first, and not the files with the most tests.
-SIDE_BY_SIDE := --numprocesses 5 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE := --numprocesses 7 --dist loadfile --no-loadscope-reorder
 # Each of the many processes that tests start would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
