@@ -28,7 +28,7 @@ ACCESS_REVIEWS = Resource(
 RIGHTS = ROOT / "deploy" / "components" / "openshift" / "worker-etcd.yaml"
 WORKER = "system:serviceaccount:paramedic-system:paramedic-worker"
 GUARD = {"app": "guard"}
-PATIENCE = timedelta(seconds=20)
+PATIENCE = timedelta(seconds=60)
 
 
 class Openshift:

@@ -37,7 +37,7 @@ from workflows.contracts import (
 from workflows.messages import State
 from workflows.remediation import Remediation
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 POLL_SECONDS = 0.05
 
 

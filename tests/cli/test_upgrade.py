@@ -15,7 +15,7 @@ from tests.cli.command import Command
 from tests.workflows.upgrading import Upgrading
 from workflows.upgrade_pause import UpgradePause
 
-PATIENCE_SECONDS, POLL_SECONDS = 20, 0.05
+PATIENCE_SECONDS, POLL_SECONDS = 60, 0.05
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 async def _until_drawn(terminal: int, words: str) -> None:
     drawn = ""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while words not in drawn:
             drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
 
@@ -90,7 +90,7 @@ async def _ends_by(number: signal.Signals, code: int, process: Process | Forked,
     process.send_signal(number)
     # A terminal goes on reading: a command that says its last words to a full one would hang.
     drained = asyncio.create_task(asyncio.to_thread(_drain, terminal))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await process.wait() == code
         assert b"\x1b[?25h" in await drained
 

@@ -35,7 +35,7 @@ WHO = {
 """The core manager, as far as its name goes; it may do everything."""
 HEALTHY = "Paramedic says which Machines are healthy"
 MARKS = "Paramedic marks Machines for their owners"
-PATIENCE = timedelta(seconds=30)
+PATIENCE = timedelta(seconds=60)
 Conditions = list[dict[str, str]]
 MACHINE: Object = {
     "apiVersion": MACHINES.api_version,

@@ -231,7 +231,7 @@ async def create_when_served(client: Client, raw: Object) -> None:
             return False
         return True
 
-    await until(is_stored, within=timedelta(seconds=20), otherwise="the loose CRD is never served")
+    await until(is_stored, within=timedelta(seconds=60), otherwise="the loose CRD is never served")
 
 
 async def make_strict(client: Client) -> None:
@@ -247,7 +247,7 @@ async def make_strict(client: Client) -> None:
             return True
         return False
 
-    await until(refuses, within=timedelta(seconds=20), otherwise="the strict CRD is never served")
+    await until(refuses, within=timedelta(seconds=60), otherwise="the strict CRD is never served")
 
 
 @pytest.mark.usefixtures("loose_crd")

@@ -119,7 +119,7 @@ async def _reads_the_named_secret_alone(process: Client) -> None:
         return True
 
     await until(
-        is_readable, within=timedelta(seconds=20), otherwise="the Secret that is named cannot be read"
+        is_readable, within=timedelta(seconds=60), otherwise="the Secret that is named cannot be read"
     )
     with pytest.raises(Forbidden):
         await process.get(SECRETS, NOT_GRANTED, NAMESPACE)

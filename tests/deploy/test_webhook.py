@@ -51,7 +51,7 @@ DUPLICATE = (
     f"duplicate template kind: {TEMPLATES.kind}"
 )
 REMEDIATING = {"status": STATUS_OF_THE_REFERENCE}
-PATIENCE = timedelta(seconds=30)
+PATIENCE = timedelta(seconds=60)
 
 
 @pytest.fixture(scope="module")

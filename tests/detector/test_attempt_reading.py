@@ -84,7 +84,7 @@ class Reader:
         async def all_are_listed() -> bool:
             return len(await calls.ended_attempts(NOW - 9 * LIMIT)) == count
 
-        await until(all_are_listed, within=timedelta(seconds=20), otherwise="not all are listed")
+        await until(all_are_listed, within=timedelta(seconds=60), otherwise="not all are listed")
 
     def lead(self) -> None:
         self._task = asyncio.create_task(self.reading.lead())

@@ -103,7 +103,7 @@ class Pair:
         async def are_they() -> bool:
             return await self.candidates() == names
 
-        await until(are_they, within=timedelta(seconds=10), otherwise=f"the candidates never were {names}")
+        await until(are_they, within=timedelta(seconds=60), otherwise=f"the candidates never were {names}")
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ class Observer:
     async def settled(self) -> AsyncIterator[None]:
         running = asyncio.create_task(self.sources.run())
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await self.sources.wait_settled()
             yield
         finally:

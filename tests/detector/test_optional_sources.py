@@ -79,7 +79,7 @@ class Observer:
             await running
 
     async def until_settled(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.sources.wait_settled()
 
     @property

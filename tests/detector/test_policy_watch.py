@@ -107,6 +107,6 @@ async def test_edit_is_in_force_at_once_and_a_bad_one_keeps_the_last_and_is_told
 
 
 async def _eventually_told(person: Person, reason: str, message: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not any(told.startswith(message) for told in await person.is_told(reason)):  # noqa: ASYNC110
             await asyncio.sleep(0.05)

@@ -84,7 +84,7 @@ class World:
     @asynccontextmanager
     async def settled(self) -> AsyncIterator[None]:
         running = [asyncio.create_task(source.run()) for source in self.context.sources.values()]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.context.wait_tried()
         try:
             yield

@@ -123,13 +123,13 @@ async def test_steps_of_one_kind_are_taken_where_the_named_templates_may_be_read
 ) -> None:
     status, said = await kubectl(control_plane.kubeconfig, "apply", "-f", str(RIGHTS_OF_THE_WEBHOOK))
     assert status == 0, said
-    await until(detector.can_answer, within=timedelta(seconds=10), otherwise="topology is never readable")
+    await until(detector.can_answer, within=timedelta(seconds=60), otherwise="topology is never readable")
     await other.grant("get")
 
     async def takes_both() -> bool:
         return await detector.facts() == Facts()
 
-    await until(takes_both, within=timedelta(seconds=10), otherwise="it is refused for ever")
+    await until(takes_both, within=timedelta(seconds=60), otherwise="it is refused for ever")
     assert detector.names() is None
     await admin.merge_patch(other.templates, "hard", {"metadata": {"annotations": None}}, "default")
     assert await detector.facts() == Facts(single_template_kinds=frozenset({detector.kind}))

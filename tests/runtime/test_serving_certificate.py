@@ -16,7 +16,7 @@ from runtime.serving import CERTIFICATE, CannotListen, ServingCertificate, serve
 from tests.ports import free_port
 from tests.tls import write_pair
 
-PATIENCE = timedelta(seconds=20)
+PATIENCE = timedelta(seconds=60)
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 60
 FIRST_SECONDS, LONGEST_SECONDS, GROWTH = 0.1, 1.0, 1.5
 Seen = TypeVar("Seen")
 

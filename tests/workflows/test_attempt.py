@@ -33,7 +33,7 @@ async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]
     async def are_listed() -> bool:
         return len(await calls.ended_attempts(LONG_AGO)) == count
 
-    await until(are_listed, within=timedelta(seconds=15), otherwise=f"not {count} are listed")
+    await until(are_listed, within=timedelta(seconds=60), otherwise=f"not {count} are listed")
     found = await calls.ended_attempts(LONG_AGO)
     assert all(target == TargetName.of(incident.reference.target) for target, _ in found)
     of_limits = await calls.ended_remediations(LONG_AGO)

@@ -24,7 +24,7 @@ from tests.cli.doctor.status_writes import (
 pytestmark = pytest.mark.cluster
 
 LONG = timedelta(minutes=5)
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture

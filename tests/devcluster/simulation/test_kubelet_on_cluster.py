@@ -158,7 +158,7 @@ async def give_lease_without_node(client: Client) -> None:
     async def is_collected() -> bool:
         return await renewal(client) == ""
 
-    await until(is_collected, within=timedelta(seconds=30), otherwise="the Lease outlived its Node")
+    await until(is_collected, within=timedelta(seconds=60), otherwise="the Lease outlived its Node")
     metadata = {"name": MACHINE.name, "namespace": NAMESPACE}
     spec = {"renewTime": "2020-01-01T00:00:00.000000Z"}
     body = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}

@@ -40,7 +40,7 @@ class Work:
         async def has_begun() -> bool:
             return self.begun >= times
 
-        await until(has_begun, within=timedelta(seconds=10), otherwise=f"it began {self.begun} times")
+        await until(has_begun, within=timedelta(seconds=60), otherwise=f"it began {self.begun} times")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ async def machines(control_plane: ControlPlane) -> AsyncIterator[Client]:
                 return False
             return True
 
-        await until(is_served, within=timedelta(seconds=20), otherwise="Machines are not served")
+        await until(is_served, within=timedelta(seconds=60), otherwise="Machines are not served")
         yield client
         for machine in await client.list(MACHINES):
             await client.delete(MACHINES, machine["metadata"]["name"], machine["metadata"]["namespace"])
