@@ -7,7 +7,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock"
-# Each worker has servers of its own; more workers than cores, because scenarios in real time mostly wait.
+# Workers share a Temporal server, and few have a control plane; many more than cores, because what runs in real
+# time mostly waits.
 # In the order of collection, which puts the longest first, and not the files with the most tests.
 SIDE_BY_SIDE := --numprocesses 7 --dist loadfile --no-loadscope-reorder
 # Each of the many processes that tests start would compile our modules anew.
