@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from tests.histories.files import HERE, RECORDER, files_of, read
 from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
+from tests.workflows.sandbox import workflow_runner
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS
 from tests.workflows.scenarios_of_upgrades import LONG_UPGRADE_SCENARIOS, UPGRADE_SCENARIOS
 from workflows.contracts import ACT
@@ -30,7 +31,7 @@ WITH_AN_ACT = [file for file in RECORDED if f'"name": "{ACT.name}"' in file.read
 def _replayer(*workflows: type[Any]) -> Replayer:
     return Replayer(
         workflows=workflows,
-        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox has watched when they were recorded
+        workflow_runner=workflow_runner(),  # so no recorded path does what a replay cannot repeat
         data_converter=pydantic_data_converter,
     )
 
