@@ -40,14 +40,11 @@ class World:
         self.label = f"tests.paramedic.dev/{name}"
         self.node_uid = ""
         self.check_uid = ""
-        self._more: set[tuple[Resource, str, str]] = set()
-        """What not every test makes."""
 
     async def make(self) -> None:
         """Create node, check and template."""
         self.node_uid = (await self.make_node())["metadata"]["uid"]
         self.check_uid = (await self.client.create(NODE_HEALTH_CHECKS, self._check()))["metadata"]["uid"]
-        self._more.add((NODE_HEALTH_CHECKS, self.name, ""))
         await self.make_template()
 
     async def remove(self) -> None:
@@ -57,9 +54,11 @@ class World:
                 await self.remove_request(request["metadata"]["name"])
         for resource, name, namespace in (
             (LEASES, f"node-{self.name}", LEASE_NAMESPACE),
+            (LEASES, CONTROL_PLANE_LOCK, LEASE_NAMESPACE),
             (TEMPLATES, self.name, NAMESPACE),
+            (POD_TEMPLATES, self.name, NAMESPACE),
+            (NODE_HEALTH_CHECKS, self.name, ""),
             (NODES, self.name, ""),
-            *self._more,
         ):
             with suppress(NotFound):
                 await self.client.delete(resource, name, namespace)
@@ -84,7 +83,6 @@ class World:
 
     async def patch_node(self, **metadata: Any) -> None:
         await self.client.merge_patch(NODES, self.name, {"metadata": metadata})
-        self._more.add((LEASES, CONTROL_PLANE_LOCK, LEASE_NAMESPACE))  # it may be of the control plane now
 
     async def patch_check(self, **spec: Any) -> None:
         await self.client.merge_patch(NODE_HEALTH_CHECKS, self.name, {"spec": spec})
@@ -111,7 +109,6 @@ class World:
             "template": {"spec": {"containers": [container]}},
         }
         await self.client.create(POD_TEMPLATES, body, NAMESPACE)
-        self._more.add((POD_TEMPLATES, self.name, NAMESPACE))
 
     async def set_finalizer(self) -> None:
         body: Object = {"metadata": {"finalizers": [FINALIZER]}}
@@ -165,7 +162,6 @@ class World:
         name = name or f"node-{self.name}"
         lease = new_lease(name, LEASE_NAMESPACE, holder, timedelta(minutes=10), renewed, None)
         await self.client.create(LEASES, lease, LEASE_NAMESPACE)
-        self._more.add((LEASES, name, LEASE_NAMESPACE))
 
     async def request(self) -> Object | None:
         """The request of the node, if there is one."""
