@@ -90,7 +90,7 @@ async def test_api_server_and_parser_agree_on_every_value_in_every_field(transpo
     assert await disagreements(transport, list(single_changes())) == []
 
 
-@settings(max_examples=10)  # of ten specs each
+@settings(max_examples=30)  # of ten specs each
 @given(drawn=st.lists(specs(), min_size=10, max_size=10))
 async def test_api_server_and_parser_agree_on_whole_specs(
     transport: Transport, drawn: list[dict[str, Any]]

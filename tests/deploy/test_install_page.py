@@ -1,9 +1,7 @@
 """docs/install.md: each command that needs no kubelet is run as it stands there, against a real API server.
 
-What would change the servers that tests share is a server-side dry run. Helm renders only: on the server it
-would find that others than it have made the roles. kubectl does not ask first what fields there are, which it
-reads anew for each command: that all fields are known is asked of overlays, components and what stands alone
-by the other tests of this folder. Nothing else is different.
+What would change the servers that tests share is a server-side dry run; nothing else is different. Helm
+renders only: on the server it would find that others than it have made the roles.
 """
 
 import asyncio
@@ -26,21 +24,12 @@ PAGE = (ROOT / "docs" / "install.md").read_text()
 NOT_TRIED = "# not tried: "
 BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = ("kind ", "oc ", "temporal ", "paramedic ", "make ", "docker ")
-WITHOUT_EFFECT = {
-    "kubectl": """#!/bin/sh
+DRY = """#!/bin/sh
 case " $* " in
-  *" apply "*) set -- "$@" --dry-run=server --validate=false ;;
-  *" create "* | *" delete "*) set -- "$@" --dry-run=server ;;
+  *" apply "* | *" create "* | *" delete "* | *" install "*) set -- "$@" --dry-run={dry_run} ;;
 esac
 exec "{program}" "$@"
-""",
-    "helm": """#!/bin/sh
-case " $* " in
-  *" install "*) set -- "$@" --dry-run=client ;;
-esac
-exec "{program}" "$@"
-""",
-}
+"""
 
 
 def blocks() -> list[str]:
@@ -76,8 +65,11 @@ async def test_commands_of_the_page_do_what_they_say(
         (tmp_path / named).write_bytes((tmp_path / there).read_bytes())
     commands = tmp_path / "bin"
     commands.mkdir()
-    for name, program in (("kubectl", programs.kubectl()), ("helm", HELM.binary())):
-        (commands / name).write_text(WITHOUT_EFFECT[name].format(program=program))
+    for name, program, dry_run in (
+        ("kubectl", programs.kubectl(), "server"),
+        ("helm", HELM.binary(), "client"),
+    ):
+        (commands / name).write_text(DRY.format(program=program, dry_run=dry_run))
         (commands / name).chmod(0o755)
 
     script = "set -eux\n" + "".join(tried(block) for block in blocks())

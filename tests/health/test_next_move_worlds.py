@@ -391,5 +391,5 @@ class World(RuleBasedStateMachine):
         assert self.has_forgotten or not self.has_lease, self.log
 
 
-World.TestCase.settings = settings(max_examples=100, stateful_step_count=30)
+World.TestCase.settings = settings(max_examples=200, stateful_step_count=30)
 TestWorld = World.TestCase

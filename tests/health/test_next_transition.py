@@ -188,7 +188,7 @@ OBSERVATIONS = st.builds(
 )
 
 
-@settings(max_examples=75)
+@settings(max_examples=150)
 @given(observation=OBSERVATIONS, memory=MEMORIES)
 def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_notice_before(
     observation: Observation, memory: Memory

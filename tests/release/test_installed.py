@@ -218,6 +218,10 @@ def test_command_beside_packages_of_others_asks_for_a_checkout_to_run_a_cluster_
     )
 
 
+def test_command_beside_packages_of_others_tells_the_version_that_was_built(shared: Installed) -> None:
+    assert shared.run("paramedic", "--version") == f"paramedic {wheel.version_of(ROOT)}\n"
+
+
 def test_sandbox_of_temporal_takes_our_workflows_beside_packages_of_others(
     shared: Installed, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ from workflows.upgrade_orders import NO_UPGRADE, NOT_OURS, OFF, UNKNOWN_CHECK
 from workflows.upgrade_pause import UpgradePause
 
 HOUR = timedelta(hours=1)
-TWELVE_HOURS, EDITS, EDITS_AT_ONCE = 12 * HOUR, 30, 3
+TWELVE_HOURS, EDITS, EDITS_AT_ONCE = 12 * HOUR, 100, 10
 NOT_TO_BE_UNPAUSED = {"none": UNKNOWN_CHECK, "theirs": NOT_OURS}
 PAUSE, UNPAUSE, UNPAUSE_MARKED = PauseAction.PAUSE, PauseAction.UNPAUSE, PauseAction.UNPAUSE_MARKED
 
@@ -373,7 +373,7 @@ async def test_cancel_while_it_writes_loses_nothing(upgrading: Upgrading) -> Non
 
 
 @pytest.mark.rule("rule 34")
-async def test_history_stays_small_over_twelve_hours_and_many_edits_and_the_memory_lives_on(
+async def test_history_stays_small_over_twelve_hours_and_a_hundred_edits_and_the_memory_lives_on(
     short_histories: WorkflowEnvironment,
 ) -> None:
     upgrading = Upgrading(short_histories)

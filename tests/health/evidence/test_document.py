@@ -38,7 +38,7 @@ def read_yaml(body: str) -> Any:
     return yaml.load(body, Loader=yaml.CSafeLoader)
 
 
-@settings(max_examples=25)
+@settings(max_examples=50)
 @given(parts, st.integers(0, 60), st.integers(SMALLEST, 2 * SMALLEST))
 def test_document_is_yaml_within_its_limit(read: list[Part], padding: int, limit: int) -> None:
     heavy = [{"name": str(number), "message": "é" * 1000} for number in range(padding)]
