@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from devcluster.errors import DevclusterError, NotReadyError
+from devcluster.manifests import AS_KUBECTL, SERVER_SIDE
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from kube.discovery import Discovery
@@ -67,10 +68,9 @@ async def apply(kubeconfig: Path, newest: NewestVersion = NewestVersion.V1BETA2)
 async def _apply(transport: Transport, definition: Object) -> None:
     """As kubectl does it by --server-side: so it stays the owner where `manifests` was there before."""
     path = DEFINITIONS.path(name=definition["metadata"]["name"])
-    query = (("fieldManager", "kubectl"), ("force", "true"), ("fieldValidation", "Strict"))
-    kind = "application/apply-patch+yaml"
+    query = tuple(AS_KUBECTL.items())
     try:
-        await transport.request("PATCH", path, query=query, body=definition, content_type=kind)
+        await transport.request("PATCH", path, query=query, body=definition, content_type=SERVER_SIDE)
     except KubernetesError as error:
         raise NotReadyError(f"Cluster API cannot be installed: {error}") from error
 

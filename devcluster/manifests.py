@@ -7,12 +7,16 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from devcluster import programs
 from devcluster.errors import NotReadyError
 from health.kinds.registry import CHECK_KINDS
 
 ROOT = Path(__file__).parent.parent
+SERVER_SIDE = "application/apply-patch+yaml"
+AS_KUBECTL = MappingProxyType({"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"})
+"""What `kubectl apply --server-side --force-conflicts` asks with, for who applies one object by a request."""
 NAMESPACES = ROOT / "deploy" / "base" / "namespaces.yaml"
 FOLDERS = (
     ROOT / "deploy" / "base" / "crds",

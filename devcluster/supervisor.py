@@ -141,7 +141,7 @@ class ProgramSupervisor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**_inherited(), **self._program.environment},
+                env={**inherited(), **self._program.environment},
                 start_new_session=True,  # Ctrl-C in the terminal is for us; we end our children in order
             )
 
@@ -154,7 +154,7 @@ class ProgramSupervisor:
             return  # it was faster
 
 
-def _inherited() -> dict[str, str]:
+def inherited() -> dict[str, str]:
     """Our environment, without what a person has set to reach another cluster or another Temporal."""
     foreign = ("KUBE", "PARAMEDIC_", "TEMPORAL_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -7,22 +7,21 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
-from runtime import search_attributes
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
-from tests.prepared import installed_control_plane, of_the_run, prepare
+from tests.prepared import installed_control_plane, prepare
 from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa: F401  hooks of pytest
 from tests.shared_temporal import (
+    is_one_of_many,
     pytest_configure_node,  # noqa: F401  a hook of pytest-xdist
     pytest_unconfigure,  # noqa: F401  a hook of pytest
     shared_temporal_server,
 )
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
-from tests.temporal_servers import skipping_environment
+from tests.temporal_servers import set_up, skipping_environment
 
 # A commit is judged by what it changed, on a machine however busy: the same examples each time, and no clock.
 # Few, because more of the same find nothing new; `--hypothesis-profile default` looks for others.
@@ -59,9 +58,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-async def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+async def prepared(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What control planes begin with."""
-    return await prepare(of_the_run(tmp_path_factory.getbasetemp()))
+    own = tmp_path_factory.getbasetemp()
+    return await prepare(own.parent if is_one_of_many(pytestconfig) else own)
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +75,7 @@ async def control_plane(prepared: Path, directory: Path) -> AsyncIterator[Contro
 async def temporal_server(pytestconfig: pytest.Config, directory: Path) -> AsyncIterator[TemporalServer]:
     """A real Temporal server with our search attributes registered."""
     async with shared_temporal_server(pytestconfig, directory / "temporal") as running:
-        client = await Client.connect(running.address, namespace=running.namespace)
-        await search_attributes.register(client, client.namespace)
+        await set_up(running)
         yield running
 
 

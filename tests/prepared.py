@@ -6,7 +6,6 @@ for all.
 
 import asyncio
 import fcntl
-import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -24,11 +23,6 @@ from kube.resource import Object, Resource
 from kube.transport import Transport
 
 PATIENCE = timedelta(seconds=60)
-
-
-def of_the_run(directory: Path) -> Path:
-    """The directory that all processes of a run share; `directory` is one's own."""
-    return directory.parent if "PYTEST_XDIST_WORKER" in os.environ else directory
 
 
 async def prepare(directory: Path) -> Path:

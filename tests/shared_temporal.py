@@ -3,7 +3,6 @@
 Each of those has a namespace of its own there. A process that runs tests alone starts one for itself.
 """
 
-import os
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +16,8 @@ from devcluster import temporal
 from devcluster.bound import bind
 from devcluster.layout import Layout, lay_out
 from devcluster.polling import until
-from devcluster.supervisor import COLLECT_RARELY
+from devcluster.supervisor import COLLECT_RARELY, inherited
+from devcluster.supervisor import PATIENCE as ENDS_WITHIN
 from devcluster.temporal import PATIENCE, TemporalServer
 from tests.temporal_servers import TIME_SKIPPING, temporal_server
 
@@ -41,13 +41,19 @@ class SharedServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **COLLECT_RARELY, "GOMAXPROCS": CORES},
+                env={**inherited(), **COLLECT_RARELY, "GOMAXPROCS": CORES},
+                start_new_session=True,  # Ctrl-C is for who runs tests; it is ended after them
             )
         return cls(layout, process)
 
     def end(self) -> None:
+        """Politely, then by force."""
         self.process.terminate()
-        self.process.wait()
+        try:
+            self.process.wait(ENDS_WITHIN.total_seconds())
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(ENDS_WITHIN.total_seconds())
 
 
 SHARED = pytest.StashKey[SharedServer]()
@@ -69,14 +75,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[SHARED].end()
 
 
+def is_one_of_many(config: pytest.Config) -> bool:
+    """Whether this process runs those tests that another one hands out to it."""
+    return hasattr(config, "workerinput")
+
+
 @asynccontextmanager
 async def shared_temporal_server(config: pytest.Config, directory: Path) -> AsyncIterator[TemporalServer]:
     """The one of the run, or else one on `directory`; ready when the block begins."""
-    if not hasattr(config, "workerinput"):
+    if not is_one_of_many(config):
         async with temporal_server(directory, *TIME_SKIPPING) as own:
             yield own
         return
-    server = TemporalServer(**config.workerinput[INPUT])
+    server = TemporalServer(**config.workerinput[INPUT])  # type: ignore[attr-defined]  # as just seen
     await until(
         lambda: temporal.is_ready(server), within=PATIENCE, otherwise=f"{server} does not become ready"
     )

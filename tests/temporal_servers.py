@@ -14,6 +14,7 @@ from temporalio.testing import TimeSkipper, TimeSkippingConfig, WorkflowEnvironm
 from devcluster.layout import lay_out
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer, start
+from runtime import search_attributes
 
 TIME_SKIPPING = (
     "frontend.WorkflowTimeSkippingEnabled=true",
@@ -53,10 +54,20 @@ class SkippingEnvironment(WorkflowEnvironment):
         return await self._skipper.get_time_skipping_info(handle)
 
 
+async def client_of(server: TemporalServer) -> Client:
+    """A client that reads and writes values as ours do."""
+    return await Client.connect(
+        server.address, namespace=server.namespace, data_converter=pydantic_data_converter
+    )
+
+
+async def set_up(server: TemporalServer) -> Client:
+    """Register our search attributes, as `paramedic setup` does; answers a client."""
+    client = await client_of(server)
+    await search_attributes.register(client, server.namespace)
+    return client
+
+
 async def skipping_environment(server: TemporalServer) -> WorkflowEnvironment:
     """See SkippingEnvironment; the server was started with TIME_SKIPPING."""
-    return SkippingEnvironment(
-        await Client.connect(
-            server.address, namespace=server.namespace, data_converter=pydantic_data_converter
-        )
-    )
+    return SkippingEnvironment(await client_of(server))

@@ -9,7 +9,6 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
@@ -18,6 +17,7 @@ from health.model.moves import Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from health.model.request_snapshot import RequestSnapshot
+from tests.temporal_servers import client_of
 from tests.workflows.observations import expired
 from workflows.contracts import (
     ACT,
@@ -136,10 +136,7 @@ class Fleet:
 @asynccontextmanager
 async def fleet_of(server: TemporalServer) -> AsyncIterator[Fleet]:
     """One without detector and worker, on that server."""
-    client = await Client.connect(
-        server.address, namespace=server.namespace, data_converter=pydantic_data_converter
-    )
-    fleet = Fleet(client, f"c{uuid.uuid4().hex[:6]}-1a2b")
+    fleet = Fleet(await client_of(server), f"c{uuid.uuid4().hex[:6]}-1a2b")
     yield fleet
     await fleet.end()
 

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from cli.upgrade.finding import open_upgrades
 from devcluster.temporal import TemporalServer
 from health.upgrade.memory import How
 from tests.cli.command import Command
+from tests.temporal_servers import client_of
 from tests.workflows.upgrading import Upgrading
 from workflows.upgrade_pause import UpgradePause
 
@@ -21,9 +20,7 @@ PATIENCE_SECONDS, POLL_SECONDS = 60, 0.05
 @pytest.fixture
 async def idle(temporal_server: TemporalServer) -> AsyncIterator[Upgrading]:
     """A cluster whose upgrade has begun, without detector and worker."""
-    client = await Client.connect(
-        temporal_server.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
-    )
+    client = await client_of(temporal_server)
     cluster = Upgrading(WorkflowEnvironment.from_client(client))
     yield cluster
     for one in await open_upgrades(client, cluster.cluster):

@@ -12,13 +12,12 @@ from types import MappingProxyType
 
 import aiohttp
 
+from devcluster.manifests import AS_KUBECTL, SERVER_SIDE
 from kube.discovery import Discovery
 from kube.resource import Object
 from kube.transport import Transport
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-SERVER_SIDE = "application/apply-patch+yaml"
-STRICTLY = {"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"}
 
 
 class ApiServer:
@@ -35,7 +34,7 @@ class ApiServer:
         """
         resource = await self._discovery.resource(one["apiVersion"], one["kind"])
         path = resource.path(one["metadata"].get("namespace", "default"), one["metadata"]["name"])
-        query = STRICTLY | ({"dryRun": "All"} if is_tried else {})
+        query = AS_KUBECTL | ({"dryRun": "All"} if is_tried else {})
         return await self.patch(path, one, SERVER_SIDE, query=query)
 
     async def patch(

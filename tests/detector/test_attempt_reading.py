@@ -31,6 +31,7 @@ from tests.kube.eventually import eventually
 from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.payload_keys import THIS_YEAR, keys_file
 from tests.ports import free_port
+from tests.temporal_servers import client_of
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
 
 pytestmark = pytest.mark.rule("rule 14")
@@ -101,9 +102,7 @@ class Reader:
 
 @pytest.fixture
 async def client(temporal_server: TemporalServer) -> Client:
-    return await Client.connect(
-        temporal_server.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
-    )
+    return await client_of(temporal_server)
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.incident_list import Filter, open_incidents
 from detector.attempts.attempts import Attempts
@@ -32,6 +31,7 @@ from runtime import search_attributes
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
+from tests.temporal_servers import client_of
 from workflows.messages import (
     ATTEMPT,
     ATTEMPT_ENDED,
@@ -127,9 +127,7 @@ _SIGNALED = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
 @pytest.fixture
 async def person(temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Person]:
     monkeypatch.setattr("detector.dispatching.reconciler.RECONCILE_EVERY", SOON)
-    client = await Client.connect(
-        temporal_server.address, namespace=temporal_server.namespace, data_converter=pydantic_data_converter
-    )
+    client = await client_of(temporal_server)
     made = Person(client)
     yield made
     query = f"ParamedicCluster = '{made.cluster}' AND ExecutionStatus = 'Running'"

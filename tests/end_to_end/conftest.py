@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from temporalio.client import Client as TemporalClient
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
@@ -24,6 +23,7 @@ from runtime.cluster import read_cluster_identity
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.request_log import RequestLog
 from tests.end_to_end.world import REQUESTS, World
+from tests.temporal_servers import client_of
 
 IMPATIENT = ReflectorSettings(waits=Waits(longest=timedelta(seconds=1)))
 """The log of a test must not lag behind the detector after an outage."""
@@ -50,11 +50,7 @@ class Paramedic:
 @pytest.fixture(scope="session")
 async def temporal_client(temporal_server: TemporalServer) -> TemporalClient:
     """A client of the shared Temporal server."""
-    return await TemporalClient.connect(
-        temporal_server.address,
-        namespace=temporal_server.namespace,
-        data_converter=pydantic_data_converter,
-    )
+    return await client_of(temporal_server)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client as TemporalClient
 
 from devcluster import manifests
 from devcluster.control_plane import ControlPlane
@@ -16,11 +15,10 @@ from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from devcluster.temporal import NAMESPACE, TemporalServer
 from kube.client import Client
-from runtime import search_attributes
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.world import World
 from tests.kube.faults.tcp_proxy import TcpProxy
-from tests.temporal_servers import temporal_server
+from tests.temporal_servers import set_up, temporal_server
 
 pytestmark = pytest.mark.cluster
 
@@ -80,8 +78,7 @@ async def test_without_temporal_both_wait_and_go_on_when_temporal_is_there(
     async with temporal_server(directory) as server:
         assert server.address == address
         await _until_both_say(processes, "run `paramedic setup`")
-        client = await TemporalClient.connect(server.address, namespace=server.namespace)
-        await search_attributes.register(client, server.namespace)
+        await set_up(server)
         await _until_both_are_ready(processes)
         await _stop_both(processes)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.rights.comparison import problems
+from tests.shared_temporal import is_one_of_many
 
 WHOLE = "--every-right-is-used"
 
@@ -22,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Fail the run if the table of rights does not fit."""
     config = session.config
-    if hasattr(config, "workerinput") or config.option.collectonly:
+    if is_one_of_many(config) or config.option.collectonly:
         return
     # Of tests that failed it is not known what the rest of them would have needed.
     is_whole_run = config.getoption(WHOLE) and exitstatus == pytest.ExitCode.OK

@@ -3,13 +3,11 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 import pytest
-from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from runtime import search_attributes
-from tests.temporal_servers import TIME_SKIPPING, skipping_environment, temporal_server
+from tests.temporal_servers import TIME_SKIPPING, set_up, skipping_environment, temporal_server
 from tests.workflows import workers
 from tests.workflows.checked import checked
 from tests.workflows.fake_clusters import FakeClusters
@@ -39,8 +37,7 @@ async def short_histories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
     """A Temporal server that suggests to continue as new after a few dozen events."""
     limit = "limit.historyCount.suggestContinueAsNew=60"
     async with temporal_server(tmp_path_factory.mktemp("temporal"), limit, *TIME_SKIPPING) as server:
-        client = await Client.connect(server.address, namespace=server.namespace)
-        await search_attributes.register(client, client.namespace)
+        await set_up(server)
         yield await skipping_environment(server)
 
 

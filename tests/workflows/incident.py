@@ -30,7 +30,7 @@ from tests.objects import INCIDENT, incident_reference
 from tests.outcome import result_of
 from tests.workflows import workers
 from tests.workflows.fake_cluster import FakeCluster
-from tests.workflows.looking import PATIENCE_SECONDS, found
+from tests.workflows.polling import PATIENCE_SECONDS, polled
 from tests.workflows.runs import histories_of
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
@@ -152,7 +152,7 @@ class IncidentDriver:
     async def sends(self, order: Coroutine[None, None, str]) -> asyncio.Task[str]:
         """Give an order; return when Temporal has it, though the incident may be too busy to answer."""
         number, giving = self._orders + 1, asyncio.create_task(order)
-        await found(lambda: self._has_order(number))
+        await polled(lambda: self._has_order(number))
         return giving
 
     async def _order(self, name: str, *order: object) -> str:
@@ -211,13 +211,13 @@ class IncidentDriver:
             state = await self.state()
             return state if state.phase is phase else None
 
-        return await found(in_it)
+        return await polled(in_it)
 
     async def tells(self, words: str) -> None:
         async def are_there() -> bool:
             return words in (await self.state()).details
 
-        await found(are_there)
+        await polled(are_there)
 
     async def described(self) -> DescribeWorkflowExecutionResponse:
         """What Temporal says is under way."""

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.looking import found
+from tests.workflows.polling import polled
 from workflows.messages import State
 
 SOME_SECONDS = timedelta(seconds=6)
@@ -20,7 +20,7 @@ async def rests(incident: IncidentDriver, phase: Phase) -> State:
         state = await incident.state()
         return state if state.phase is phase else None
 
-    return await found(settled)
+    return await polled(settled)
 
 
 async def settle(incident: IncidentDriver) -> None:
@@ -30,7 +30,7 @@ async def settle(incident: IncidentDriver) -> None:
         description = await incident.described()
         return not (description.pending_activities or description.HasField("pending_workflow_task"))
 
-    await found(is_idle)
+    await polled(is_idle)
 
 
 async def pass_wakes(incident: IncidentDriver, duration: timedelta) -> None:
@@ -49,7 +49,7 @@ async def _pass_until_it_wakes(incident: IncidentDriver, wakes: datetime) -> Non
         return (await incident.state()).wakes_at != wakes
 
     await incident.pass_time(max(wakes - await incident.now(), A_BIT))
-    await found(is_awake)
+    await polled(is_awake)
     await settle(incident)
 
 

@@ -5,6 +5,7 @@ from health.model.moves import Phase
 from health.runbook.memory import Memory
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import held
+from tests.workflows.settling import settle
 from workflows.messages import AbortOrder, ResumeOrder
 
 NO_TIMES = ("soon", 0, -60, 1e12, float("inf"))
@@ -16,6 +17,7 @@ async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: I
     await incident.start(held())
     assert "abort was ordered" in await incident.abort()
     await incident.reaches(Phase.LEFT_ALONE)
+    await settle(incident)
     asked = incident.cluster.count("observe")
     assert not any(one.skips_back_off for one in incident.cluster.questions)
     assert "resume was ordered" in await incident.resume()

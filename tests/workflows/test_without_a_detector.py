@@ -12,9 +12,9 @@ from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
 from tests.health.steps import HELD_LEASE
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.looking import found
 from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import act
+from tests.workflows.polling import polled
 from tests.workflows.settling import rests, settle
 from workflows.messages import HoldOrder
 
@@ -53,7 +53,7 @@ async def asks(incident: IncidentDriver, times: int = 1) -> None:
     async def has_asked() -> bool:
         return (await incident.queued()).count("observe") >= times
 
-    await found(has_asked)
+    await polled(has_asked)
 
 
 @pytest.mark.rule("rule 7/lease", "NHC 2.5/manage/renew", "rule 40")

@@ -19,6 +19,7 @@ from health.upgrade.observation import LONG_UPGRADE, UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from tests.workflows import workers
 from tests.workflows.fake_cluster import Gate
+from tests.workflows.polling import PATIENCE_SECONDS, polled
 from tests.workflows.runs import histories_of
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import (
@@ -37,9 +38,7 @@ from workflows.upgrade_contracts import (
 )
 from workflows.upgrade_pause import UpgradePause
 
-PATIENCE_SECONDS, POLL_SECONDS = 60, 0.005
-ASK_SECONDS = 0.05
-"""What asks the server costs as much as an activity."""
+POLL_SECONDS = 0.005
 Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 
 
@@ -181,9 +180,11 @@ class Upgrading:
 
     async def asks(self) -> None:
         """Return when a question waits for a detector."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not (await self.handle.describe()).raw_description.pending_activities:  # noqa: ASYNC110  as above
-                await asyncio.sleep(ASK_SECONDS)
+
+        async def is_asked() -> bool:
+            return bool((await self.handle.describe()).raw_description.pending_activities)
+
+        await polled(is_asked)
 
     async def passes(self, duration: timedelta) -> None:
         """Let the time pass."""
@@ -196,12 +197,12 @@ class Upgrading:
 
     async def rests(self) -> UpgradePauseState:
         """Where it is once it has told the detector all that it knows."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                state = await self._state()
-                if state is not None and state.is_resting:
-                    return state
-                await asyncio.sleep(ASK_SECONDS)
+
+        async def at_rest() -> UpgradePauseState | None:
+            state = await self._state()
+            return state if state is not None and state.is_resting else None
+
+        return await polled(at_rest)
 
     async def _state(self) -> UpgradePauseState | None:
         """What it says; None: it begins a new run, whose first task Temporal puts off for a second."""

@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client as TemporalClient
-from temporalio.contrib.pydantic import pydantic_data_converter
 
 from devcluster import assets, manifests
 from devcluster import control_plane as control_planes
@@ -22,6 +20,7 @@ from tests.cli.doctor.conftest import CLUSTER, AsUser
 from tests.cli.doctor.findings import findings, reasons
 from tests.cli.fleet import Fleet
 from tests.kube.eventually import eventually
+from tests.temporal_servers import client_of
 
 pytestmark = pytest.mark.cluster
 
@@ -52,9 +51,7 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
 @asynccontextmanager
 async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[str]:
     """With a leader, a worker, and a policy with the outage guard; yields the identity of the cluster."""
-    temporal = await TemporalClient.connect(
-        server.address, namespace=server.namespace, data_converter=pydantic_data_converter
-    )
+    temporal = await client_of(server)
     async with await Transport.connect(str(kubeconfig)) as transport:
         client = Client(transport)
         fleet = Fleet(temporal, await read_cluster_identity(client, CLUSTER))

@@ -1,4 +1,4 @@
-"""Looking: what only a server can say is asked ever more seldom, as each look costs as much as an act."""
+"""Polling: what only a server can say is asked ever more seldom, as each question costs as much as an act."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,14 +6,14 @@ from typing import TypeVar
 
 PATIENCE_SECONDS = 60
 FIRST_SECONDS, LONGEST_SECONDS, GROWTH = 0.1, 1.0, 1.5
-Seen = TypeVar("Seen")
+Answer = TypeVar("Answer")
 
 
-async def found(look: Callable[[], Awaitable[Seen | None]]) -> Seen:
-    """What a look sees first that is something; raises TimeoutError."""
+async def polled(ask: Callable[[], Awaitable[Answer | None]]) -> Answer:
+    """The first answer that is something; raises TimeoutError."""
     seconds = FIRST_SECONDS
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not (seen := await look()):
+        while not (answer := await ask()):
             await asyncio.sleep(seconds)
             seconds = min(GROWTH * seconds, LONGEST_SECONDS)
-    return seen
+    return answer
