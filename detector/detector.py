@@ -27,7 +27,7 @@ from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.incident_workflows import Observe
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.handover import Handover, HandoverTimes
-from detector.metrics.failing_incidents import FailingIncidents
+from detector.metrics.failing_workflows import FailingWorkflows
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.registry import WATCHED_KINDS
@@ -53,6 +53,7 @@ from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
 from kube.leader import LeaderElection
 from kube.reflector_settings import PATIENT, ReflectorSettings
+from runtime import task_failures
 from runtime.connections import Connections, connected
 from runtime.guard import Guard
 from runtime.process_names import DETECTOR, LEADER_LEASE
@@ -60,6 +61,7 @@ from runtime.settings import Settings
 from runtime.status_loop import look_forever
 
 REPORT_EVERY_SECONDS = 1.0
+COUNT_TIMEOUT = timedelta(seconds=5)
 HANDOVER = HandoverTimes()
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
 """How fast Events are written, those of all checks together: in a storm they give way to requests."""
@@ -118,7 +120,7 @@ class Detector:
         self._attempt_reading = AttemptReading(calls, self._attempts, self._cluster_state, problems)
         self._ended_remediations = EndedRemediations(calls, self._limits, problems)
         self._dispatch = self._made_dispatch(calls)
-        self._failing_incidents = FailingIncidents(calls.failing)
+        self._failing_workflows = FailingWorkflows(self._count_failing)
         self._answering = Answering(self._observe, self._dispatch, self._cluster_state, self._is_leader)
         self._own_status = OwnStatus(connections, settings.namespace, settings.identity, self._is_leader)
         self._reporters = self._made_reporters()
@@ -130,6 +132,10 @@ class Detector:
 
     def _is_leader(self) -> bool:
         return self._election.is_leader
+
+    async def _count_failing(self, workflow_type: str) -> int | None:
+        temporal, cluster = self._connections.temporal(), self._connections.cluster
+        return await task_failures.count(temporal, workflow_type, cluster, COUNT_TIMEOUT)
 
     def _policy(self) -> Policy:
         """The policy in force."""
@@ -287,7 +293,7 @@ class Detector:
             )
         )
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
-        registry.register(self._failing_incidents)
+        registry.register(self._failing_workflows)
         registry.register(self._own_status)
         registry.register(UpgradeMetrics(self._upgrades, self._now))
 
@@ -351,7 +357,7 @@ class Detector:
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._upgrades.lead())
             tasks.create_task(self._reporters.lead())
-            tasks.create_task(self._failing_incidents.lead())
+            tasks.create_task(self._failing_workflows.lead())
             tasks.create_task(self._connections.temporal.work(self._task_worker))
 
     async def _report_election(self) -> None:

@@ -1,4 +1,4 @@
-"""Task failures: which open incidents fail in their own code, as Temporal lists them.
+"""Task failures: which open workflows of ours fail in their own code, as Temporal lists them.
 
 An exception in workflow code fails the workflow task, which Temporal tries again for ever: nothing is lost, a
 worker with other code goes on. After some failures in a row (five by default, which takes a minute) Temporal
@@ -6,7 +6,7 @@ notes it in a search attribute of its own, and takes it away with the next succe
 that attribute, and a newer one can be told not to keep it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -15,7 +15,10 @@ from temporalio.common import SearchAttributeKey
 
 from runtime import search_attributes
 from workflows.messages import WORKFLOW
+from workflows.upgrade_contracts import UPGRADE_PAUSE
 
+EVERY_WORKFLOW = (WORKFLOW, UPGRADE_PAUSE)
+"""The types of all that a worker of ours runs."""
 REPORTED_PROBLEMS = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 TASK_FAILED = "category=WorkflowTaskFailed"
 
@@ -27,11 +30,27 @@ async def are_reported(client: Client, rpc_timeout: timedelta) -> bool:
     return answer.namespace_info.capabilities.reported_problems_search_attribute
 
 
-def failing(clusters: Sequence[str]) -> str:
-    """The query of Temporal for the incidents of these clusters, by identity, that fail now."""
-    identities = ", ".join(f"'{cluster}'" for cluster in clusters)
+async def count(client: Client, workflow_type: str, cluster: str, rpc_timeout: timedelta) -> int | None:
+    """How many of a type fail now in the cluster of an identity; None: Temporal does not report it.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    if not await are_reported(client, rpc_timeout):
+        return None
+    query = failing((workflow_type,), (cluster,))
+    return (await client.count_workflows(query, rpc_timeout=rpc_timeout)).count
+
+
+def failing(workflow_types: Iterable[str], clusters: Iterable[str]) -> str:
+    """The query of Temporal for the workflows of these clusters, by identity, that fail now."""
     return (
-        f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'"
-        f" AND {search_attributes.CLUSTER.name} IN ({identities})"
+        f"WorkflowType IN ({_quoted(workflow_types)}) AND ExecutionStatus = 'Running'"
+        f" AND {search_attributes.CLUSTER.name} IN ({_quoted(clusters)})"
         f" AND {REPORTED_PROBLEMS.name} = '{TASK_FAILED}'"
     )
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)

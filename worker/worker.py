@@ -46,6 +46,7 @@ from workflows.contracts import ACT, worker_queue
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
 
+WORKFLOWS = (Remediation, UpgradePause)
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """How long a worker that is told to end lets its activities finish: an act is never cut short."""
 CACHED_INCIDENTS = 5_000
@@ -82,7 +83,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),
-        workflows=[Remediation, UpgradePause],
+        workflows=WORKFLOWS,
         activities=[
             SaveEvidence(revalidation, _stores(settings, client), clock.now).save_evidence,
             Act(steps(leases, revalidation, clock), event_recorder).act,

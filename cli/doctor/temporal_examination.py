@@ -30,12 +30,12 @@ NAMED = 3
 """How many are told by their workflow id."""
 ADVICE = (
     "roll the worker back, or forward to one that goes on with them; until then nothing is done for these "
-    "targets, and nothing is lost"
+    "targets, what an upgrade has paused stays paused, and nothing is lost"
 )
 
 
 async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
-    """What is wrong with the code of the incidents of these clusters, as far as Temporal reports that.
+    """What is wrong with the code of the workflows of these clusters, as far as Temporal reports that.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -43,14 +43,14 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
     """
     if not await task_failures.are_reported(client, RPC_TIMEOUT):
         return []
-    query = task_failures.failing(clusters)
+    query = task_failures.failing(task_failures.EVERY_WORKFLOW, clusters)
     count = (await client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
     listed = client.list_workflows(query, limit=NAMED, rpc_timeout=RPC_TIMEOUT)
     named = [await _described(client, execution.id, execution.run_id) async for execution in listed]
     if not named:
         return []
     more = f"; and {count - len(named)} more" if count > len(named) else ""
-    of = "1 incident" if count <= 1 else f"{count} incidents"
+    of = "1 workflow" if count <= 1 else f"{count} workflows"
     return [problem("CodeFails", f"the code of {of} fails: {'; '.join(named)}{more}", ADVICE)]
 
 

@@ -11,7 +11,7 @@ from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.target import TargetName, owner_name
 from objects.bounds import bounded_time
-from runtime import search_attributes, task_failures
+from runtime import search_attributes
 from runtime.guard import Guard
 from runtime.listed_incidents import ListedIncident, listed_incident
 from runtime.payload_codec import UnreadablePayload
@@ -81,14 +81,6 @@ class IncidentCalls:
             with self._guard.item("open incidents", execution.id):
                 found.append(await self._identified(execution))
         return found
-
-    async def failing(self) -> int | None:
-        """How many open incidents fail in their own code; None where Temporal does not report it."""
-        client = self._client()
-        if not await task_failures.are_reported(client, RPC_TIMEOUT):
-            return None
-        query = task_failures.failing((self._cluster,))
-        return (await client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
 
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
         """The remediations of this cluster that ended after `since`, as Temporal lists them.

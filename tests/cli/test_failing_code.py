@@ -13,11 +13,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from cli.doctor.temporal_examination import temporal_findings
-from detector.dispatching.incident_calls import IncidentCalls
+from cli.doctor.temporal_examination import RPC_TIMEOUT, temporal_findings
 from devcluster import programs
 from health.model.moves import Phase
-from runtime import search_attributes
+from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from tests.cli.command import Command
@@ -26,6 +25,7 @@ from tests.payload_keys import THIS_YEAR, keys_file, read
 from tests.workflows.observations import expired
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
+from workflows.upgrade_contracts import UPGRADE_PAUSE, UpgradePauseInput, upgrade_pause_id
 
 REPORTED_AFTER = "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute"
 """How many failures in a row Temporal reports: by default five, which takes a minute; 0: none."""
@@ -40,6 +40,15 @@ class Raising:
     @workflow.run
     async def run(self, start: RemediationInput) -> None:
         raise RuntimeError(f"no rule for\n{start.incident.target.name}")
+
+
+@workflow.defn(name=UPGRADE_PAUSE)
+class RaisingPause:
+    """A version of the other workflow with a mistake."""
+
+    @workflow.run
+    async def run(self, start: UpgradePauseInput) -> None:
+        raise RuntimeError(f"no pause for {start.cluster}")
 
 
 @workflow.defn(name=WORKFLOW)
@@ -103,10 +112,13 @@ async def worker(fleet: Fleet, version: type) -> AsyncIterator[None]:
         yield
 
 
-async def failing(fleet: Fleet, count: int) -> None:
+async def failing(fleet: Fleet, count: int, of_type: str = WORKFLOW) -> None:
     """Return when so many are reported."""
-    calls = IncidentCalls(lambda: fleet.client, fleet.cluster)
-    while (await calls.failing() or 0) != count:  # noqa: ASYNC110  its lists are all there is
+
+    async def reported() -> int:
+        return await task_failures.count(fleet.client, of_type, fleet.cluster, RPC_TIMEOUT) or 0
+
+    while await reported() != count:  # noqa: ASYNC110  its lists are all there is
         await asyncio.sleep(POLL_SECONDS)
 
 
@@ -129,8 +141,29 @@ async def test_code_that_raises_is_told_by_list_show_doctor_and_metric(
     assert problems["Node/node-1"] in shown.out
     (finding,) = found
     assert finding.reason == "CodeFails"
-    assert finding.what.startswith(f"the code of 2 incidents fails: remediation/{fleet.cluster}/")
+    assert finding.what.startswith(f"the code of 2 workflows fails: remediation/{fleet.cluster}/")
     assert problems["Node/node-1"] in finding.what
+
+
+async def test_pause_whose_code_fails_is_told_by_upgrade_doctor_and_metric(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    async with worker(fleet, RaisingPause):
+        pause = await fleet.client.start_workflow(
+            UPGRADE_PAUSE,
+            UpgradePauseInput(cluster=fleet.cluster),
+            id=upgrade_pause_id(fleet.cluster),
+            task_queue=worker_queue(fleet.cluster),
+            search_attributes=search_attributes.of_cluster(fleet.cluster),
+        )
+        await failing(fleet, 1, UPGRADE_PAUSE)
+        told = (await paramedic("upgrade", "--cluster", fleet.cluster)).out
+        (found,) = await temporal_findings(environment_of(fleet.client), (fleet.cluster,))
+        await pause.terminate()
+
+    assert f"RuntimeError: no pause for {fleet.cluster}" in told
+    assert found.what.startswith(f"the code of 1 workflow fails: {pause.id} (its code fails since 20")
+    assert "what an upgrade has paused stays paused" in found.advice
 
 
 async def test_code_that_does_not_fit_its_history_is_told_until_a_worker_goes_on(
@@ -162,7 +195,7 @@ async def test_code_that_fails_is_told_by_the_incident_where_temporal_reports_no
             shown = await Command(environment_of(client))("show", "node-1", "-o", "json")
             assert await temporal_findings(environment_of(client), (fleet.cluster,)) == []
         assert shown.json["problem"].endswith("RuntimeError: no rule for node-1")
-        assert await IncidentCalls(lambda: client, fleet.cluster).failing() is None
+        assert await task_failures.count(client, WORKFLOW, fleet.cluster, RPC_TIMEOUT) is None
 
 
 async def test_worker_without_the_key_loses_nothing_and_says_which_it_lacks(

@@ -1,0 +1,11 @@
+"""Which workflows are looked at for code that fails. What Temporal says of them: tests/cli/test_failing_code.py."""
+
+from temporalio import workflow
+
+from runtime.task_failures import EVERY_WORKFLOW
+from worker.worker import WORKFLOWS
+
+
+def test_every_workflow_of_the_worker_is_looked_at() -> None:
+    definitions = [workflow._Definition.must_from_class(one) for one in WORKFLOWS]  # noqa: SLF001  no other way
+    assert {one.name for one in definitions} == set(EVERY_WORKFLOW)
