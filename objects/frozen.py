@@ -6,9 +6,9 @@ While a version is rolled out, and back, processes of two versions talk to each 
 them knows is kept as text: it fails no message, is shown, and is none of the words that decisions look for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -18,13 +18,24 @@ from objects.bounds import Bounded
 OTHER = "Other"
 
 
-class Frozen(Bounded):
+class _Value(Bounded):
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic does it, but a field that there is not raises TypeError.
+
+        pydantic would make it an attribute that nobody reads: what should have changed stays, without a word.
+        """
+        if unknown := (update or {}).keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return super().model_copy(update=update, deep=deep)
+
+
+class Frozen(_Value):
     """An immutable value; unknown fields are ignored, so that a newer writer breaks no older reader."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class FrozenObject(Bounded):
+class FrozenObject(_Value):
     """A part of a Kubernetes object, in the camelCase of its API; only what we decide by is kept."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)

@@ -216,9 +216,7 @@ def _counted(number: int, one: str, more: str) -> str:
 
 def limit_hold(words: str, ask_again_seconds: float) -> Hold:
     """What it means for an incident that it would be one too many, or that nobody knows whether."""
-    return Hold(
-        reason=HoldReason.LIMIT, message=f"held: {words}", ask_again_seconds=max(1.0, ask_again_seconds)
-    )
+    return Hold(reason=HoldReason.LIMIT, message=words, ask_again_seconds=max(1.0, ask_again_seconds))
 
 
 def next_in_line(line: Iterable[Waiting], tally: Tally, now: datetime) -> list[Waiting]:

@@ -90,6 +90,5 @@ class Allowance(Frozen):
 
     @property
     def words(self) -> str:
-        """The decision with its numbers, for people."""
-        verb = "allowed" if self.allowed else "held"
-        return f"{verb}: {self.total - self.healthy} of {self.total} unhealthy, {self.limit}"
+        """The numbers that decided, for people."""
+        return f"{self.total - self.healthy} of {self.total} unhealthy, {self.limit}"

@@ -111,7 +111,7 @@ def test_without_limits_all_may_begin_at_once() -> None:
 def test_admission_counts_before_any_request_is_seen_and_until_the_request_is_gone() -> None:
     detector = leader(limits(maxInFlight=1))
     assert detector.ask("n0").is_admitted
-    words = "held: 1 remediation is under way, at most 1 allowed by the policy"
+    words = "1 remediation is under way, at most 1 allowed by the policy"
     assert str(detector.ask("n1").hold) == f"Limit: {words}"
     assert detector.ask("n0").is_admitted, "nobody waits for itself"
 
@@ -154,7 +154,7 @@ def test_who_is_unhealthy_for_longer_goes_first_unless_it_does_not_come() -> Non
     detector.cluster.delete_request("other")
     assert detector.look() & {"n0", "n1", "n2"} == {"n0"}
     assert str(detector.ask("n2").hold).startswith(
-        "Limit: held: 0 remediations are under way, 1 that waits for longer comes first"
+        "Limit: 0 remediations are under way, 1 that waits for longer comes first"
     )
     detector.pass_time(TURN + SECOND)
     assert detector.look() & {"n0", "n1", "n2"} == {"n1"}
@@ -234,7 +234,7 @@ def test_new_leader_waits_for_what_the_one_before_may_have_admitted() -> None:
     detector.limits.complete()
     hold = detector.ask("n0").hold
     assert hold is not None
-    assert hold.message == "held: what the leader before admitted is not seen for sure yet"
+    assert hold.message == "what the leader before admitted is not seen for sure yet"
     assert hold.ask_again_seconds == KNOWN.total_seconds()
 
     detector.pass_time(KNOWN)
@@ -253,7 +253,7 @@ def test_starts_of_the_last_hour_count_over_a_restart() -> None:
     detector.limits.complete()
     hold = detector.ask("n1").hold
     assert hold is not None
-    assert hold.message == "held: 2 remediations began within the last hour, at most 2 allowed by the policy"
+    assert hold.message == "2 remediations began within the last hour, at most 2 allowed by the policy"
     assert 9 * 60 < hold.ask_again_seconds <= 10 * 60 + 1
 
     detector.pass_time(11 * MINUTE)

@@ -22,7 +22,7 @@ NIGHTS = MaintenanceWindow.model_validate(
     {"name": "nights", "schedule": "0 22 * * *", "duration": "1h", "remediation": "Allowed"}
 )
 OPENS, CLOSES = (datetime(2026, 3, 2, hour, tzinfo=UTC) for hour in (22, 23))
-LIMIT = Hold(reason=HoldReason.LIMIT, message="held: 1 remediation is under way")
+LIMIT = Hold(reason=HoldReason.LIMIT, message="1 remediation is under way")
 
 
 class World:

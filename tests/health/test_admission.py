@@ -20,7 +20,7 @@ from tests.objects import ALLOWED, BLOCKED, NOW
 GO = Question(allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
-LIMITED = Hold(reason=HoldReason.LIMIT, message="held: 1 remediation is under way")
+LIMITED = Hold(reason=HoldReason.LIMIT, message="1 remediation is under way")
 UPGRADING = Hold(reason=HoldReason.UPGRADING, message="being upgraded")
 OUTAGE = Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="6 of 10 Nodes")
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
@@ -63,14 +63,14 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
         "the Nodes of the workload cluster fleet/east cannot be seen: refused",
     ),
     ({"context": CheckContext(outage=OUTAGE)}, HoldReason.SUSPECTED_OUTAGE, "6 of 10 Nodes"),
-    ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "held: 5 of 10 unhealthy, at most 4 allowed"),
+    ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "5 of 10 unhealthy, at most 4 allowed"),
     ({"storm": STORM}, HoldReason.STORM, "storm recovery"),
     (
         {"target": TargetFacts(is_excluded=True)},
         HoldReason.EXCLUDED,
         "the node is labelled to be excluded from remediation",
     ),
-    ({"limit": LIMITED}, HoldReason.LIMIT, "held: 1 remediation is under way"),
+    ({"limit": LIMITED}, HoldReason.LIMIT, "1 remediation is under way"),
     ({"back_off": BACK_OFF}, HoldReason.BACK_OFF, "2nd remediation in a row"),
 ]
 NAMES = [reason.value for _, reason, _ in OBJECTIONS]

@@ -58,14 +58,14 @@ def test_refusal_tells_the_numbers() -> None:
     assert words(counted, one()) == "go"
 
     counted.count(one())
-    assert words(counted, one()) == "held: 3 remediations are under way, at most 3 allowed by the policy"
+    assert words(counted, one()) == "3 remediations are under way, at most 3 allowed by the policy"
 
 
 def test_most_restrictive_limit_wins() -> None:
     counted = tally(limits(maxInFlight=1), maxInFlight=5)
     counted.count(one())
 
-    assert words(counted, one()) == "held: 1 remediation is under way, at most 1 allowed by the annotations"
+    assert words(counted, one()) == "1 remediation is under way, at most 1 allowed by the annotations"
     assert words(counted, one(INFRA)) == "go"
 
 
@@ -98,7 +98,7 @@ def test_starts_count_for_an_hour_and_the_hold_ends_with_the_oldest() -> None:
 
     hold = refusal(counted, one())
     assert hold is not None
-    assert hold.message == "held: 2 remediations began within the last hour, at most 2 allowed by the policy"
+    assert hold.message == "2 remediations began within the last hour, at most 2 allowed by the policy"
     assert hold.ask_again_seconds == 20 * 60
 
 
@@ -113,5 +113,5 @@ def test_who_waits_longest_goes_first_and_keeps_nobody_whom_its_limit_does_not_h
 
     assert [each.name for each in next_in_line(line, counted, NOW)] == ["old", "c"]
     assert words(counted, one(zone="d")) == (
-        "held: 1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy"
+        "1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy"
     )

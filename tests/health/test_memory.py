@@ -344,3 +344,10 @@ def test_look_forgets_neither_a_request_nor_a_step_nor_an_attempt(
     assert set(memory.spent) <= set(after.spent)
     assert after.attempt >= memory.attempt
     assert Memory.model_validate_json(after.model_dump_json()) == after
+
+
+def test_change_of_a_field_that_there_is_not_is_refused_and_changes_nothing_in_silence() -> None:
+    memory = Memory()
+    with pytest.raises(TypeError, match="Memory has no field atempt"):
+        memory.model_copy(update={"attempt": 2, "atempt": 2})
+    assert memory == Memory()

@@ -21,7 +21,7 @@ STEP = Step(
         api_version="example.com/v1", kind="RebootTemplate", namespace="remediators", name="reboot"
     )
 )
-HOLD = Hold(reason=HoldReason.THRESHOLD, message="held: 5 of 10 unhealthy, at most 4 allowed")
+HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
 STALE = Hold(reason=HoldReason.STALE_CACHE, message="old", ask_again_seconds=10)
 LATER = NOW + timedelta(minutes=10)
 
@@ -56,7 +56,7 @@ HELD_ACTED = ACTED.model_copy(update={"held": HELD_BY_US.held})
 HELD_AND_ALONE = ALONE.model_copy(update={"held": HELD_A_WHILE.held})
 AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
-HELD_DETAILS = "it is Expired; Threshold: held: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
+HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
 
 
 @pytest.mark.rule(

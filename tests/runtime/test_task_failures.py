@@ -1,4 +1,7 @@
-"""Which workflows are looked at for code that fails. What Temporal says of them: tests/cli/test_failing_code.py."""
+"""Which workflows are looked at for code that fails.
+
+What Temporal says of them is in tests/cli/test_failing_code.py.
+"""
 
 from temporalio import workflow
 

@@ -31,7 +31,9 @@ async def test_a_dozen_nodes_that_fail_at_once_get_no_request_until_the_threshol
 
     for node in nodes:
         await world.until_phase(node, "Held")
-        assert re.search(r"held: \d+ of 12 unhealthy, at most 0 allowed", (await world.state(node)).details)
+        assert re.search(
+            r"Threshold: \d+ of 12 unhealthy, at most 0 allowed", (await world.state(node)).details
+        )
     await world.until_status(healthyNodes=0)
     await world.until_told("RemediationSkipped", f"should equal or exceed {FLEET}")
     skipped = [event for event in await world.events() if event[1] == "RemediationSkipped"]

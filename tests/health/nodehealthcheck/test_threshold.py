@@ -79,13 +79,13 @@ def test_threshold_that_says_nothing_allows_nothing() -> None:
 def test_decision_is_told_with_its_numbers() -> None:
     threshold = max_unhealthy("40%")
 
-    assert threshold.allowance(total=10, healthy=6).words == "allowed: 4 of 10 unhealthy, at most 4 allowed"
-    assert threshold.allowance(total=10, healthy=5).words == "held: 5 of 10 unhealthy, at most 4 allowed"
+    assert threshold.allowance(total=10, healthy=6).words == "4 of 10 unhealthy, at most 4 allowed"
+    assert threshold.allowance(total=10, healthy=5).words == "5 of 10 unhealthy, at most 4 allowed"
 
 
 def test_words_never_tell_of_less_than_none_allowed() -> None:
     assert min_healthy(12).allowance(total=10, healthy=10).words == (
-        "held: 0 of 10 unhealthy, at least 12 healthy required"
+        "0 of 10 unhealthy, at least 12 healthy required"
     )
 
 
