@@ -15,17 +15,38 @@ class WorkloadCluster:
     def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
         self.nodes = nodes
         self.secret = secret
-        self.is_read = False
-        """Whether its Nodes were read completely, and told: until then none is known to be there, or gone."""
-        self.unusable = ""
+        self._is_read = False
+        self._unusable = ""
         """Why the Secret leads to no connection."""
         self.was_tried = asyncio.Event()
         """Set when its Nodes were read, or could not be at the first try."""
         self._skew: timedelta | None = None
 
+    @property
+    def is_read(self) -> bool:
+        """Whether its Nodes were read completely, and told: until then none is known to be there, or gone."""
+        return self._is_read
+
+    def note_read(self) -> None:
+        """Note that its Nodes were read completely, and told."""
+        self._is_read = True
+
+    @property
+    def is_unusable(self) -> bool:
+        """Whether the Secret leads to no connection."""
+        return bool(self._unusable)
+
+    def note_usable(self) -> None:
+        """Note that the Secret leads to a connection."""
+        self._unusable = ""
+
+    def note_unusable(self, why: str) -> None:
+        """Note that the Secret leads to none."""
+        self._unusable = why
+
     def problem(self, limit: timedelta) -> str:
         """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
-        return self.unusable or self.nodes.problem(limit) or ("" if self.is_read else THEY_NOT_YET)
+        return self._unusable or self.nodes.problem(limit) or ("" if self._is_read else THEY_NOT_YET)
 
     def look(self, limit: timedelta, of_management: timedelta | None) -> None:
         """Look at the connection, more often than `limit`, and note by how much its clock is off."""

@@ -135,8 +135,6 @@ class WorkloadClusters:
     def unreachable(self, limit: timedelta) -> dict[str, str]:
         """Those of which something is wrong, and what."""
         problems = {cluster: one.problem(limit) for cluster, one in self._clusters.items()}
-        for cluster, problem in problems.items():
-            self._problems.report(self._clusters[cluster].part, problem)
         return {cluster: problem for cluster, problem in problems.items() if problem}
 
     def clock_skew(self, cluster: str) -> timedelta | None:
@@ -150,10 +148,11 @@ class WorkloadClusters:
         return {cluster: skew for cluster, skew in skews.items() if skew is not None}
 
     def look(self, limit: timedelta) -> dict[str, datetime]:
-        """Look at each connection; answers when each that was lost came back."""
+        """Look at each connection, and report its problem; answers when each that was lost came back."""
         of_management = self._access.clock_skew()
         for one in self._clusters.values():
             one.look(limit, of_management)
+            self._problems.report(one.part, one.problem(limit))
         ends = {nodes.cluster: nodes.blind_time.until for nodes in self.watches}
         return {cluster: end for cluster, end in ends.items() if end is not None}
 
@@ -188,7 +187,7 @@ class WorkloadClusters:
     async def _tell_when_read(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
         self._told.read(one.nodes.cluster)
-        one.is_read = True
+        one.note_read()
         self._tried(one)
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
@@ -199,12 +198,12 @@ class WorkloadClusters:
             self._note(one, error)
             await asyncio.sleep(retry_after(error).total_seconds())
             return None
-        one.unusable = ""
+        one.note_usable()
         return connection
 
     def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:
         if isinstance(error, NotFound | NotConfigured) or not one.nodes.is_read:
-            one.unusable = error.message
+            one.note_unusable(error.message)
         self._tried(one)
 
     def _tried(self, one: WorkloadCluster) -> None:
@@ -229,7 +228,7 @@ class WorkloadClusters:
             await asyncio.sleep(LOOK_SECONDS)
             if source.problem:
                 self._tried(one)
-            is_wrong = bool(one.unusable or source.problem)
+            is_wrong = one.is_unusable or bool(source.problem)
             longest = READ_SECRET_AGAIN if is_wrong else READ_SECRET_EVERY
             if loop.time() - began >= longest.total_seconds():
                 return

@@ -19,6 +19,8 @@ class Details(Frozen):
     reason: str = ""
     """As the detector says it."""
     requests: str = ""
+    shadow: str = ""
+    """That nothing is written for it, and what would have been done."""
     order: str = ""
     """What a person ordered that is no hold."""
     held: str | None = None
@@ -42,13 +44,13 @@ class Details(Frozen):
     @property
     def hold_first(self) -> str:
         """The summary of a timer, whose end may be cut; its length stands beside it."""
-        return _joined(self._held, self._named_reason, self.requests, self.order, *self.more)
+        return _joined(self._held, self._named_reason, self.requests, self.shadow, self.order, *self.more)
 
     @property
     def brief(self) -> str:
         """Beside its subject: what tells it from others first, a hold; last what all are, unhealthy."""
         held = "" if self.held is None else f"hold: {self.held}"
-        return _joined(held, self.order, *self.more, *self.notes, self.requests, self.reason)
+        return _joined(held, self.shadow, self.order, *self.more, *self.notes, self.requests, self.reason)
 
     def and_also(self, *more: str) -> Self:
         """The same with more to tell."""
@@ -69,7 +71,7 @@ class Details(Frozen):
 
     @property
     def _now(self) -> str:
-        return _joined(self._named_reason, self.requests, self.order, self._held, *self.more)
+        return _joined(self._named_reason, self.requests, self.shadow, self.order, self._held, *self.more)
 
     @property
     def _held(self) -> str:

@@ -93,8 +93,7 @@ def _details(details: Details, seen: Observation, memory: Memory) -> Details:
     own = ", ".join(map(str, ours(seen, memory).requests))
     would = ", ".join(f"{step} at {stamp(step.at)}" for step in memory.shadow.current)
     words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
-    order = "; ".join(part for part in (words, details.order) if part)
-    return details.model_copy(update={"requests": own, "order": order})
+    return details.model_copy(update={"requests": own, "shadow": words})
 
 
 def having_recorded(memory: Memory, number: int, seen: Observation, now: datetime) -> Memory:

@@ -6,6 +6,7 @@ WHOLE = Details(
     subject="Node/node-1",
     reason="it is old",
     requests="Reboot/a exists",
+    shadow="in shadow",
     order="starts over by order",
     held="power; work",
     more=("not now",),
@@ -15,18 +16,21 @@ WHOLE = Details(
 
 
 def test_each_reader_is_told_all_parts_in_his_order() -> None:
-    begin = "it is old; Reboot/a exists; starts over by order; held by a person: power; work; not now"
+    begin = (
+        "it is old; Reboot/a exists; in shadow; starts over by order; held by a person: power; work; not now"
+    )
     assert str(WHOLE) == f"Node/node-1: {begin} (asks again in 30m); cannot delete b"
     assert WHOLE.lasting == f"Node/node-1: {begin}; cannot delete b"
     assert WHOLE.brief == (
-        "hold: power; work; starts over by order; not now; cannot delete b; Reboot/a exists; it is old"
+        "hold: power; work; in shadow; starts over by order; not now; cannot delete b; Reboot/a exists; "
+        "it is old"
     )
 
 
 def test_summary_of_a_timer_begins_with_a_hold_and_says_not_how_long_it_runs() -> None:
     assert WHOLE.hold_first == (
         "held by a person: power; work; "
-        "Node/node-1: it is old; Reboot/a exists; starts over by order; not now"
+        "Node/node-1: it is old; Reboot/a exists; in shadow; starts over by order; not now"
     )
 
 
