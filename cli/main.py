@@ -41,7 +41,7 @@ app.command()(in_foreground(demo))
 
 def run() -> NoReturn:
     """Entry point of the command."""
-    output = Output()
+    output = Output.replace_streams()
     leave(output.ends_with(_run(output)))
 
 
@@ -59,7 +59,7 @@ def _run(output: Output) -> int:
     except SystemExit as error:
         code = error.code
     except OSError as error:
-        if error is not output.trouble:
+        if error is not output.flush():
             raise
         code = ExitCode.FAILED
     return code if isinstance(code, int) else int(bool(code))

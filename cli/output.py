@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from cli.failing import ExitCode, say
 
@@ -23,12 +23,10 @@ Result = TypeVar("Result")
 class Written(io.FileIO):
     """A file descriptor; after a write that failed, the rest goes nowhere."""
 
-    is_patient = True
-    """Whether a write that failed is told at the end; else it is raised."""
-
     def __init__(self, descriptor: int) -> None:
         """It stays open."""
         super().__init__(descriptor, "w", closefd=False)
+        self._raises = False
         self.trouble: OSError | None = None
         """Why something could not be written."""
 
@@ -39,32 +37,41 @@ class Written(io.FileIO):
                 return super().write(data)
             except OSError as error:
                 self.trouble = error
-                if not self.is_patient:
+                if self._raises:
                     raise
         return memoryview(data).nbytes
+
+    def raise_from_now_on(self) -> None:
+        """Let a write that fails be an error at once, and not be told at the end."""
+        self._raises = True
 
 
 class Output:
     """What this process writes to; a character that its encoding lacks is replaced."""
 
-    def __init__(self) -> None:
-        """Take the place of the usual streams, also of one that is closed."""
-        self._written, sys.stdout = _opened(sys.__stdout__, 1, "replace")
-        _, sys.stderr = _opened(sys.__stderr__, 2, "backslashreplace")
+    def __init__(self, written: Written) -> None:
+        self._written = written
 
-    @property
-    def trouble(self) -> OSError | None:
-        """Why the answer, or a part of it, could not be written."""
+    @classmethod
+    def replace_streams(cls) -> Self:
+        """Take the place of the usual streams, also of one that is closed."""
+        written, sys.stdout = _opened(sys.__stdout__, 1, "replace")
+        _, sys.stderr = _opened(sys.__stderr__, 2, "backslashreplace")
+        return cls(written)
+
+    def flush(self) -> OSError | None:
+        """Write what is left; answers why the answer, or a part of it, could not be written."""
         sys.stdout.flush()
         return self._written.trouble
 
     def ends_with(self, code: int) -> int:
         """The exit code of a command that ended with `code`."""
-        if self.trouble is None:
+        trouble = self.flush()
+        if trouble is None:
             return code
-        if isinstance(self.trouble, BrokenPipeError):
+        if isinstance(trouble, BrokenPipeError):
             return ExitCode.UNHEARD
-        say(f"standard output cannot be written: {self.trouble.strerror}")
+        say(f"standard output cannot be written: {trouble.strerror}")
         return ExitCode.FAILED
 
 
@@ -81,7 +88,10 @@ def in_foreground(command: Callable[Given, Result]) -> Callable[Given, Result]:
 
 def end_unheard() -> None:
     """Let the command fail where it cannot write."""
-    Written.is_patient = False
+    for stream in (sys.stdout, sys.stderr):
+        written = getattr(stream.buffer, "raw", None)
+        if isinstance(written, Written):
+            written.raise_from_now_on()
 
 
 def _opened(

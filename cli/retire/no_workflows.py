@@ -13,7 +13,7 @@ class NoWorkflows:
         self.incidents: frozenset[IncidentReference] = frozenset()
         self.adopted: dict[str, IncidentReference] = {}
 
-    async def open(self) -> list[IncidentSummary]:
+    async def note_open(self) -> list[IncidentSummary]:
         """None that is known of."""
         return []
 

@@ -90,7 +90,7 @@ class Retirement:
 
         """
         snapshot = await self._examined()
-        listed = await self._workflows.open()
+        listed = await self._workflows.note_open()
         names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
         how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
         return [
@@ -109,7 +109,7 @@ class Retirement:
 
         """
         await self._examined()
-        await self._workflows.open()
+        await self._workflows.note_open()
 
     async def carry_out(self, within: timedelta) -> tuple[Belonging, ...]:
         """Do it all; what is left.

@@ -65,8 +65,8 @@ class Workflows:
         """How many have ended."""
         return f"{len(self.incidents) - self._open} of {len(self.incidents)} incidents have ended"
 
-    async def open(self) -> list[IncidentSummary]:
-        """The incidents that are open.
+    async def note_open(self) -> list[IncidentSummary]:
+        """The incidents that are open, which are remembered.
 
         Raises:
             UsageError: one cannot be read, and so nothing may be sent to it.
@@ -96,7 +96,7 @@ class Workflows:
 
     async def advance(self) -> tuple[str, ...]:
         """Do the next step of each that is open; what is waited for."""
-        listed = await self.open()
+        listed = await self.note_open()
         if not listed:
             return await self._end_upgrade_pause()
         has_worker = await is_polled(self._client, worker_queue(self._cluster))

@@ -203,7 +203,7 @@ class RemediationLimits:
         if self._scopes.are_off or self._unknown(now) is not None:
             return
         self._settled(now)
-        for incident in self._line.called(now):
+        for incident in self._line.call_next(now):
             self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
 
     def _take_in_policy(self) -> None:
@@ -236,7 +236,7 @@ class RemediationLimits:
         return Remediation(check, self._scopes.labels(check, target))
 
     def _forget_the_settled(self, now: datetime) -> None:
-        for reserved in self._reservations.settled(now):
+        for reserved in self._reservations.pop_settled(now):
             self._tally = None
             if self._is_gone(reserved.incident):
                 self._starts.note(Remediated.of(reserved.incident), now)

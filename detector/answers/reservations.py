@@ -64,7 +64,7 @@ class Reservations:
         """Forget all."""
         self._reserved.clear()
 
-    def settled(self, now: datetime) -> Iterator[Reserved]:
+    def pop_settled(self, now: datetime) -> Iterator[Reserved]:
         """Those of which nothing will be seen any more; they are forgotten."""
         unproven = set()  # what is reserved later for the same check is not proven either
         for remediated, reserved in list(self._reserved.items()):

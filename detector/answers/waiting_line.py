@@ -106,8 +106,8 @@ class WaitingLine:
         self._first = tuple(in_turn[waiting.name] for waiting in first)
         self._settled_until = min(changes, default=_NEVER)
 
-    def called(self, now: datetime) -> Iterator[IncidentReference]:
-        """Those who go first, each once for each turn."""
+    def call_next(self, now: datetime) -> Iterator[IncidentReference]:
+        """Those who go first, each once for each turn: from now on they are awaited."""
         for one in self._first:
             key = Remediated.of(one.incident)
             if key not in self._awaited:

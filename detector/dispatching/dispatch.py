@@ -77,15 +77,16 @@ class Dispatch:
         if target is not None:
             for incident in self._cluster_state.wanted(check, target) | self._open.of((check, target)):
                 self._reconciler.consider(incident)
-        elif self._turned(check):
+        elif self._note_verdict(check):
             for entry in self._open.all():
                 if entry.key.check == check:
                     self._reconciler.consider(entry.key)
 
-    def _turned(self, check: CheckReference) -> bool:
-        """Whether the check says something else to all of its incidents; a number alone wakes nobody.
+    def _note_verdict(self, check: CheckReference) -> bool:
+        """Note what the check says to all of its incidents; answers whether it said something else before.
 
-        One that is fully paused or cannot be read says nothing, also of what goes meanwhile.
+        A number alone wakes nobody. One that is fully paused or cannot be read says nothing, also of what
+        goes meanwhile.
         """
         allowance = self._cluster_state.allowance(check)
         check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context

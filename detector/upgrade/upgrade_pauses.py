@@ -78,7 +78,7 @@ class UpgradePauses:
         self._is_on = is_on
         self._long_upgrade = long_upgrade
         self._policy = policy
-        self._is_concerned = False
+        self._was_concerned = False
         self._progress = PauseProgress()
         self._changed = asyncio.Event()
         self._key = UpgradeKey(cluster)
@@ -94,9 +94,7 @@ class UpgradePauses:
     @property
     def is_concerned(self) -> bool:
         """Whether there is anything to do here: once so, it stays so."""
-        if not self._is_concerned:
-            self._is_concerned = self._is_on and self._sources.serves_signals()
-        return self._is_concerned
+        return self._was_concerned or (self._is_on and self._sources.serves_signals())
 
     @property
     def speaks(self) -> bool:
@@ -137,7 +135,7 @@ class UpgradePauses:
         """Where the upgrade and the checks stand; what has been handled comes with the question."""
         if not self._dependencies.is_leader():
             raise NotLeading("this detector does not hold the lead any more")
-        self._is_concerned = True
+        self._was_concerned = True
         self._take(PauseProgress(frozenset(asked.transitions), frozenset(asked.handled)))
         seen = self.observe()
         self._open.put(self._key, seen, self._dependencies.now())
@@ -168,11 +166,12 @@ class UpgradePauses:
             return
         running = self._workflow.running
         found = await retry_forever(LISTED, running, (RPCError,), self._dependencies.problems)
-        self._is_concerned = self._is_concerned or bool(found)
+        self._was_concerned = self._was_concerned or bool(found)
 
     async def _until_concerned(self) -> None:
         while not self.is_concerned:  # noqa: ASYNC110  what comes to be served is told to nobody
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        self._was_concerned = True
 
     async def _look_for_ever(self) -> None:
         while True:

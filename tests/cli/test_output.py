@@ -20,11 +20,6 @@ def unheard() -> Iterator[int]:
         os.close(writer)
 
 
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Written, "is_patient", True)
-
-
 def test_write_that_fails_is_remembered_and_the_rest_goes_nowhere(unheard: int) -> None:
     written = Written(unheard)
     stream = io.TextIOWrapper(io.BufferedWriter(written))
@@ -33,8 +28,11 @@ def test_write_that_fails_is_remembered_and_the_rest_goes_nowhere(unheard: int) 
     assert isinstance(written.trouble, BrokenPipeError)
 
 
-def test_what_runs_until_a_person_ends_it_fails_at_once(unheard: int) -> None:
+def test_what_runs_until_a_person_ends_it_fails_at_once(
+    unheard: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stream = io.TextIOWrapper(io.BufferedWriter(Written(unheard)))
+    monkeypatch.setattr("sys.stdout", stream)
 
     @in_foreground
     def serve() -> None:
