@@ -175,7 +175,7 @@ class UpgradePause:
         )
         passed = next_pass(self._seen, self._memory, workflow.now())
         self._memory = passed.memory
-        self._say(passed.why)
+        self._say(passed)
         return passed
 
     def _question(self) -> ObserveUpgradeInput:
@@ -220,15 +220,15 @@ class UpgradePause:
     def _is_woken(self) -> bool:
         return self._wakes.has_new or self._orders.has_new
 
-    def _say(self, details: str) -> None:
-        """What cannot be written stands in lines of its own: `state` has it as `failed`."""
-        self._details, *_ = details.split("\n", 1)
-        workflow.set_current_details(details)
+    def _say(self, passed: Pass) -> None:
+        """What cannot be written is left out here: `state` has it as `failed`."""
+        self._details = passed.why
+        workflow.set_current_details(passed.details)
 
     def _concluded(self, passed: Pass) -> UpgradePauseResult:
         memory = self._memory
         return UpgradePauseResult(
-            reason=passed.why,
+            reason=passed.details,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             started=self._began,
             ended=workflow.now(),

@@ -43,6 +43,13 @@ class Pass:
     """When there is something to do without a wake; None: never."""
     is_over: bool = False
     """Whether nothing is left to do."""
+    unwritten: tuple[str, ...] = ()
+    """What cannot be written, the first of it, for people."""
+
+    @property
+    def details(self) -> str:
+        """Where it stands with what cannot be written, each in a line of its own."""
+        return "\n".join([self.why, *self.unwritten])
 
 
 def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
@@ -67,6 +74,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
         warning=_warning(observed, memory) if warn_at and warn_at <= now else "",
         until=min(times, default=None),
         is_over=observed.is_over and not wanted and kept_until is None,
+        unwritten=tuple(map(str, memory.failed[:MOST_TOLD])),
     )
 
 
@@ -175,7 +183,7 @@ def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime
 
 
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
-    """What is paused, and what cannot be written."""
+    """What is paused."""
     there = [one for one in memory.handled if not one.is_deleted]
     paused = sum(one.how is How.PAUSED for one in there)
     left = sum(one.how in {How.UNPAUSED, How.UNPAUSED_BY_OTHERS} for one in there)
@@ -186,4 +194,4 @@ def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     state = upgrade if observed.is_under_way else none
     long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""
     counts = f"{paused} of {len(there)} checks are paused by it, {left} were unpaused"
-    return "\n".join([f"{state}{long}: {counts}", *map(str, memory.failed[:MOST_TOLD])])
+    return f"{state}{long}: {counts}"

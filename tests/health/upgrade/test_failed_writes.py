@@ -35,7 +35,7 @@ def test_failed_write_is_no_handled_check_and_is_tried_again_with_back_off(outco
     assert memory.settled == ()
     assert soon.patches == ()
     assert soon.until == NOW + timedelta(seconds=1)
-    assert "cannot Pause MachineHealthCheck/machines/a: no" in soon.why
+    assert "cannot Pause MachineHealthCheck/machines/a: no" in soon.details
     assert soon.until is not None
     assert actions(passed(look, soon.memory, soon.until)) == [PauseAction.PAUSE]
 
@@ -68,7 +68,7 @@ def test_right_is_told_as_missing_after_half_a_minute() -> None:
     memory = answered(done, WriteOutcome.FAILED, is_forbidden=True, now=NOW + A_MINUTE)
 
     assert memory.failed[0].is_right_missing
-    assert "a right is missing" in passed(look, memory, NOW + A_MINUTE).why
+    assert "a right is missing" in passed(look, memory, NOW + A_MINUTE).details
 
 
 def test_server_that_asks_for_time_gets_it() -> None:
