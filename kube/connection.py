@@ -1,7 +1,7 @@
 """ClusterConnection: one API server, and all that it is asked with. Whoever reads a cluster is given one.
 
-Checks, requests and Leases are in the management cluster. Nodes may be in others, as of Machines of Cluster
-API, each with a connection of its own: what is known through one says nothing of another.
+Checks, requests and Leases are in the management cluster. Nodes may be in others, the workload clusters, each
+with a connection of its own: what is known through one says nothing of another.
 """
 
 from dataclasses import dataclass

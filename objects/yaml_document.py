@@ -13,11 +13,11 @@ import yaml
 Document = Mapping[str, Any]
 
 LONGEST = 256 * 1024
-"""Bytes; one of Cluster API has 6,000."""
+"""Bytes; the kubeconfig of a workload cluster has 6,000."""
 MOST_NODES = 5_000
-"""Mappings, lists and scalars; one of Cluster API has 40."""
+"""Mappings, lists and scalars; such a kubeconfig has 40."""
 DEEPEST = 20
-"""Nodes in nodes; one of Cluster API has 5."""
+"""Nodes in nodes; such a kubeconfig has 5."""
 
 
 class NoDocumentError(Exception):

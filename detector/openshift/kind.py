@@ -4,8 +4,8 @@ from detector.openshift.machine_check_metrics import MachineCheckMetrics
 from detector.state.cluster_state import ClusterState
 from detector.state.machine_join import MachineJoin
 from detector.watched_kind import KindMetrics, WatchedKind, WatchedTargets
+from health.kinds.machines.machine import KIND
 from health.kinds.openshift.machine import Machine, MachineTarget
-from health.model.machine import KIND
 from health.model.node import Node
 
 

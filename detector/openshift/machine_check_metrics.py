@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
 from health.gate.invalid_check import InvalidCheckError
-from health.gate.restriction import REMEDIATION_ALLOWED
+from health.kinds.machines.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.machine import GROUP
 from health.model.references import CheckReference

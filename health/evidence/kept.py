@@ -18,7 +18,7 @@ LONGEST_TEXT = 1000
 LONGEST_NAME = 253
 LEFT_OUT = "(left out)"
 _OF_PROVIDER = "providerStatus"
-"""In the status of Machines of OpenShift: whatever the provider writes."""
+"""In the status of a Machine: whatever the provider writes."""
 _METADATA = (
     "name",
     "namespace",

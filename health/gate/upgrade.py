@@ -88,7 +88,7 @@ class SignallingStatus(Conditions):
     """The part of the status of an object that we read."""
 
     v1beta2: Conditions = Field(default=Conditions(), alias="v1beta2")
-    """Where Cluster API's v1beta1 has the conditions that came later, RollingOut among them."""
+    """Where an API keeps what came with its next version: RollingOut of v1beta1 stands there."""
 
 
 class SignallingObject(FrozenObject):

@@ -14,7 +14,6 @@ from health.gate.check_choices import CheckChoices
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.invalid_check import InvalidCheckError, problem_of
 from health.gate.pause import PAUSED, of_paused
-from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster, workload_cluster
@@ -31,6 +30,7 @@ from health.kinds.clusterapi.unhealthy import (
     next_deadline,
     verdict,
 )
+from health.kinds.machines.request_problem import template_problem
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Verdict, last_transition

@@ -17,14 +17,14 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import PAUSED as PAUSE_ANNOTATION
 from health.gate.pause import is_paused
-from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error
-from health.gate.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
 from health.kinds.clusterapi.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.clusterapi.threshold import Trigger, UnhealthyRange
+from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.kinds.machines.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.model.stored_status import stored_condition, word
 
 PAUSED = "Paused"

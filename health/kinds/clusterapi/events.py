@@ -11,7 +11,11 @@ from functools import partial
 from typing import Any, cast
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.restriction import (
+from health.kinds.clusterapi.check import MachineHealthCheck
+from health.kinds.clusterapi.conditions import held_message
+from health.kinds.clusterapi.target_events import machine_notes
+from health.kinds.machines.machine import KIND as MACHINE
+from health.kinds.machines.restriction import (
     REMEDIATION_ALLOWED,
     RESTRICTED,
     TOO_MANY_UNHEALTHY,
@@ -20,11 +24,7 @@ from health.gate.restriction import (
     restricted,
     transitions,
 )
-from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.conditions import held_message
-from health.kinds.clusterapi.target_events import machine_notes
 from health.model.event import Event, Subject
-from health.model.machine import KIND as MACHINE
 from health.model.stored_status import stored_condition, word
 
 

@@ -15,8 +15,8 @@ from pydantic.dataclasses import dataclass
 from health.kinds.clusterapi.cluster import workload_cluster
 from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1BETA2, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
-from health.model import machine as model
-from health.model.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
+from health.kinds.machines import machine as common
+from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from health.model.stored_status import stored_condition, word
 from objects.group_kind import ServedKind
 
@@ -39,7 +39,7 @@ class MachineAnnotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineMetadata(model.MachineMetadata):
+class MachineMetadata(common.MachineMetadata):
     """Identity, labels, owners and annotations of a Machine."""
 
     annotations: MachineAnnotations = MachineAnnotations()
@@ -59,7 +59,7 @@ def _with_served_conditions(raw: object) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineStatus(model.MachineStatus):
+class MachineStatus(common.MachineStatus):
     """The part of a Machine's status that we read."""
 
     conditions: tuple[Condition, ...] = ()

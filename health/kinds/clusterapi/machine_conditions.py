@@ -17,7 +17,6 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.request_problem import NOT_CREATED
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import (
     EXTERNALLY_REMEDIATED,
@@ -32,6 +31,7 @@ from health.kinds.clusterapi.status_conditions import (
     conditions_patch,
 )
 from health.kinds.clusterapi.unhealthy import Failure
+from health.kinds.machines.request_problem import NOT_CREATED
 from health.model.stored_status import stored_condition, word
 from objects.timestamps import as_time
 

@@ -9,8 +9,8 @@ from typing import Any
 from health.kinds.clusterapi.cluster import CHECK
 from health.kinds.clusterapi.group import CLUSTER_NAME
 from health.kinds.clusterapi.machine import MACHINES, Machine
-from health.model import machine_request
-from health.model.machine import KIND
+from health.kinds.machines import remediation_request as machine_request
+from health.kinds.machines.machine import KIND
 from health.model.references import CheckReference, Step, TargetReference
 from health.model.remediation_request import Attempt, RemediationRequest
 

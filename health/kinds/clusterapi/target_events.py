@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import TargetSnapshot
-from health.gate.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.kinds.clusterapi.machine import MachineTarget
+from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from health.model.remediation_request import Attempt

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from health.gate.request_problem import NOT_CREATED
 from health.gate.target_report import TargetFindings, TargetReports
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1
@@ -12,6 +11,7 @@ from health.kinds.clusterapi.machine import EXTERNALLY_REMEDIATED, MachineTarget
 from health.kinds.clusterapi.machine_conditions import WAITING, Said, external, said_of, status_patch
 from health.kinds.clusterapi.object_conditions import Condition
 from health.kinds.clusterapi.status_conditions import StatusCondition
+from health.kinds.machines.request_problem import NOT_CREATED
 
 
 def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> Said:

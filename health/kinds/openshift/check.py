@@ -15,9 +15,9 @@ from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import OfItsOwnCluster
 from health.gate.invalid_check import InvalidCheckError, problem_of
 from health.gate.pause import of_paused, pause_hold
-from health.gate.request_problem import template_problem
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
+from health.kinds.machines.request_problem import template_problem
 from health.kinds.openshift.machine import GROUP, MachineTarget
 from health.kinds.openshift.spec import Spec, allowance
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict

@@ -20,10 +20,10 @@ from typing import Any
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem
 from health.gate.invalid_check import InvalidCheckError
-from health.gate.request_problem import NOT_CREATED, may_be_untold, request_error
-from health.gate.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.check_kind import UNREADABLE, FailingCondition
+from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.kinds.machines.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.kinds.openshift.check import MachineHealthCheck
 
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, cast
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.restriction import (
+from health.kinds.machines.machine import KIND as MACHINE
+from health.kinds.machines.restriction import (
     REMEDIATION_ALLOWED,
     RESTRICTED,
     TOO_MANY_UNHEALTHY,
@@ -26,7 +27,6 @@ from health.kinds.openshift.conditions import numbers
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
 from health.kinds.openshift.target_events import machine_notes
 from health.model.event import Event, Subject
-from health.model.machine import KIND as MACHINE
 from health.model.stored_status import stored_condition, word
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from health.model import machine as model
-from health.model.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
+from health.kinds.machines import machine as common
+from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -30,14 +30,14 @@ class MachineAnnotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineMetadata(model.MachineMetadata):
+class MachineMetadata(common.MachineMetadata):
     """Identity, labels, owners and annotations of a Machine."""
 
     annotations: MachineAnnotations = MachineAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineStatus(model.MachineStatus):
+class MachineStatus(common.MachineStatus):
     """The part of a Machine's status that we read."""
 
     phase: str = ""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from health.kinds.machines import remediation_request as machine_request
+from health.kinds.machines.machine import KIND
 from health.kinds.openshift.check import KIND as CHECK
 from health.kinds.openshift.machine import API_VERSION, GROUP, Machine
-from health.model import machine_request
-from health.model.machine import KIND
 from health.model.references import CheckReference, Step, TargetReference, TemplateReference
 from health.model.remediation_request import Attempt, InvalidTemplateError, RemediationRequest
 from objects.group_kind import GroupKind

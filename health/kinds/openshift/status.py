@@ -13,7 +13,7 @@ from typing import Any
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
-from health.gate.restriction import REMEDIATION_ALLOWED
+from health.kinds.machines.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.conditions import (
     REQUEST_AVAILABLE,
     SAID,

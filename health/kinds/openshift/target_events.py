@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import TargetSnapshot
-from health.gate.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
+from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.kinds.openshift.machine import MachineTarget
 from health.model.event import Event, Severity
 from health.model.observation import HoldReason

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.request_problem import NOT_CREATED
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import OURS
 from health.kinds.clusterapi.machine_conditions import (
@@ -20,6 +19,7 @@ from health.kinds.clusterapi.machine_conditions import (
     status_patch,
 )
 from health.kinds.clusterapi.unhealthy import Failure
+from health.kinds.machines.request_problem import NOT_CREATED
 from objects.timestamps import stamp
 from tests.health.clusterapi.samples import (
     EVERYTHING_READY,

@@ -9,10 +9,10 @@ import pytest
 from health.gate.check_context import CheckContext
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem, workload_cluster_hold
-from health.gate.request_problem import NOT_CREATED
 from health.gate.template_validity import not_found
 from health.kinds.clusterapi.cluster import Clusters
 from health.kinds.clusterapi.status import MOST_TARGETS, status_patch
+from health.kinds.machines.request_problem import NOT_CREATED
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
 from tests.health.clusterapi.samples import (

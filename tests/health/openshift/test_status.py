@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem
-from health.gate.request_problem import NOT_CREATED
 from health.gate.template_validity import invalid
+from health.kinds.machines.request_problem import NOT_CREATED
 from health.kinds.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
 from health.kinds.openshift.status import status_patch
 from health.model.observation import Hold, HoldReason
