@@ -13,17 +13,17 @@ from temporalio.worker import Worker
 
 from tests.kube.eventually import eventually
 from tests.workflows.fake_cluster import Gate
-from tests.workflows.sandbox import workflow_runner
-from tests.workflows.upgrade_pause import (
+from tests.workflows.pool_pause import (
     GO_ON,
     OBSERVE,
     PAUSE,
     EndOrder,
     PauseOrder,
     Pool,
-    UpgradePause,
-    UpgradePauseInput,
+    PoolPause,
+    PoolPauseInput,
 )
+from tests.workflows.sandbox import workflow_runner
 from worker.counting import Counting
 from worker.tally import Tally
 
@@ -61,7 +61,7 @@ def pools() -> Pools:
     return Pools()
 
 
-Handle = WorkflowHandle[UpgradePause, str]
+Handle = WorkflowHandle[PoolPause, str]
 
 
 @pytest.fixture
@@ -70,20 +70,20 @@ async def pause(short_histories: WorkflowEnvironment, pools: Pools) -> AsyncIter
     async with Worker(
         client,
         task_queue=queue,
-        workflows=[UpgradePause],
+        workflows=[PoolPause],
         activities=[pools.observe, pools.pause, pools.go_on],
         interceptors=[Counting(Tally(CollectorRegistry()))],  # as our worker has it
         workflow_runner=workflow_runner(),
     ):
-        start = UpgradePauseInput(pool=Pool(name="a"))
-        yield await client.start_workflow(UpgradePause.run, start, id=queue, task_queue=queue)
+        start = PoolPauseInput(pool=Pool(name="a"))
+        yield await client.start_workflow(PoolPause.run, start, id=queue, task_queue=queue)
 
 
 async def test_call_is_finished_under_a_cancel_which_is_obeyed_then(pools: Pools, pause: Handle) -> None:
     pools.gate.close()
     await pools.gate.entered.wait()
     await pause.cancel()
-    await pause.execute_update(UpgradePause.pause, PauseOrder(reason="too late"))
+    await pause.execute_update(PoolPause.pause, PauseOrder(reason="too late"))
     assert pools.log == []
     pools.gate.open()
 
@@ -92,7 +92,7 @@ async def test_call_is_finished_under_a_cancel_which_is_obeyed_then(pools: Pools
 
 
 async def test_order_is_obeyed_at_the_next_step(pools: Pools, pause: Handle) -> None:
-    await pause.signal(UpgradePause.end, EndOrder(reason="the upgrade is done"))
+    await pause.signal(PoolPause.end, EndOrder(reason="the upgrade is done"))
 
     assert await pause.result() == "the upgrade is done"
     assert pools.log == ["a is paused", "a goes on"]
@@ -101,7 +101,7 @@ async def test_order_is_obeyed_at_the_next_step(pools: Pools, pause: Handle) -> 
 async def test_order_stands_for_its_time(
     short_histories: WorkflowEnvironment, pools: Pools, pause: Handle
 ) -> None:
-    until = await pause.execute_update(UpgradePause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
+    until = await pause.execute_update(PoolPause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
     started = (await pause.describe()).start_time
     assert until - started >= A_DAY
     await short_histories.fast_forward(pause, A_DAY + timedelta(minutes=1))
@@ -120,7 +120,7 @@ async def test_cancel_between_calls_is_an_order_too(pools: Pools, pause: Handle)
 
 async def wake(pools: Pools, pause: Handle) -> None:
     before = pools.observed
-    await pause.signal(UpgradePause.wake)
+    await pause.signal(PoolPause.wake)
     await eventually(lambda: pools.observed > before)
 
 
@@ -135,9 +135,9 @@ async def test_wake_is_answered_by_another_observation(pools: Pools, pause: Hand
 
 async def test_what_is_remembered_is_handed_from_run_to_run(pools: Pools, pause: Handle) -> None:
     begun = await pause.describe()
-    until = await pause.execute_update(UpgradePause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
+    until = await pause.execute_update(PoolPause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
     while (await pause.describe()).run_id == begun.run_id:
         await wake(pools, pause)
 
-    assert await pause.execute_update(UpgradePause.pause, PauseOrder()) == until
+    assert await pause.execute_update(PoolPause.pause, PauseOrder()) == until
     assert pools.log == ["a is paused"]

@@ -6,14 +6,14 @@ main loop alone calls activities. A cancel is an order like any other, so that w
 taken care of before the workflow ends:
 
     @workflow.init
-    def __init__(self, start: UpgradePauseInput) -> None:           # a RunInput: key and memory
+    def __init__(self, start: PoolPauseInput) -> None:              # a RunInput: key and memory
         self._memory = start.memory if start.is_handed_over() else Memory()
         self._orders = StandingOrders(self._write_down, when_cancelled=EndOrder(reason="cancelled"))
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
 
     @workflow.run
-    async def run(self, start: UpgradePauseInput) -> Result:
+    async def run(self, start: PoolPauseInput) -> Result:
         while True:
             try:
                 self._orders.obey()                                 # what is written down counts from here
@@ -21,7 +21,7 @@ taken care of before the workflow ends:
                 ...                                                 # decide by values, purely
                 await self._calls.call(PAUSE, asked, Paused, summary="pause the pool")
                 if is_new_run_due():
-                    begin_a_new_run(UpgradePauseInput(..., memory=self._memory))
+                    begin_a_new_run(PoolPauseInput(..., memory=self._memory))
                 await workflow.wait_condition(self._is_woken, timeout=...)  # an order, or a wake
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
@@ -32,5 +32,5 @@ taken care of before the workflow ends:
 - `runs`: continue-as-new.
 - `summaries`: words in the Temporal UI.
 
-`tests/workflows/upgrade_pause.py` is a small workflow of these alone.
+`tests/workflows/pool_pause.py` is a small workflow of these alone.
 """

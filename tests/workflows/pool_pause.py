@@ -1,4 +1,4 @@
-"""UpgradePause: a second workflow, from the kit alone: a pool is paused until its upgrade is over.
+"""PoolPause: another workflow, from the kit alone: a pool is paused until its upgrade is over.
 
 A wake has it observe the pool again; it goes on after an hour, or when an order says so.
 """
@@ -33,7 +33,7 @@ class Memory(Frozen):
     is_paused: bool = False
 
 
-class UpgradePauseInput(RunInput):
+class PoolPauseInput(RunInput):
     pool: Pool
     memory: Memory | None = None
 
@@ -50,9 +50,9 @@ Order = PauseOrder | EndOrder
 
 
 @workflow.defn
-class UpgradePause:
+class PoolPause:
     @workflow.init
-    def __init__(self, start: UpgradePauseInput) -> None:
+    def __init__(self, start: PoolPauseInput) -> None:
         handed_over = start.memory if start.is_handed_over() else None
         self._pool = start.pool
         self._memory = handed_over or Memory(until=workflow.now() + timedelta(hours=1))
@@ -63,7 +63,7 @@ class UpgradePause:
         self._wakes = Wakes()
 
     @workflow.run
-    async def run(self, start: UpgradePauseInput) -> str:  # noqa: ARG002  `__init__` took it
+    async def run(self, start: PoolPauseInput) -> str:  # noqa: ARG002  `__init__` took it
         while True:
             try:
                 self._orders.obey()
@@ -104,7 +104,7 @@ class UpgradePause:
 
     async def _rest(self) -> None:
         if is_new_run_due():
-            begin_a_new_run(UpgradePauseInput(pool=self._pool, memory=self._memory))
+            begin_a_new_run(PoolPauseInput(pool=self._pool, memory=self._memory))
         try:
             await workflow.wait_condition(self._is_woken, timeout=self._memory.until - workflow.now())
         except TimeoutError:
