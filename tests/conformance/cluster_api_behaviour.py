@@ -1,6 +1,6 @@
 """CAPI B.2: what Cluster API's MachineHealthCheck notices, how it judges, and what it does.
 
-Where Paramedic decides otherwise than the reference, a row names the rule that says so.
+Where Paramedic decides otherwise than Cluster API's controller, a row names the rule that says so.
 """
 
 from tests.conformance.rule import Section

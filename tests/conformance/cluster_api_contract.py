@@ -1,6 +1,6 @@
 """CAPI B.1: versions, fields, status, conditions and Events of Cluster API's MachineHealthCheck.
 
-Where Paramedic decides otherwise than the reference, a row names the rule that says so.
+Where Paramedic decides otherwise than Cluster API's controller, a row names the rule that says so.
 """
 
 from tests.conformance.rule import Section

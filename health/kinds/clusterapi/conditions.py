@@ -3,12 +3,12 @@
 - `RemediationAllowed`: what the threshold says, with the numbers that decided. Where nothing can be said of
   its Machines it is False as well, for the reason: a spec that cannot be read, no Cluster, a workload cluster
   that cannot be seen.
-- `Paused`: whether it is, in the reference's words; while it is nothing else is touched.
+- `Paused`: whether it is, in the words of Cluster API's controller; while it is nothing else is touched.
 - `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
 - `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created.
 
-The reference has the last two in the deprecated form alone, and loses them. Here they are in both, since
-nobody is to be told of a problem in a list alone that a schema may drop.
+Cluster API's controller has the last two in the deprecated form alone, and loses them. Here they are in both,
+since nobody is to be told of a problem in a list alone that a schema may drop.
 """
 
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
 
 
 def held_message(decided: Allowance, trigger: Trigger) -> str:
-    """That nothing is allowed, with what decided, in the reference's words."""
+    """That nothing is allowed, with what decided, in the words of Cluster API's controller."""
     is_range = isinstance(trigger, UnhealthyRange)
     compared = "does not fall within the range" if is_range else "exceeds maxUnhealthy"
     field = "unhealthyRange" if is_range else "maxUnhealthy"

@@ -1,8 +1,8 @@
 """Events of a MachineHealthCheck: what became so between two snapshots, once per transition (rule 15).
 
-The reference tells `RemediationRestricted` on every pass, of the threshold alone, if a Machine failed. Here
-it is told once, also when something else begins to hold the whole check. While anything does, the check has
-that one Event and its Machines have none (rule 6). Of a paused check nothing is told.
+Cluster API's controller tells `RemediationRestricted` on every pass, of the threshold alone, if a Machine
+failed. Here it is told once, also when something else begins to hold the whole check. While anything does,
+the check has that one Event and its Machines have none (rule 6). Of a paused check nothing is told.
 """
 
 from collections.abc import Iterator, Mapping

@@ -30,7 +30,7 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:
-    """Whether the reference made it for that Machine, in whatever version it saw it."""
+    """Whether Cluster API's controller made it for that Machine, in whatever version it saw it."""
     return machine_request.is_unsigned_for(request, target, MACHINES.api_versions)
 
 

@@ -6,16 +6,17 @@ v1beta2 what was written as v1beta1. Where that says nothing, or both, apiVersio
 Taken is what says what is meant. The schema, or one without its webhook, lets more through; that is refused
 here, and flags its check alone (rules 8 and 44):
 
-- No clusterName, or a selector, duration, amount or range that cannot be read: the reference fails for ever.
-- A condition without type or status, which could never match, or without a timeout, which the reference takes
-  as 0.
+- No clusterName, or a selector, duration, amount or range that cannot be read: Cluster API's controller fails
+  for ever.
+- A condition without type or status, which could never match, or without a timeout, which that controller
+  takes as 0.
 - A negative timeout: what it calls unhealthy was so before it began.
 - A condition of Machines that sums up others, or is one of those that checks write: it would feed itself.
 - A range that ends before it begins, and a number that does not fit into 32 bits.
 - A template without apiVersion, kind or name.
 - Expressions (unhealthyExpressions): what they say is not known here, and half a check is none.
 
-An empty selector selects nothing, as the webhook of the reference has it: it lets none through.
+An empty selector selects nothing, as Cluster API's webhook has it: it lets none through.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Events of a MachineHealthCheck about one Machine, once for each time that it fails (CAPI B.1).
 
 `MachineMarkedUnhealthy` tells of one whose time is over and that nothing holds, so that it gets its mark or
-request now, in the reference's words; that tells it anew on each of its passes. One that waits for back-off,
-or that somebody else has, is told as `RemediationRestricted`.
+request now, in the words of Cluster API's controller, which tells it anew on each of its passes. One that
+waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def _is_same_failure(before: TargetSnapshot, after: TargetSnapshot) -> bool:
 
 
 def restricted(namespace: str, machine: str, why: object) -> str:
-    """That one Machine is held; the reference tells that of a whole check only (rules 13 and 14)."""
+    """That one Machine is held; Cluster API's controller tells it of whole checks only (rules 13 and 14)."""
     return f"Machine {namespace}/{machine} remediation restricted: {why}"
 
 

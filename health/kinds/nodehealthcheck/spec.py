@@ -1,7 +1,7 @@
 """The spec of a NodeHealthCheck: its fields, their defaults, and what is refused.
 
-It accepts what the schema in deploy/base/crds accepts, and refuses the rest; the texts are those of the
-reference's webhook where it has one (NHC 1.1). An object stored before the schema had these rules is
+It accepts what the schema in deploy/base/crds accepts, and refuses the rest; the texts are those of
+the operator's webhook where it has one (NHC 1.1). An object stored before the schema had these rules is
 refused here in the same words.
 """
 

@@ -94,7 +94,7 @@ def test_request_belongs_to_the_check_whose_incident_made_it() -> None:
 @pytest.mark.parametrize(
     ("known", "is_unsigned"),
     [
-        pytest.param(request(OWNER), True, id="the reference's"),
+        pytest.param(request(OWNER), True, id="the controller's"),
         pytest.param(request(OWNER | {"apiVersion": V1BETA1}), True, id="of the other version"),
         pytest.param(request(OWNER, incident=OF_INCIDENT.workflow_id), False, id="ours"),
         pytest.param(request(OWNER | {"uid": "another"}), False, id="of another Machine"),
