@@ -87,18 +87,18 @@ class IncidentWorkflows:
         """The order of deadlines."""
         return urgency(seen)
 
-    def needs_wake_up(self, key: IncidentReference, told: Observation, seen: Observation) -> bool:
+    def needs_wake_up(self, key: IncidentReference, last: Observation, seen: Observation) -> bool:
         """Whether the answer is another, or a request appeared that no act of its own made."""
         admitted = self._admission_of(key).seen_at
-        return needs_wake_up(told, seen) or has_late_request(told, seen, admitted, ACTED_ON_WITHIN)
+        return needs_wake_up(last, seen) or has_late_request(last, seen, admitted, ACTED_ON_WITHIN)
 
     def must_be_open(self, seen: Observation) -> bool:
         """Whether the target is unhealthy."""
         return seen.is_unhealthy
 
-    def has_appeared(self, told: Observation, seen: Observation) -> bool:
-        """Whether a request is seen that an incident which was `told` did not know."""
-        return bool(appeared(told, seen))
+    def has_appeared(self, last: Observation, seen: Observation) -> bool:
+        """Whether a request is seen that an incident that knew of `last` did not know."""
+        return bool(appeared(last, seen))
 
     async def start(self, key: IncidentReference, seen: Observation) -> None:
         """Start it with what is seen."""

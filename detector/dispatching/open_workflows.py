@@ -1,4 +1,4 @@
-"""OpenWorkflows: the workflows that are open, as far as we know, and what each was told last."""
+"""OpenWorkflows: the workflows that are open, as far as we know, and of what each was told last."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable
@@ -25,8 +25,8 @@ class OpenWorkflow(Generic[Key, Seen]):
     """One of them."""
 
     key: Key
-    told: Seen | None
-    """What it was told last, or would be no news to it; None where we do not know."""
+    last_observation: Seen | None
+    """What was seen when it was last told, or is no news to it since; None where we do not know."""
     since: datetime
     """When we came to know of it."""
 
@@ -43,10 +43,11 @@ class OpenWorkflows(Generic[Key, Seen]):
         """What is known of one workflow."""
         return self._by_id.get(key.workflow_id)
 
-    def put(self, key: Key, told: Seen | None, now: datetime) -> None:
-        """Note that a workflow is open, and what it was told."""
+    def put(self, key: Key, last_observation: Seen | None, now: datetime) -> None:
+        """Note that a workflow is open, and what is no news to it."""
         known = self._by_id.get(key.workflow_id)
-        self._by_id[key.workflow_id] = OpenWorkflow(key, told, known.since if known else now)
+        since = known.since if known else now
+        self._by_id[key.workflow_id] = OpenWorkflow(key, last_observation, since)
         self._by_subject[self._subject_of(key)].add(key.workflow_id)
 
     def remove(self, key: Key) -> None:

@@ -55,14 +55,14 @@ class Workflows(Protocol[Key, Seen]):
     def urgency(self, seen: Seen) -> Urgency:
         """Which is started or woken first."""
 
-    def needs_wake_up(self, key: Key, told: Seen, seen: Seen) -> bool:
-        """Whether an open one that was `told` must know of what is `seen`."""
+    def needs_wake_up(self, key: Key, last: Seen, seen: Seen) -> bool:
+        """Whether an open one that knows of `last` must know of what is `seen`."""
 
     def must_be_open(self, seen: Seen) -> bool:
         """Whether one that we take for open is started, too: it may have ended but now."""
 
-    def has_appeared(self, told: Seen, seen: Seen) -> bool:
-        """Whether it is wanted for something that one which was `told` did not know."""
+    def has_appeared(self, last: Seen, seen: Seen) -> bool:
+        """Whether it is wanted for something that one which knew of `last` did not know."""
 
     async def start(self, key: Key, seen: Seen) -> None:
         """Start it, or wake it if it is open."""
@@ -138,7 +138,8 @@ class Reconciler(Generic[Key, Seen]):
 
     def _compare(self, key: Key) -> None:
         seen, entry = self._workflows.observe(key), self._open.get(key)
-        if entry is None or entry.told is None or self._workflows.needs_wake_up(key, entry.told, seen):
+        last = entry.last_observation if entry else None
+        if last is None or self._workflows.needs_wake_up(key, last, seen):
             self._queue.put(key, self._workflows.urgency(seen))
         else:
             # No news, and so as if it had been told: what comes next is compared with this.
@@ -186,15 +187,15 @@ class Reconciler(Generic[Key, Seen]):
         entry = self._open.get(key)
         if not is_wanted and entry is None:
             return
-        told = entry.told if entry else None
-        is_started = is_wanted and (told is None or self._workflows.must_be_open(seen))
+        last = entry.last_observation if entry else None
+        is_started = is_wanted and (last is None or self._workflows.must_be_open(seen))
         # Noted before the call: a change that comes while it is under way is compared with what it says.
         self._open.put(key, seen, self._dependencies.now())
         try:
             await (self._workflows.start if is_started else self._workflows.wake)(key, seen)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND and not is_started:
-                knew_all = told is not None and not self._workflows.has_appeared(told, seen)
+                knew_all = last is not None and not self._workflows.has_appeared(last, seen)
                 self._has_ended(key, knew_all=knew_all)
                 return
             self._open.put(key, None, self._dependencies.now())

@@ -105,7 +105,7 @@ def _incidents(
     # A check that is there has all of its series: an alert can tell none from no answer.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
     for entry in incidents:
-        phase = observed_phase(entry.told, now)
+        phase = observed_phase(entry.last_observation, now)
         if phase is not None:
             found[str(entry.key.check), phase] += 1
     for labels, number in sorted(found.items()):
@@ -116,7 +116,7 @@ def _incidents(
 def _holds(incidents: Iterable[OpenIncident], now: datetime) -> GaugeMetricFamily:
     text = "Targets that are held now, by check and reason, as each incident was told last."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
-    reasons = ((str(entry.key.check), observed_hold(entry.told, now)) for entry in incidents)
+    reasons = ((str(entry.key.check), observed_hold(entry.last_observation, now)) for entry in incidents)
     found = Counter((check, reason) for check, reason in reasons if reason is not None)
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)

@@ -33,35 +33,39 @@ class ObservedPhase(StrEnum):
     """It could not be started yet, or another detector answered it."""
 
 
-def observed_phase(told: Observation | None, now: datetime) -> ObservedPhase | None:
-    """Where an incident stands at `now` that was told this; None where nothing is left to do for it."""
-    if told is None:
+def observed_phase(observation: Observation | None, now: datetime) -> ObservedPhase | None:
+    """Where an incident stands at `now` that was last told this; None where nothing is left to do for it."""
+    if observation is None:
         return ObservedPhase.UNKNOWN
-    told = judged_by_requests(told)
-    if told.state in ENDED:
-        return ObservedPhase.CLEANING_UP if told.requests else None
-    if told.under_way:
+    observation = judged_by_requests(observation)
+    if observation.state in ENDED:
+        return ObservedPhase.CLEANING_UP if observation.requests else None
+    if observation.under_way:
         return ObservedPhase.UNDER_WAY
-    of_requests = _by_requests(told, now) if told.requests else None
+    of_requests = _by_requests(observation, now) if observation.requests else None
     if of_requests is not None:
         return of_requests
-    if told.state is TargetState.WAITING:
+    if observation.state is TargetState.WAITING:
         return ObservedPhase.WAITING
-    return ObservedPhase.ADMITTED if told.hold is None else ObservedPhase.HELD
+    return ObservedPhase.ADMITTED if observation.hold is None else ObservedPhase.HELD
 
 
-def _by_requests(told: Observation, now: datetime) -> ObservedPhase | None:
+def _by_requests(observation: Observation, now: datetime) -> ObservedPhase | None:
     """What its requests say; None where all of them are over, and the next step is due."""
-    if told.state is TargetState.UNKNOWN:
+    if observation.state is TargetState.UNKNOWN:
         return ObservedPhase.REQUESTED  # nobody knows its steps, and its remediator is left undisturbed
-    course = Plan(told.steps).course(told.requests, now)
+    course = Plan(observation.steps).course(observation.requests, now)
     if course.is_exhausted:
         return ObservedPhase.EXHAUSTED
     return None if course.running is None else ObservedPhase.REQUESTED
 
 
-def observed_hold(told: Observation | None, now: datetime) -> str | None:
-    """What holds an incident at `now` that was told this, as a label; None where nothing does."""
-    if told is None or told.hold is None or observed_phase(told, now) is not ObservedPhase.HELD:
+def observed_hold(observation: Observation | None, now: datetime) -> str | None:
+    """What holds an incident at `now` that was last told this, as a label; None where nothing does."""
+    if (
+        observation is None
+        or observation.hold is None
+        or observed_phase(observation, now) is not ObservedPhase.HELD
+    ):
         return None
-    return label(told.hold.reason, HoldReason)
+    return label(observation.hold.reason, HoldReason)

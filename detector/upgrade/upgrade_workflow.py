@@ -64,9 +64,9 @@ class UpgradeWorkflow:
         """At once."""
         return 0.0, seen.since or _LONG_AGO
 
-    def needs_wake_up(self, key: UpgradeKey, told: UpgradeObservation, seen: UpgradeObservation) -> bool:  # noqa: ARG002
+    def needs_wake_up(self, key: UpgradeKey, last: UpgradeObservation, seen: UpgradeObservation) -> bool:  # noqa: ARG002
         """Whether the answer is another."""
-        return needs_wake_up(told, seen)
+        return needs_wake_up(last, seen)
 
     def must_be_open(self, seen: UpgradeObservation) -> bool:
         """Whether an upgrade goes on: then one that somebody terminated is started by the next change.
@@ -76,9 +76,9 @@ class UpgradeWorkflow:
         """
         return seen.is_under_way
 
-    def has_appeared(self, told: UpgradeObservation, seen: UpgradeObservation) -> bool:
-        """Whether it is wanted for what one that was `told` did not know."""
-        return has_appeared(told, seen)
+    def has_appeared(self, last: UpgradeObservation, seen: UpgradeObservation) -> bool:
+        """Whether it is wanted for what one that knew of `last` did not know."""
+        return has_appeared(last, seen)
 
     async def start(self, key: UpgradeKey, seen: UpgradeObservation) -> None:
         """Start it, or wake it if it is open: one call, no race."""

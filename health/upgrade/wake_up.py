@@ -18,15 +18,15 @@ def is_wanted(seen: UpgradeObservation) -> bool:
     return seen.is_under_way or (seen.is_over and bool(_marked(seen)))
 
 
-def needs_wake_up(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
-    """Whether an open one that was `told` is to know of what is `seen`; other edits of checks are no news."""
-    return _news(told) != _news(seen)
+def needs_wake_up(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
+    """Whether one that knows of `last` is to know of what is `seen`; other edits of checks are no news."""
+    return _news(last) != _news(seen)
 
 
-def has_appeared(told: UpgradeObservation, seen: UpgradeObservation) -> bool:
-    """Whether one is wanted for what one that was `told` did not know: another upgrade, or another mark."""
-    began = seen.is_under_way and not (told.is_under_way and told.transitions == seen.transitions)
-    return began or not _marked(seen) <= _marked(told)
+def has_appeared(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
+    """Whether one is wanted for what one that knew of `last` did not: another upgrade, or another mark."""
+    began = seen.is_under_way and not (last.is_under_way and last.transitions == seen.transitions)
+    return began or not _marked(seen) <= _marked(last)
 
 
 def _news(

@@ -90,9 +90,9 @@ async def test_it_is_started_once_and_so_is_each_that_comes_before_or_after_it(
 
     await eventually(lambda: sorted(detector.calls.names) == sorted([BAD, GOOD, LATER]))
     (entry,) = [one for one in detector.dispatch.open_incidents if one.key.target.name == BAD]
-    assert entry.told is not None
-    assert entry.told.hold is not None
-    assert entry.told.hold.reason is HoldReason.FAILED
+    assert entry.last_observation is not None
+    assert entry.last_observation.hold is not None
+    assert entry.last_observation.hold.reason is HoldReason.FAILED
 
 
 async def test_call_that_fails_as_nobody_foresaw_keeps_no_other_incident_waiting(

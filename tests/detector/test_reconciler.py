@@ -52,14 +52,14 @@ class Upgrades:
     def urgency(self, seen: int) -> Urgency:
         return float(seen), NOW
 
-    def needs_wake_up(self, key: Pool, told: int, seen: int) -> bool:  # noqa: ARG002  as the protocol
-        return told != seen
+    def needs_wake_up(self, key: Pool, last: int, seen: int) -> bool:  # noqa: ARG002  as the protocol
+        return last != seen
 
     def must_be_open(self, seen: int) -> bool:  # noqa: ARG002  as the protocol
         return False
 
-    def has_appeared(self, told: int, seen: int) -> bool:
-        return seen > told
+    def has_appeared(self, last: int, seen: int) -> bool:
+        return seen > last
 
     async def start(self, key: Pool, seen: int) -> None:
         self._answer(f"start {key.name} at {seen}")
