@@ -19,6 +19,9 @@ PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 _BARE_POINT = re.compile(r"(?<![0-9])\.")
 _SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 
+JUST_AFTER = _MILLISECOND
+"""How long after a deadline to look again: it is over strictly after it, and no timer is finer than this."""
+
 
 def parse_duration(text: object) -> timedelta:
     """The duration that `text` names.

@@ -25,6 +25,7 @@ from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.target import Target, TargetName
 from health.model.verdict import Health, Verdict
+from objects.durations import JUST_AFTER
 
 _STATES = {
     Health.HEALTHY: TargetState.HEALTHY,
@@ -155,8 +156,7 @@ class ObservationBuilder:
             state=_STATES[verdict.health],
             subject=str(self.incident.target),
             reason=verdict.reason,
-            # A hair later than the deadline: expired is strictly after it.
-            remaining_seconds=max(0.0, (deadline - self.now).total_seconds()) + 0.001,
+            remaining_seconds=(max(timedelta(), deadline - self.now) + JUST_AFTER).total_seconds(),
             fact=verdict.fact,
             hold=self._hold(check, target, failed, deadline),
             steps=check.steps_for(target),

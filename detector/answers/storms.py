@@ -21,9 +21,9 @@ from health.gate.storm import Storm, after, storm_hold
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.verdict import Health
+from objects.durations import JUST_AFTER
 
 _BLIND = timedelta(seconds=STALE_ASK_AGAIN_SECONDS)
-_HAIR = timedelta(milliseconds=1)
 
 
 @dataclass
@@ -201,5 +201,5 @@ def _next_change(memory: _Memory, cooldown: timedelta, *, may_begin: bool) -> da
     if memory.storm is not None and memory.storm.is_active:
         return memory.storm.ends(cooldown) if memory.storm.is_cooling else None
     if may_begin and memory.first_deadline is not None:
-        return memory.first_deadline + _HAIR
+        return memory.first_deadline + JUST_AFTER
     return None

@@ -33,6 +33,7 @@ from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import Individual, patch_as_read
+from objects.durations import JUST_AFTER
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
@@ -187,7 +188,7 @@ class StatusReporter:
     async def _wait(self, deadline: datetime | None) -> None:
         timeout = None
         if deadline is not None:
-            timeout = max(0.0, (deadline - self._dependencies.now()).total_seconds()) + 0.001
+            timeout = (max(timedelta(), deadline - self._dependencies.now()) + JUST_AFTER).total_seconds()
         try:
             async with asyncio.timeout(timeout):
                 await self.changed.wait()

@@ -30,6 +30,7 @@ from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object
 from kube.retry_on_conflict import Individual, patch_as_read
+from objects.durations import JUST_AFTER
 from objects.group_kind import ServedKind
 
 WRITERS = 4
@@ -38,7 +39,6 @@ FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=1)
 """After a write that failed."""
 LOOK_AGAIN = timedelta(seconds=10)
 """At checks that could not be judged by."""
-_HAIR = timedelta(milliseconds=1)
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +193,7 @@ class TargetReporter:
         while True:
             await self._wait_for_a_deadline()
             now = self._now()
-            for name in [one for one, deadline in self._deadlines.items() if deadline + _HAIR <= now]:
+            for name in [one for one, deadline in self._deadlines.items() if deadline + JUST_AFTER <= now]:
                 self._consider(name)
             if loop.time() - looked >= LOOK_AGAIN.total_seconds():
                 looked, unseen = loop.time(), tuple(self._unseen)
@@ -205,7 +205,7 @@ class TargetReporter:
         """Return when one has passed, another one comes, or it is time to look again."""
         self._rescheduled.clear()
         first = self._first = min(self._deadlines.values(), default=None)
-        wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * _HAIR - self._now())
+        wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * JUST_AFTER - self._now())
         try:
             async with asyncio.timeout(max(0.0, wait.total_seconds())):
                 await self._rescheduled.wait()

@@ -25,12 +25,11 @@ from datetime import datetime, timedelta
 
 from health.gate.threshold import Allowance
 from health.model.observation import Hold, HoldReason
-from objects.durations import in_words
+from objects.durations import JUST_AFTER, in_words
 from objects.timestamps import stamp
 
 PRECISION = timedelta(seconds=1)
 """Of the times in conditions."""
-_HAIR_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -
     return Hold(
         reason=HoldReason.STORM,
         message=f"{since}, until {stamp(ends)} at the earliest",
-        ask_again_seconds=max(1.0, (ends - now).total_seconds() + _HAIR_SECONDS),
+        ask_again_seconds=max(1.0, (ends - now + JUST_AFTER).total_seconds()),
     )
 
 

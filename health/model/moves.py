@@ -8,11 +8,11 @@ from typing import Self
 from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.references import RequestReference
+from objects.durations import JUST_AFTER
 from objects.frozen import Frozen
 
 LONGEST_WAIT = timedelta(days=7)
 """A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
-A_HAIR = timedelta(milliseconds=1)
 
 
 class Phase(StrEnum):
@@ -86,7 +86,7 @@ class Until:
     @property
     def wakes_at(self) -> datetime:
         """When the timer ends."""
-        return self.at + A_HAIR if self.is_passed else self.at
+        return self.at + JUST_AFTER if self.is_passed else self.at
 
     @property
     def untold(self) -> Self:

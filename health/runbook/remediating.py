@@ -21,7 +21,6 @@ from datetime import datetime
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.details import Details
 from health.model.moves import (
-    A_HAIR,
     BY_A_CHANGE,
     AnnotateRequests,
     AnnotationPatch,
@@ -55,6 +54,7 @@ from health.runbook.waiting import (
     step_at,
     wait,
 )
+from objects.durations import JUST_AFTER
 
 NO_TEMPLATE_LEFT = "no template is left to try"
 
@@ -113,7 +113,7 @@ class _Remediation:
         return Until(at, f"{what}{self._after(at)}", is_passed=True)
 
     def _after(self, end: datetime) -> str:
-        step = step_at(end + A_HAIR, self.seen, self.memory)
+        step = step_at(end + JUST_AFTER, self.seen, self.memory)
         if step is None:
             return f", and {NO_TEMPLATE_LEFT}"
         return f"{followed(step)}{' once the hold ends' if self.memory.held else ''}"
