@@ -207,8 +207,8 @@ class ClusterExamination:
             return list(outage_guard_findings(self._settings.policy))
         stored = StoredPolicy.model_validate(found)
         self._policy = NO_OBJECT.after(stored, self._settings.policy)
-        if self._policy.refusal:
-            what = f"{stored} cannot be taken: {self._policy.refusal}"
+        if self._policy.rejection:
+            what = f"{stored} cannot be taken: {self._policy.rejection}"
             advice = (
                 "mend it; until then the last good one is in force, and after a restart nothing new is done"
             )

@@ -73,7 +73,7 @@ def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
 
 def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
     text = "1 while the policy is edited in a way that cannot be taken."
-    is_refused = bool(cluster_state.cluster_context.policy.refusal)
+    is_refused = bool(cluster_state.cluster_context.policy.rejection)
     return GaugeMetricFamily("paramedic_policy_invalid", text, value=is_refused)
 
 

@@ -99,13 +99,13 @@ class NamedKinds:
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
         rejection = self._requests.rejection((api_version, reference.request_kind))
         known = self._known_templates((api_version, kind))
-        return replace(known, request_refusal=rejection) if known is not None and rejection else known
+        return replace(known, request_rejection=rejection) if known is not None and rejection else known
 
     def _known_templates(self, kind: Kind) -> TemplateKind | None:
         watch = self._templates.get(kind)
         is_polled = watch is not None and watch.is_forbidden
         if watch is not None and watch.rejection and not is_polled:
-            return TemplateKind(refusal=watch.rejection)
+            return TemplateKind(rejection=watch.rejection)
         if watch is None or watch.resource is None:
             return None
         if is_polled:

@@ -65,7 +65,7 @@ class PolicyWatch:
 
 def _tell(before: PolicyInForce, after: PolicyInForce) -> None:
     """Log what became so of the ConfigMap."""
-    if after.refusal and after.refusal != before.refusal:
+    if after.rejection and after.rejection != before.rejection:
         _log.warning("policy refused", extra={"problem": after.words})
-    elif not after.refusal and (after.policy != before.policy or before.refusal) and before.is_known:
+    elif not after.rejection and (after.policy != before.policy or before.rejection) and before.is_known:
         _log.info("policy taken", extra={"policy": after.policy})

@@ -21,7 +21,7 @@ class PolicyInForce:
     policy: Policy = DEFAULTS
     stored: StoredPolicy | None = None
     """The ConfigMap as it is, whether it is taken or not; None: there is none."""
-    refusal: str = ""
+    rejection: str = ""
     """Why that is not taken; "" if it is."""
     is_known: bool = True
     """Whether `policy` was ever good; else it is the defaults, and nobody knows better."""
@@ -37,14 +37,14 @@ class PolicyInForce:
 
     def refused(self, why: str, stored: StoredPolicy | None = None) -> "PolicyInForce":
         """What is in force once the ConfigMap is one that cannot be taken."""
-        return replace(self, stored=stored, refusal=why)
+        return replace(self, stored=stored, rejection=why)
 
     @property
     def hold(self) -> Hold | None:
         """Why nothing new may be done: nobody knows what was forbidden."""
         if self.is_known:
             return None
-        message = f"the policy cannot be read, and no earlier one is known: {self.refusal}"
+        message = f"the policy cannot be read, and no earlier one is known: {self.rejection}"
         return Hold(reason=HoldReason.POLICY_UNKNOWN, message=message)
 
     @property
@@ -55,11 +55,11 @@ class PolicyInForce:
     @property
     def event(self) -> Event:
         """What is told of the ConfigMap as it is, where there is one."""
-        reason = "PolicyRefused" if self.refusal else "PolicyTaken"
+        reason = "PolicyRefused" if self.rejection else "PolicyTaken"
         version = self.stored.metadata.resource_version if self.stored else ""
         return Event(
             seed="\n".join((version, reason, str(self.is_known))),
-            severity=Severity.WARNING if self.refusal else Severity.NORMAL,
+            severity=Severity.WARNING if self.rejection else Severity.NORMAL,
             reason=reason,
             message=self.words,
         )
@@ -67,13 +67,13 @@ class PolicyInForce:
     @property
     def words(self) -> str:
         """What became of the ConfigMap as it is, for people."""
-        if not self.refusal:
+        if not self.rejection:
             return "The policy is in force."
         kept = "the last good policy stays in force" if self.is_known else "nothing new is remediated"
-        return f"{self.refusal}: until that is mended, {kept}."
+        return f"{self.rejection}: until that is mended, {kept}."
 
 
 NO_OBJECT = PolicyInForce()
 """Where there is no ConfigMap, and no setting says anything else."""
-UNREAD = PolicyInForce(is_known=False, refusal="it was not read yet")
+UNREAD = PolicyInForce(is_known=False, rejection="it was not read yet")
 """Before anybody has looked."""

@@ -58,9 +58,9 @@ class TemplateKind:
     unreadable: Mapping[Place, str] = field(default_factory=dict)
     """Those that exist and cannot be read, with what is wrong."""
     is_namespaced: bool = True
-    refusal: str = ""
+    rejection: str = ""
     """What the API server said where it does not serve the kind, or does not let us read it."""
-    request_refusal: str = ""
+    request_rejection: str = ""
     """The same of the kind of the requests that are made from them."""
     refused: Mapping[Place, str] = field(default_factory=dict)
     """Those that it does not let us read, with what it said."""
@@ -74,10 +74,10 @@ class TemplateKind:
     def version(self, template: TemplateReference) -> str:
         """Stands for what is known of one template; another one where it may lead to another request."""
         place = self.place(template)
-        refusal = self.refusal or self.refused.get(place) or self.unreadable.get(place)
+        rejection = self.rejection or self.refused.get(place) or self.unreadable.get(place)
         found = self.templates.get(place)
-        if refusal or found is None:
-            return refusal or ""
+        if rejection or found is None:
+            return rejection or ""
         known = found.metadata
         # A status that moves on is nothing new; where the kind counts no generations there is nothing better.
         return f"{known.uid} {known.generation or known.resource_version} {found.supports_multiple}"
@@ -98,10 +98,10 @@ def unusable(
     return None if kind is None else _problem(template, kind, may_be_empty=may_be_empty)
 
 
-def request_refusal(template: TemplateReference, kinds: TemplateKinds) -> str:
+def request_rejection(template: TemplateReference, kinds: TemplateKinds) -> str:
     """Why the API server does not let us read the kind of its requests; "" where it does."""
     kind = kinds(template.api_version, template.kind)
-    return "" if kind is None else kind.request_refusal
+    return "" if kind is None else kind.request_rejection
 
 
 def not_found(why: str) -> CheckProblem:
@@ -115,8 +115,8 @@ def invalid(why: str) -> CheckProblem:
 
 
 def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: bool) -> CheckProblem | None:
-    if kind.refusal:
-        return not_found(kind.refusal)
+    if kind.rejection:
+        return not_found(kind.rejection)
     if kind.is_namespaced and not template.namespace:
         return not_found(f"{template} not found: its kind is namespaced, and the check names no namespace")
     place = kind.place(template)

@@ -24,7 +24,7 @@ class Templates:
         detector.cluster.template_kinds = lambda *_: self._known
         self.say(generation=1)
 
-    def say(self, *, generation: int, resource_version: str = "1", refusal: str = "") -> None:
+    def say(self, *, generation: int, resource_version: str = "1", rejection: str = "") -> None:
         metadata = {
             "name": "reboot",
             "namespace": "remediators",
@@ -33,7 +33,7 @@ class Templates:
             "resourceVersion": resource_version,
         }
         template = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
-        self._known = TemplateKind({Place("remediators", "reboot"): template}, refusal=refusal)
+        self._known = TemplateKind({Place("remediators", "reboot"): template}, rejection=rejection)
         self._cluster_state.templates_changed(*KIND)
 
 
@@ -85,6 +85,6 @@ async def test_status_of_a_template_that_moves_on_wakes_nobody(detector: Detecto
 async def test_kind_of_requests_that_comes_to_be_served_wakes_an_incident(
     detector: Detector, begun: Templates
 ) -> None:
-    begun.say(generation=1, refusal="the API server serves no kind Reboot in example.com/v1")
+    begun.say(generation=1, rejection="the API server serves no kind Reboot in example.com/v1")
     begun.say(generation=1)
     assert NODE in await woken(detector)

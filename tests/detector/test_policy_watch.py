@@ -93,7 +93,7 @@ async def test_edit_is_in_force_at_once_and_a_bad_one_keeps_the_last_and_is_told
         await _eventually_told(person, "PolicyTaken", "The policy is in force.")
 
         await person.edits("backOffLimit: soon")
-        await eventually(lambda: watch.look().refusal)
+        await eventually(lambda: watch.look().rejection)
         assert (watch.current().back_off_limit, watch.look().hold) == (timedelta(minutes=10), None)
         await _eventually_told(person, "PolicyRefused", "policy.yaml: backOffLimit: must be a duration")
 

@@ -145,7 +145,7 @@ def test_bad_edit_keeps_the_last_good_policy_and_says_so() -> None:
     assert bad.event.severity is Severity.WARNING
     assert bad.words.endswith("(found 10): until that is mended, the last good policy stays in force.")
     mended = bad.after(stored(GOOD, "3"), SETTINGS)
-    assert (mended.policy, mended.refusal) == (good.policy, "")
+    assert (mended.policy, mended.rejection) == (good.policy, "")
     assert mended.event.severity is Severity.NORMAL
 
 
@@ -181,7 +181,7 @@ def test_policy_in_force_is_the_last_that_could_be_taken(edits: list[str | None]
             last = SETTINGS
         elif text in {GOOD, "{}"}:
             last = stored(text).over(SETTINGS)
-        assert bool(in_force.refusal) == (text in {BAD, "x: y"})
+        assert bool(in_force.rejection) == (text in {BAD, "x: y"})
     assert in_force.is_known == (last is not None)
     assert in_force.policy == (last or DEFAULTS)
 

@@ -47,7 +47,7 @@ VERSIONS = [
     pytest.param(stored(annotations={MULTIPLE_TEMPLATES: ""}), True, id="takes several requests now"),
     pytest.param(kind(), True, id="deleted"),
     pytest.param(
-        kind(refusal="the API server serves no kind Reboot"), True, id="its requests are not served"
+        kind(rejection="the API server serves no kind Reboot"), True, id="its requests are not served"
     ),
     pytest.param(kind(refused={Place("ns", "reboot"): "no right"}), True, id="may not be read any more"),
     pytest.param(kind(unreadable={Place("ns", "reboot"): "spec: no object"}), True, id="cannot be read"),

@@ -6,7 +6,7 @@ those that may tell so.
 
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import TemplateKinds, request_refusal, unusable
+from health.gate.template_validity import TemplateKinds, request_rejection, unusable
 from health.model.references import TemplateReference
 
 NOT_CREATED = "RemediationRequestCreationFailed"
@@ -19,9 +19,9 @@ def template_problem(
     """Why no request can be made from `template`; None if one can, or there is none."""
     if template is None:
         return None
-    refusal = request_refusal(template, kinds)
+    rejection = request_rejection(template, kinds)
     problem = unusable(template, kinds, may_be_empty=may_be_empty)
-    return problem or (CheckProblem(NOT_CREATED, refusal) if refusal else None)
+    return problem or (CheckProblem(NOT_CREATED, rejection) if rejection else None)
 
 
 def request_error(snapshot: CheckSnapshot) -> str:

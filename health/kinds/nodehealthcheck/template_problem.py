@@ -8,7 +8,7 @@ we may not list, every one that a check names.
 from collections.abc import Sequence
 
 from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import TemplateKind, TemplateKinds, not_found, request_refusal, unusable
+from health.gate.template_validity import TemplateKind, TemplateKinds, not_found, request_rejection, unusable
 from health.model.references import TemplateReference
 
 METAL3 = "Metal3RemediationTemplate"
@@ -26,8 +26,8 @@ def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKind
 
 def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
     """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (NHC 2.1/5)."""
-    refusal = request_refusal(template, kinds)
-    return not_found(refusal) if refusal else None
+    rejection = request_rejection(template, kinds)
+    return not_found(rejection) if rejection else None
 
 
 def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:

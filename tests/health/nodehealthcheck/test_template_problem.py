@@ -33,7 +33,7 @@ def test_template_of_a_cluster_scoped_kind_is_found_whatever_namespace_is_named(
 
 PROBLEMS = [
     pytest.param(
-        kind(template(), request_refusal="The API server serves no kind Reboot in example.com/v1."),
+        kind(template(), request_rejection="The API server serves no kind Reboot in example.com/v1."),
         reference(),
         NOT_FOUND,
         'Remediation template not found: "The API server serves no kind Reboot in example.com/v1."',
@@ -55,7 +55,7 @@ PROBLEMS = [
         id="no namespace",
     ),
     pytest.param(
-        TemplateKind(refusal="The API server serves no kind RebootTemplate in example.com/v1."),
+        TemplateKind(rejection="The API server serves no kind RebootTemplate in example.com/v1."),
         reference(),
         NOT_FOUND,
         'Remediation template not found: "The API server serves no kind RebootTemplate in example.com/v1."',

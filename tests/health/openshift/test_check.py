@@ -202,7 +202,7 @@ def test_check_whose_template_is_missing_has_a_problem() -> None:
     there = Template.model_validate({"metadata": {"name": "reboot", "uid": "1"}, "spec": {"template": {}}})
     known = TemplateKind(templates={Place(NAMESPACE, "reboot"): there})
     assert with_template.problem(EMPTY_CONTEXT, kinds) is None
-    known = replace(known, request_refusal="no kind Metal3Remediation")
+    known = replace(known, request_rejection="no kind Metal3Remediation")
     problem = with_template.problem(EMPTY_CONTEXT, kinds)
     assert problem is not None
     assert (problem.reason, problem.message) == (
