@@ -22,8 +22,8 @@ from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, af
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import lease_duration
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
-from health.runbook.lease_record import LeaseRecord
-from health.runbook.recovery_record import RecoveryRecord
+from health.runbook.lease_memory import LeaseMemory
+from health.runbook.recovery_memory import RecoveryMemory
 from objects.frozen import Frozen
 
 NO_SHADOW = ShadowRecord()
@@ -54,9 +54,9 @@ class Memory(Frozen):
     withdrawn: tuple[str, ...] = ()
     """The uids of those that it deleted itself, and that a finalizer kept: their end is no loss."""
     has_acted: bool = False
-    lease: LeaseRecord = LeaseRecord()
+    lease: LeaseMemory = LeaseMemory()
     disruption: Disruption = Disruption()
-    recovery: RecoveryRecord = RecoveryRecord()
+    recovery: RecoveryMemory = RecoveryMemory()
     is_marked: bool = False
     """Whether the target was seen to be marked."""
     spent: tuple[TemplateReference, ...] = ()

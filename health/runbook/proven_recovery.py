@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 
 from health.model.observation import Observation, TargetState
 from health.runbook.memory import Memory
-from health.runbook.recovery_record import RecoveryRecord
+from health.runbook.recovery_memory import RecoveryMemory
 from objects.bounds import bounded_seconds
 from objects.durations import in_words
 from objects.timestamps import stamp
@@ -36,7 +36,7 @@ def judged_by_requests(seen: Observation) -> Observation:
     first = min(seen.requests, key=lambda request: request.created, default=None)
     if first is None:
         return seen
-    return judged(seen, Memory(recovery=RecoveryRecord(boot_id_before=first.boot_id)))
+    return judged(seen, Memory(recovery=RecoveryMemory(boot_id_before=first.boot_id)))
 
 
 def proven_at(seen: Observation, memory: Memory, now: datetime) -> datetime | None:

@@ -11,7 +11,7 @@ escalates: nothing is told to stop, and only the Lease is kept (NHC 2.1/13). The
 | no template is left                     | Exhausted   | `resume`, recovery         | the first step        |
 | else                                    | `health.runbook.new_step` |              | the next step         |
 
-A request of a remediation that is overdue (`health.runbook.lease_record`) is annotated as timed out; it stays
+A request of a remediation that is overdue (`health.runbook.lease_memory`) is annotated as timed out; it stays
 until the target is healthy, and only once its Lease is released may another check go on.
 """
 

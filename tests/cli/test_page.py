@@ -18,9 +18,9 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
-from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
-from health.runbook.recovery_record import RecoveryRecord
+from health.runbook.recovery_memory import RecoveryMemory
 from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
 from tests.health.steps import ACTED, order
 from tests.objects import (
@@ -85,7 +85,7 @@ def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
 
 
 def test_page_says_how_far_a_recovery_is_that_is_to_be_proven() -> None:
-    recovery = RecoveryRecord(boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2")
+    recovery = RecoveryMemory(boot_id_before="boot-1", healthy_since=NOW - MINUTE, boot_id="boot-2")
     says = {"state": TargetState.HEALTHY, "boot_id": "boot-2", "proven_recovery_seconds": 300}
     observation = unhealthy(request_of(FIRST)).model_copy(update=says)
     memory = ACTED.model_copy(update={"recovery": recovery})
@@ -105,7 +105,7 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
     renew_at: datetime, expected: str
 ) -> None:
     """It would have been renewed at half of its ten minutes."""
-    memory = Memory(lease=LeaseRecord(state=LeaseState.HELD, renew_at=renew_at))
+    memory = Memory(lease=LeaseMemory(state=LeaseState.HELD, renew_at=renew_at))
     given_back = "is given back in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
     assert line("Lease", state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED, memory)) == f"{expected}; {given_back}"
 

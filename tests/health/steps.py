@@ -8,14 +8,14 @@ from health.model.incident_result import OrderRecord
 from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Observation
 from health.runbook.learning import learned
-from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.objects import MINUTE, NOW
 
 ACTED = Memory(
     has_acted=True,
-    lease=LeaseRecord(
+    lease=LeaseMemory(
         state=LeaseState.HELD,
         duration_seconds=300,
         acquired_at=NOW,
@@ -25,7 +25,7 @@ ACTED = Memory(
 )
 """What an incident knows that made its first request now."""
 AN_INSTANT = timedelta(seconds=0.001)
-HELD_LEASE = LeaseRecord(state=LeaseState.HELD)
+HELD_LEASE = LeaseMemory(state=LeaseState.HELD)
 """One that was taken, or may have been."""
 
 

@@ -21,7 +21,7 @@ from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import OLD
-from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
 from objects.timestamps import stamp
@@ -32,7 +32,7 @@ LATER = NOW + 10 * MINUTE
 ACTED = Memory(
     requests=(request(),),
     has_acted=True,
-    lease=LeaseRecord(state=LeaseState.HELD, acquired_at=NOW, renew_at=LATER),
+    lease=LeaseMemory(state=LeaseState.HELD, acquired_at=NOW, renew_at=LATER),
 )
 ALONE = ACTED.model_copy(update={"left_alone": order("abort", "maintenance")})
 GIVEN_BACK = ACTED.having_released_lease()

@@ -14,7 +14,7 @@ from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
-from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Loss, Memory, NewStart
 from objects.timestamps import stamp
 from tests.health.steps import ACTED, HELD_LEASE
@@ -67,7 +67,7 @@ def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
 def test_lease_is_kept_for_the_step_of_the_request_that_is_seen(
     steps: tuple[Step, ...], request_: RequestSnapshot, seconds: int
 ) -> None:
-    memory = learned(Memory(lease=LeaseRecord(duration_seconds=77)), seen(request_, steps=steps), NOW)
+    memory = learned(Memory(lease=LeaseMemory(duration_seconds=77)), seen(request_, steps=steps), NOW)
     assert memory.lease.duration_seconds == seconds
 
 

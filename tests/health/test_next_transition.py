@@ -31,7 +31,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure, LeftBehind
 from health.runbook.failing_acts import after_failure
 from health.runbook.learning import learned
-from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
@@ -293,7 +293,7 @@ def test_step_that_runs_is_named_with_the_one_that_follows_it() -> None:
 def test_last_step_is_followed_by_none() -> None:
     tried = with_steps_tried(FIRST, SECOND)
     found = remediating(
-        *tried, request_of(THIRD), lease=LeaseRecord(state=LeaseState.HELD, duration_seconds=600.0)
+        *tried, request_of(THIRD), lease=LeaseMemory(state=LeaseState.HELD, duration_seconds=600.0)
     )
     assert found.what == "the step ReplaceTemplate/replace times out, and no template is left to try"
 

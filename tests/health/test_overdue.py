@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
-from health.runbook.lease_record import LeaseRecord
+from health.runbook.lease_memory import LeaseMemory
 from tests.objects import CLASSIC, ESCALATION, FIRST, MINUTE, NOW, SECOND, THIRD, request_of
 
 
@@ -20,7 +20,7 @@ def overdue_at(
     duration: timedelta,
     made_under: datetime | None = None,
 ) -> datetime:
-    lease = LeaseRecord(
+    lease = LeaseMemory(
         duration_seconds=duration.total_seconds(), acquired_at=acquired, request_acquired_at=made_under
     )
     return lease.overdue_at(plan, latest)

@@ -19,11 +19,11 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.disruption import Disruption
 from health.runbook.learning import learned
-from health.runbook.lease_record import LeaseRecord, LeaseState
+from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Loss, Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.proven_recovery import words
-from health.runbook.recovery_record import RecoveryRecord
+from health.runbook.recovery_memory import RecoveryMemory
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
@@ -91,7 +91,7 @@ ORDERS = st.builds(
     OrderRecord, order=st.sampled_from(["abort", "hold"]), reason=TEXTS, given=TIMES, until=sometimes(TIMES)
 )
 LEASES = st.builds(
-    LeaseRecord,
+    LeaseMemory,
     state=st.sampled_from(LeaseState),
     duration_seconds=NUMBERS,
     acquired_at=sometimes(TIMES),
@@ -101,7 +101,7 @@ LEASES = st.builds(
     is_of_control_plane=st.booleans(),
 )
 RECOVERIES = st.builds(
-    RecoveryRecord,
+    RecoveryMemory,
     boot_id_before=sometimes(BOOTS),
     healthy_since=sometimes(TIMES),
     boot_id=BOOTS,

@@ -1,4 +1,4 @@
-"""LeaseRecord: what an incident remembers of the Lease of its target, and when it is overdue. Pure.
+"""LeaseMemory: what an incident remembers of the Lease of its target, and when it is overdue. Pure.
 
 The Lease is taken for as long as the step that runs says, and renewed at half of that time. Overdue (NHC 2.5,
 rule 13) is a remediation after three times that duration, and the timeouts of the steps before, counted from
@@ -30,7 +30,7 @@ class LeaseState(StrEnum):
     """The remediation is overdue; the next act takes it anew."""
 
 
-class LeaseRecord(Frozen):
+class LeaseMemory(Frozen):
     """The Lease of one target, and the control-plane lock that goes with it."""
 
     state: OpenEnum[LeaseState] = LeaseState.NOT_TAKEN

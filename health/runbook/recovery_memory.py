@@ -1,4 +1,4 @@
-"""RecoveryRecord: by what an incident tells that its target booted, and for how long it is healthy. Pure.
+"""RecoveryMemory: by what an incident tells that its target booted, and for how long it is healthy. Pure.
 
 Before: the boot ID that the target had right before the first step that counts. A request says it itself, so
 that a lost answer, a lost incident and a boot between a look and the request change nothing. A step is the
@@ -16,7 +16,7 @@ from health.model.observation import Observation, TargetState
 from objects.frozen import Frozen
 
 
-class RecoveryRecord(Frozen):
+class RecoveryMemory(Frozen):
     """What is known of the boots and the health of one target."""
 
     boot_id_before: str | None = None
