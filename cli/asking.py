@@ -56,11 +56,11 @@ class Asking:
         cluster = summary.incident.cluster
         if summary.has_task_failures and (failure := await self._task_failure(summary)):
             return dataclasses.replace(summary, problem=failure)
-        if self._is_deserted(cluster):
+        if self._has_no_worker(cluster):
             return dataclasses.replace(summary, problem=await self._task_failure(summary) or NO_WORKER)
         handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
         try:
-            state = await query_state(handle, State, lambda: self._is_deserted(cluster))
+            state = await query_state(handle, State, lambda: self._has_no_worker(cluster))
         except WorkflowQueryFailedError as error:
             return dataclasses.replace(summary, problem=one_sentence(error))
         except ValidationError:
@@ -88,7 +88,7 @@ class Asking:
             return ""
         return str(failure) if failure else ""
 
-    def _is_deserted(self, cluster: str) -> bool:
+    def _has_no_worker(self, cluster: str) -> bool:
         return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
 
     async def _outcome(self, summary: IncidentSummary) -> IncidentSummary:

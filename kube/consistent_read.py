@@ -90,7 +90,7 @@ class ConsistentReads:
         self._freshness.read(version, sent)
 
     @asynccontextmanager
-    async def beside(self, path: str) -> AsyncIterator[None]:
+    async def sent_meanwhile(self, path: str) -> AsyncIterator[None]:
         """Send them when they are due, for the time of the block."""
         self.failure = None
         reading = asyncio.create_task(self._read_in_time(path), name=f"consistent reads of {path}")

@@ -173,7 +173,7 @@ class Reflector(Generic[RecordT]):
             await self._read_anew()
         if self._must_list or self._clock() >= self._list_due:
             await self._list()
-        async with self._reads.beside(self._path):
+        async with self._reads.sent_meanwhile(self._path):
             await self._watch_once()
             while not self._must_list and self._clock() < self._list_due:
                 await self._watch_once()

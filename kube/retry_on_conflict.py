@@ -28,7 +28,7 @@ async def retry_on_conflict(
     return await attempt()
 
 
-class Individual(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """One object, told from others of its name."""
 
     resource: Resource
@@ -38,7 +38,7 @@ class Individual(NamedTuple):
 
 
 async def patch_as_read(
-    client: Client, individual: Individual, change: Change, subresource: str = ""
+    client: Client, identity: ObjectIdentity, change: Change, subresource: str = ""
 ) -> Object | None:
     """What is there after the change; None: the object is gone, another one has its name.
 
@@ -47,13 +47,13 @@ async def patch_as_read(
         KubernetesError: as the client does.
 
     """
-    return await retry_on_conflict(lambda: _patch_once(client, individual, change, subresource))
+    return await retry_on_conflict(lambda: _patch_once(client, identity, change, subresource))
 
 
 async def _patch_once(
-    client: Client, individual: Individual, change: Change, subresource: str
+    client: Client, identity: ObjectIdentity, change: Change, subresource: str
 ) -> Object | None:
-    resource, namespace, name, uid = individual
+    resource, namespace, name, uid = identity
     found = await client.get(resource, name, namespace)
     if found["metadata"]["uid"] != uid:
         return None

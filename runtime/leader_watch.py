@@ -19,7 +19,7 @@ from runtime.status_writer import StatusWriter
 
 
 class LeaderWatch:
-    """The eyes of one process on the Lease of the leader."""
+    """Watches the Lease of the leader for one process."""
 
     def __init__(
         self,
@@ -45,19 +45,19 @@ class LeaderWatch:
             KubernetesError: something cannot be read, or written.
 
         """
-        if not await self._is_unled():
+        if not await self._is_leaderless():
             return
         read = await self._writer.read()
-        if read is not None and await self._is_unled():
+        if read is not None and await self._is_leaderless():
             await self._writer.say(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
 
-    async def _is_unled(self) -> bool:
+    async def _is_leaderless(self) -> bool:
         before = self._observation
         self.forget()  # unless this look succeeds: one that failed, or was given up, saw nothing
         version, holder = await self._lease()
         now = timedelta(seconds=self._clock())
         self._observation = seen(before, version, holder, now)
-        return self._observation.is_unled(now)
+        return self._observation.is_leaderless(now)
 
     async def _lease(self) -> tuple[str, str]:
         try:

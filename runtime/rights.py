@@ -102,10 +102,10 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
     yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
     renewed = "its renewals show whether a detector leads"
     yield Right(one, LEASES, "leases", ("get",), ours, LEADER_LEASE, why=renewed)
-    unled = "that no detector leads is said by whoever is left"
-    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=unled)
-    yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=unled)
-    yield Right(one, "", "events", ("create",), ours, why=unled)
+    nobody_leads = "that no detector leads is said by whoever is left"
+    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=nobody_leads)
+    yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=nobody_leads)
+    yield Right(one, "", "events", ("create",), ours, why=nobody_leads)
 
 
 def needs_for_signal(group: str, plural: str) -> Iterator[Right]:

@@ -13,7 +13,7 @@ from runtime.paramedic_status import Answer, ConditionType, Statement
 NOT_SEEN_FOR = timedelta(minutes=1)
 """How long no worker must have been seen before it is said that there is none: a Temporal that has just come
 back has forgotten who polls until they poll again."""
-UNLED_FOR = timedelta(seconds=30)
+LEADERLESS_FOR = timedelta(seconds=30)
 """How long a Lease must not have been renewed: a standby takes over from one who died after 17 s at most."""
 NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost"
 
@@ -70,9 +70,9 @@ class LeaderObservation:
     seen_alive: timedelta
     """When it was seen to change last, on the clock of who looks; the clocks of Leases are for people."""
 
-    def is_unled(self, now: timedelta) -> bool:
+    def is_leaderless(self, now: timedelta) -> bool:
         """Whether nobody leads, and has not for so long that none will in a moment."""
-        return now - self.seen_alive >= UNLED_FOR
+        return now - self.seen_alive >= LEADERLESS_FOR
 
 
 def seen(before: LeaderObservation | None, version: str, holder: str, now: timedelta) -> LeaderObservation:
@@ -87,7 +87,7 @@ def seen(before: LeaderObservation | None, version: str, holder: str, now: timed
 
 def by_others(lease: str) -> tuple[Statement, ...]:
     """What is said where nobody leads by that Lease."""
-    nobody = f"no detector has renewed the Lease {lease} for {in_words(UNLED_FOR)}; {NOTHING_IS_LOST}"
+    nobody = f"no detector has renewed the Lease {lease} for {in_words(LEADERLESS_FOR)}; {NOTHING_IS_LOST}"
     unasked = "no detector leads, so nobody asks Temporal"
     return (
         Statement(ConditionType.DETECTOR_LEADING, Answer.FALSE, "NoLeader", nobody),

@@ -106,13 +106,13 @@ class ClusterExamination:
         for kind in self._settings.check_kinds:
             found += await self._findings(f"{kind.kind}s", self._examine_kind(kind))
             found += await self._findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
-        beside = await asyncio.gather(
+        concurrently = await asyncio.gather(
             self._examine_rest(),
             workload_findings(self._connections, self._workload_clusters),
             *map(self._examine_writers, self._watches),
         )
         own_clock = own_clock_findings(self._connection.server_clock.skew())
-        return [*found, *chain.from_iterable(beside), *own_clock]
+        return [*found, *chain.from_iterable(concurrently), *own_clock]
 
     async def _findings(self, what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
         """What is found in one part; that it cannot be examined is a finding, too."""

@@ -107,11 +107,11 @@ class Attempts:
         """Note that an unhealthy target was deleted, which its owner replaces."""
         target, place = deletion.target, deletion.place
         number = self.before(place.named(target.metadata.name), target).earlier(deletion.failed) + 1
-        beside = self._beside(deletion) if deletion.is_observed else frozenset()
-        attempt = EndedAttempt(number, deletion.ended, beside=beside)
+        coexisting = self._coexisting(deletion) if deletion.is_observed else frozenset()
+        attempt = EndedAttempt(number, deletion.ended, coexisting=coexisting)
         self.note(owner_name(place.namespace, target.replaced_by), attempt)
 
-    def _beside(self, deletion: Deletion) -> frozenset[str]:
+    def _coexisting(self, deletion: Deletion) -> frozenset[str]:
         """Those of its owner that are there, and are so young that their times could not tell."""
         others = self._cluster_state.targets.at(deletion.place).values()
         young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
@@ -127,7 +127,7 @@ class Attempts:
         """The latest deletion under the same owner that `seen` came after, if there is one (rule 14)."""
         ended = self._ended.get(owner_name(namespace, seen.replaced_by), []) if seen.replaced_by else []
         before = bisect_left(ended, seen.metadata.creation_timestamp + LATE, key=_end)
-        earlier = [one for one in ended[:before] if seen.metadata.uid not in one.beside]
+        earlier = [one for one in ended[:before] if seen.metadata.uid not in one.coexisting]
         return earlier[-1:]
 
     @property

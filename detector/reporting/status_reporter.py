@@ -32,7 +32,7 @@ from health.model.verdict import Health
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object, Resource
-from kube.retry_on_conflict import Individual, patch_as_read
+from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from objects.durations import JUST_AFTER
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
@@ -166,8 +166,8 @@ class StatusReporter:
             return {"metadata": patch} if patch else {}
 
         name, uid = self._reference, stored.metadata.uid
-        individual = Individual(self._resource(stored), name.namespace, name.name, uid)
-        await patch_as_read(self._dependencies.client, individual, lacking)
+        identity = ObjectIdentity(self._resource(stored), name.namespace, name.name, uid)
+        await patch_as_read(self._dependencies.client, identity, lacking)
 
     def _resource(self, stored: CheckRecord) -> Resource:
         kind = self._kind

@@ -29,7 +29,7 @@ from health.model.target import TargetName
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object
-from kube.retry_on_conflict import Individual, patch_as_read
+from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from objects.durations import JUST_AFTER
 from objects.group_kind import ServedKind
 
@@ -234,9 +234,9 @@ class TargetReporter:
             return
         try:
             resource = await self._connection.discovery.first_served(due.kind)
-            individual = Individual(resource, name.namespace, name.name, due.target.metadata.uid)
+            identity = ObjectIdentity(resource, name.namespace, name.name, due.target.metadata.uid)
             await patch_as_read(
-                self._connection.client, individual, partial(self._status_patch, name), subresource="status"
+                self._connection.client, identity, partial(self._status_patch, name), subresource="status"
             )
         except KubernetesError as error:
             if isinstance(error, NotFound):  # gone, or what is remembered of its kind is old

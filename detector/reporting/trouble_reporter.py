@@ -78,15 +78,15 @@ class TroubleReporter:
         return condition.status == Answer.TRUE or bool(has_work)
 
 
-def news(status: Status, told: frozenset[str], now: datetime) -> list[Condition]:
-    """What one is to know who was told that those conditions are false."""
+def news(status: Status, known_false: frozenset[str], now: datetime) -> list[Condition]:
+    """What one is to be told who knows that those conditions are false."""
     known = [one for one in map(status.condition, TOLD) if one is not None]
-    return [one for one in known if _is_news(one, now, was_told=one.type in told)]
+    return [one for one in known if _is_news(one, now, is_known_false=one.type in known_false)]
 
 
-def _is_news(condition: Condition, now: datetime, *, was_told: bool) -> bool:
+def _is_news(condition: Condition, now: datetime, *, is_known_false: bool) -> bool:
     """What is unknown is no news: of why that is so, another condition tells."""
-    if was_told:
+    if is_known_false:
         return condition.status == Answer.TRUE
     return condition.status == Answer.FALSE and now - condition.last_transition_time >= TELL_AFTER
 

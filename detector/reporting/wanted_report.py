@@ -68,7 +68,7 @@ class TargetJudge:
             findings = self._findings(reference, target)
             changes.append(reports.next_change(check_state.check, target, findings))
             said = reports.wanted(check_state.check, target, findings)
-            report = said if wanted is None else wanted.report.beside(said)
+            report = said if wanted is None else wanted.report.merged_with(said)
             wanted = WantedReport(reports, report, target, check_state.kind.targets)
         return Judgement(wanted, _earliest(changes))
 

@@ -43,7 +43,7 @@ class EndedAttempt:
     ended: datetime
     requested: datetime | None = None
     """When its request was made; None where the failure that it was made for is known to have ended, too."""
-    beside: frozenset[str] = frozenset()
+    coexisting: frozenset[str] = frozenset()
     """Uids that were there when it ended, though whole seconds may tell otherwise."""
 
 

@@ -33,7 +33,7 @@ class TargetReport(Protocol):
     def is_unhealthy(self) -> bool:
         """Whether that is that its check failed."""
 
-    def beside(self, other: Any) -> Self:  # noqa: ANN401  of its own type
+    def merged_with(self, other: Any) -> Self:  # noqa: ANN401  of its own type
         """What is said of a target that two checks select."""
 
 

@@ -39,8 +39,8 @@ class SmallMachines:
         self.attempts.complete()
         self._join = machine_join(self.cluster_state)
         self.is_read = True
-        for witness in (Deletions, MarkedTargets):
-            made = witness(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
+        for observer in (Deletions, MarkedTargets):
+            made = observer(self.cluster_state, self.attempts, lambda _: self.is_read, lambda: self.now)
             self.cluster_state.event_handlers.add_change_handler(made.changed)
         self.cluster_state.event_handlers.add_change_handler(lambda _, target: self.told.append(target))
 

@@ -152,7 +152,7 @@ class World:
         self.refreshed += 1
 
     def _made(self, *, is_on: bool) -> UpgradePauses:
-        sight = UpgradeSources(
+        sources = UpgradeSources(
             lambda: self.upgrade,
             lambda: self.serves_signals,
             lambda: self.unread_signals,
@@ -164,7 +164,7 @@ class World:
             "main-0a1b",
             ClusterConnection.over(self._transport),
             self.temporal,
-            sight,
+            sources,
             dependencies,
             is_on=is_on,
             long_upgrade=timedelta(hours=1),

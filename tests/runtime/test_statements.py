@@ -6,8 +6,8 @@ import pytest
 
 from runtime.paramedic_status import Answer, ConditionType, Statement
 from runtime.statements import (
+    LEADERLESS_FOR,
     NOT_SEEN_FOR,
-    UNLED_FOR,
     LeaderObservation,
     WorkerObservation,
     by_leader,
@@ -71,7 +71,7 @@ def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
 
 
 @pytest.mark.parametrize(
-    ("lease", "is_unled"),
+    ("lease", "is_leaderless"),
     [
         (("2", "first"), False),
         (("1", "first"), True),
@@ -81,17 +81,20 @@ def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
     ids=["renewed", "not renewed", "given back", "gone"],
 )
 def test_nobody_leads_where_the_lease_is_not_renewed_for_half_a_minute(
-    lease: tuple[str, str], *, is_unled: bool
+    lease: tuple[str, str], *, is_leaderless: bool
 ) -> None:
     before = seen(None, "1", "first", NOW)
-    assert seen(before, *lease, NOW + UNLED_FOR - SECOND).is_unled(NOW + UNLED_FOR - SECOND) is False
-    assert seen(before, *lease, NOW + UNLED_FOR).is_unled(NOW + UNLED_FOR) is is_unled
+    assert (
+        seen(before, *lease, NOW + LEADERLESS_FOR - SECOND).is_leaderless(NOW + LEADERLESS_FOR - SECOND)
+        is False
+    )
+    assert seen(before, *lease, NOW + LEADERLESS_FOR).is_leaderless(NOW + LEADERLESS_FOR) is is_leaderless
 
 
 @pytest.mark.parametrize("lease", [("9", "first"), ("9", ""), ("", "")])
 def test_who_looks_for_the_first_time_says_nothing_yet(lease: tuple[str, str]) -> None:
     assert seen(None, *lease, NOW) == LeaderObservation(lease[0], NOW)
-    assert not seen(None, *lease, NOW).is_unled(NOW)
+    assert not seen(None, *lease, NOW).is_leaderless(NOW)
 
 
 def test_where_nobody_leads_what_the_leader_said_is_taken_back() -> None:

@@ -18,7 +18,7 @@ from objects.timestamps import micro_time
 from runtime.leader_watch import LeaderWatch
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
 from runtime.process_names import LEADER_LEASE
-from runtime.statements import UNLED_FOR, WorkerObservation, by_leader, by_others
+from runtime.statements import LEADERLESS_FOR, WorkerObservation, by_leader, by_others
 from runtime.status_writer import StatusWriter
 from tests.devcluster.kubectl import kubectl
 
@@ -127,12 +127,12 @@ async def test_worker_says_that_nobody_leads_and_the_next_leader_that_it_does(pl
     await watch.look()
     await leader.say(WELL, await leader.made())
 
-    place.wait(UNLED_FOR)
+    place.wait(LEADERLESS_FOR)
     await place.renew()
     await watch.look()
     assert await place.says() == ["True", "True", "True"]
 
-    place.wait(UNLED_FOR)
+    place.wait(LEADERLESS_FOR)
     await watch.look()
     assert await place.says() == ["False", "Unknown", "Unknown"]
     assert ("Warning", "NoLeader") in await place.told()
@@ -146,6 +146,6 @@ async def test_worker_says_that_nobody_leads_and_the_next_leader_that_it_does(pl
 async def test_where_no_detector_has_ever_led_a_worker_says_nothing(place: Place) -> None:
     watch = place.watch(place.writer("worker"))
     await watch.look()
-    place.wait(2 * UNLED_FOR)
+    place.wait(2 * LEADERLESS_FOR)
     await watch.look()
     assert await place.client.list(PARAMEDIC_STATUSES, place.namespace) == []

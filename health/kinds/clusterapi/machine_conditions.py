@@ -56,7 +56,7 @@ class Said:
         """Whether its health check failed."""
         return self.succeeded is not None and self.succeeded.status == "False"
 
-    def beside(self, other: "Said") -> "Said":
+    def merged_with(self, other: "Said") -> "Said":
         """What is said of a Machine that two checks select: what failed wins."""
         if other.is_unhealthy and not self.is_unhealthy:
             return other

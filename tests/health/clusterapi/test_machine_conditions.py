@@ -199,8 +199,8 @@ def test_of_a_machine_that_is_being_deleted_only_its_health_is_told() -> None:
 
 
 def test_of_two_checks_the_one_that_failed_wins() -> None:
-    assert HEALTHY.beside(FAILED) == FAILED.beside(HEALTHY) == FAILED
-    assert NOTHING.beside(HEALTHY) == HEALTHY.beside(NOTHING) == HEALTHY
+    assert HEALTHY.merged_with(FAILED) == FAILED.merged_with(HEALTHY) == FAILED
+    assert NOTHING.merged_with(HEALTHY) == HEALTHY.merged_with(NOTHING) == HEALTHY
 
 
 @pytest.mark.rule("CAPI B.1/status/lastTransitionTime")
