@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from cli.rights.written import of_installations
+from cli.rights import of_installations
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until

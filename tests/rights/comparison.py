@@ -6,7 +6,7 @@ That nothing is asked for beyond the table holds of any run; that each row is ne
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cli.rights.written import of_installations
+from cli.rights import of_installations
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Right
 from runtime.rights import needs_for_requests, needs_for_secret, wishes_for_requests

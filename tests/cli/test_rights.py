@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.rights.written import ROOT, of_installations, of_others, written
+from cli.rights import ROOT, of_installations, of_others, written
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right
