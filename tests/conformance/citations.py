@@ -30,7 +30,7 @@ _NOWHERE = (
     re.compile(r"emantic[s]\b"),
     re.compile(rf"ecisions?{_GAP}\d+"),
     re.compile(r"docs/decisions/\d+"),
-    re.compile(r"[AB]\.[12](?:\.\d)?\b"),
+    re.compile(r"[A-Z]\.[1-9](?:\.\d+)?\b"),
     re.compile(r"[12]\.\d/\d+\b"),
 )
 

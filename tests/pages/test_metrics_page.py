@@ -78,6 +78,7 @@ def asked(expression: str) -> Iterator[tuple[str, str, str, list[str]]]:
 def test_page_has_every_series_of_the_code_and_no_other() -> None:
     found = {name for file in modules() for name in strings(ast.parse(file.read_text()))}
     in_code = {name for name in found if NAME.fullmatch(name)} - OF_TEMPORAL
+    assert {name for name, _ in declared()} <= in_code, "a series with a prefix that is not looked for"
     assert {name.removesuffix("_total") for name in documented()} == in_code, (
         "add what is new to a table of docs/metrics.md, with its labels"
     )
