@@ -1,10 +1,42 @@
-"""How often a status is written."""
+"""How often a status is written: on change, twice a second at most, whatever the number of nodes."""
 
-from datetime import timedelta
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import datetime, timedelta
 
 import pytest
+from aiohttp import web
 
-from detector.reporting.status_reporter import BETWEEN_WRITES, GATHER, LONGEST_PAUSE, pause_after
+from detector.reporting.status_reporter import (
+    BETWEEN_WRITES,
+    GATHER,
+    LONGEST_PAUSE,
+    StatusReporter,
+    pause_after,
+)
+from detector.state.check_state import CheckRecord
+from detector.state.cluster_state import ClusterState
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.target import TargetName
+from kube.resource import Object
+from objects.timestamps import stamp
+from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, now, reporter
+from tests.kube.api_server import ApiServer, said
+from tests.kube.conftest import client, server, transport
+from tests.kube.eventually import eventually
+from tests.objects import check_object, condition, node_object
+
+__all__ = ["client", "cluster_state", "reporter", "server", "transport"]
+
+NODES_IN_ALL = 40
+UNHEALTHY = 24
+HEARTBEATS = 20
+MOST_A_SECOND = 2
+NAMES = [f"node-{number}" for number in range(NODES_IN_ALL)]
 
 
 @pytest.mark.parametrize(
@@ -18,3 +50,89 @@ from detector.reporting.status_reporter import BETWEEN_WRITES, GATHER, LONGEST_P
 )
 def test_report_is_followed_by_a_rest_as_long_as_it_is_large(took: timedelta, rest: timedelta) -> None:
     assert pause_after(took) == rest
+
+
+class Written:
+    """The status of the check as it is stored, and when it was written; it is shown as a watch would."""
+
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
+        self.check = check_object(minHealthy="100%")
+        self.times: list[float] = []
+
+    async def patch(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.text())
+        self.times.append(time.monotonic())
+        self.check["status"] = self.check.get("status", {}) | body["status"]
+        self.show()
+        return await said(self.check)(request)
+
+    def show(self) -> None:
+        self.check["metadata"]["resourceVersion"] = str(10 + len(self.times))
+        record = CheckRecord.model_validate(self.check)
+        self._cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, record)
+
+    @property
+    def status(self) -> Object:
+        status: Object = self.check.get("status", {})
+        return status
+
+    def is_so(self, healthy: int) -> bool:
+        listed = len(self.status.get("unhealthyNodes") or ())
+        return (self.status.get("healthyNodes"), listed) == (healthy, NODES_IN_ALL - healthy)
+
+    @property
+    def most_in_a_second(self) -> int:
+        return max((sum(one <= other < one + 1 for other in self.times) for one in self.times), default=0)
+
+
+@pytest.fixture
+async def written(
+    cluster_state: ClusterState, reporter: StatusReporter, server: ApiServer
+) -> AsyncIterator[Written]:
+    """Of a check over many healthy nodes, on which the reporter reports."""
+    made = Written(cluster_state)
+    server.answer("PATCH", STATUS, made.patch)
+    for name in NAMES:
+        see(cluster_state, name)
+    made.show()
+    cluster_state.event_handlers.add_change_handler(lambda *_: reporter.changed.set())
+    reporting = asyncio.create_task(reporter.run())
+    await eventually(lambda: made.is_so(NODES_IN_ALL))
+    made.times.clear()
+    yield made
+    reporting.cancel()
+    with suppress(asyncio.CancelledError):
+        await reporting
+
+
+def see(
+    cluster_state: ClusterState, name: str, ready: str = "True", heard_of: datetime | None = None
+) -> None:
+    """Let a node be so, as the heartbeat says that was sent then."""
+    beat = {"lastHeartbeatTime": stamp(heard_of or now())}
+    body = node_object(
+        condition("Ready", ready) | beat, labels={"role": "worker"}, name=name, uid=f"uid-{name}"
+    )
+    cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(body))
+
+
+@pytest.mark.rule("NHC 1.2/patch", "rule 6")
+async def test_status_of_many_nodes_is_written_twice_a_second_at_most_and_never_for_a_heartbeat(
+    written: Written, cluster_state: ClusterState
+) -> None:
+    for name in NAMES[:UNHEALTHY]:
+        see(cluster_state, name, "Unknown")
+        await asyncio.sleep(GATHER.total_seconds() / 2)  # so that each could have a write of its own
+    await eventually(lambda: written.is_so(NODES_IN_ALL - UNHEALTHY))
+    assert 1 < len(written.times) < UNHEALTHY
+    assert written.most_in_a_second <= MOST_A_SECOND
+
+    written.times.clear()
+    later = now() + timedelta(seconds=10)
+    for name in NAMES[:HEARTBEATS]:
+        see(cluster_state, name, "Unknown", later)
+        await asyncio.sleep(GATHER.total_seconds() / 2)
+    see(cluster_state, NAMES[0])  # what comes after the heartbeats shows that they were seen
+    await eventually(lambda: written.is_so(NODES_IN_ALL - UNHEALTHY + 1))
+    assert len(written.times) == 1

@@ -47,7 +47,14 @@ def now() -> datetime:
 
 
 @pytest.fixture
-async def reporter(server: ApiServer, transport: Transport, client: Client) -> AsyncIterator[StatusReporter]:
+def cluster_state() -> ClusterState:
+    return ClusterState("test")
+
+
+@pytest.fixture
+async def reporter(
+    server: ApiServer, transport: Transport, client: Client, cluster_state: ClusterState
+) -> AsyncIterator[StatusReporter]:
     """The reporter of a check that is read from a scripted API server."""
     workers = check_object()
     workers["metadata"]["resourceVersion"] = "5"
@@ -60,7 +67,6 @@ async def reporter(server: ApiServer, transport: Transport, client: Client) -> A
         for rest in ("v1", "v1/clusterversions", "v1beta1", "v1beta1/machinehealthchecks"):
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
-    cluster_state = ClusterState("test")
     sources = Sources(ClusterConnection.over(transport), cluster_state, Scope("leases"), Problems(), Policy)
     dependencies = ReporterDependencies(
         client,

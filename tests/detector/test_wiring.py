@@ -15,6 +15,8 @@ from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Scope, Sources
 from health.gate.maintenance_windows import MaintenanceWindow
 from health.gate.policy import Policy
+from health.gate.upgrade import UpgradeSignal
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.connection import ClusterConnection
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
@@ -32,6 +34,13 @@ async def connection(tmp_path: Path) -> AsyncIterator[ClusterConnection]:
         yield ClusterConnection.over(transport)
 
 
+def make(settings: Settings, connection: ClusterConnection) -> None:
+    problems = Problems()
+    link, registry = TemporalLink("tests", problems), CollectorRegistry()
+    others = WorkloadConnections(connection.client)
+    Detector(settings, Connections(connection, others, "c", link, problems, registry), Policy)
+
+
 async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
     connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,10 +51,7 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
         return made[0]
 
     monkeypatch.setattr("detector.detector.ClusterState", noted)
-    problems = Problems()
-    link, registry = TemporalLink("tests", problems), CollectorRegistry()
-    others = WorkloadConnections(connection.client)
-    Detector(Settings(cluster="c"), Connections(connection, others, "c", link, problems, registry), Policy)
+    make(Settings(cluster="c"), connection)
 
     names = [getattr(handler, "__qualname__", "") for handler in made[0].event_handlers.of_changes]
     assert names == [
@@ -57,6 +63,31 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
         "StatusReporters.changed",
         "TargetReporter.changed",
     ]
+
+
+@pytest.mark.rule("rule 38")
+async def test_what_is_watched_is_what_the_settings_say(
+    connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Scope] = []
+
+    def noted(*given: Any) -> Scope:
+        made.append(Scope(*given))
+        return made[0]
+
+    monkeypatch.setattr("detector.detector.Scope", noted)
+    signal = UpgradeSignal.parse("example.com/v1/Fleet/Settled=False")
+    settings = Settings(
+        cluster="c",
+        lease_namespace="leases",
+        namespace="ours",
+        check_kinds=(MACHINE_HEALTH_CHECK,),
+        upgrade_signals=(signal,),
+    )
+    make(settings, connection)
+
+    assert (made[0].lease_namespace, made[0].policy_namespace) == ("leases", "ours")
+    assert (made[0].kinds, made[0].upgrade_signals) == ((MACHINE_HEALTH_CHECK,), (signal,))
 
 
 async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_were(

@@ -18,7 +18,7 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import OLD, healthy, merged, old, patched, timed_out, unhealthy
+from health.runbook.annotations import CLOCK_SKEW, OLD, healthy, merged, old, patched, timed_out, unhealthy
 from objects.timestamps import stamp
 from tests.objects import NOW, request, request_snapshot
 
@@ -64,6 +64,15 @@ def test_mark_of_the_operator_is_left_as_it_is() -> None:
 def test_stamp_of_a_recovery_is_in_utc_and_in_whole_seconds() -> None:
     now = datetime(2026, 3, 1, 13, 0, 0, 999_999, tzinfo=timezone(timedelta(hours=1)))
     assert healthy(request_snapshot(), now) == patch({HEALTHY_DELAY: "2026-03-01T12:00:00Z"})
+
+
+@pytest.mark.rule("rule 8/wire")
+def test_stamp_far_ahead_would_keep_the_request_for_ever_and_is_written_anew() -> None:
+    ahead = NOW + CLOCK_SKEW
+    assert healthy(request_snapshot(healthy_since=ahead), NOW) is None
+    anew = patch({HEALTHY_DELAY: stamp(NOW)})
+    assert healthy(request_snapshot(healthy_since=ahead + A_MOMENT), NOW) == anew
+    assert healthy(as_the_cluster_shows({HEALTHY_DELAY: "9999-12-31T23:59:59Z"}), NOW) == anew
 
 
 @pytest.mark.rule("rule 19")

@@ -1,5 +1,6 @@
 """Events of a NodeHealthCheck (NHC 1.5): once per transition, and the same again after a restart."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.events import events
 from health.model.event import Severity
+from health.model.observation import Hold, HoldReason
 from tests.health.reporter import Reporter
 from tests.objects import (
     BLOCKED,
@@ -28,6 +30,7 @@ SKIPPED = (
     "[remediation] Skipped remediation because the number of healthy nodes selected by the selector is 5 "
     "and should equal or exceed 6"
 )
+EXCLUDED = "node has Exclude from Remediation label"
 
 
 @pytest.fixture
@@ -262,6 +265,44 @@ def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporte
         reporter.sees(between)
         told = reporter.sees(snapshot(expired("node-1")))
         assert "DetectedUnhealthy" not in [reason for _, reason, _ in told]
+
+
+@pytest.mark.rule("NHC 1.5/RemediationSkipped/excluded", "rule 15")
+def test_node_that_its_label_excludes_is_told_once_also_while_it_has_a_request(reporter: Reporter) -> None:
+    hold = Hold(reason=HoldReason.EXCLUDED, message="by its label")
+    skipped = [
+        (WARNING, "RemediationSkipped", f"[remediation] Remediation skipped on node {name}: {EXCLUDED}")
+        for name in ("node-1", "node-2")
+    ]
+    at_work = request_snapshot(created=NOW - timedelta(hours=1))
+    excluded = (expired("node-1"), expired("node-2", at_work))
+    reporter.sees(snapshot(*excluded))
+    held = snapshot(*(replace(one, hold=hold) for one in excluded))
+
+    assert reporter.sees(held) == skipped
+    assert reporter.sees(held) == []
+    reporter.restarts()
+    assert reporter.sees(held) == []
+
+
+@pytest.mark.rule("NHC 1.5/InvalidNodeLabel", "rule 15")
+def test_label_that_excludes_nobody_as_it_is_empty_is_told_once(reporter: Reporter) -> None:
+    reporter.sees(snapshot(expired()))
+    mislabelled = snapshot(replace(expired(), has_empty_exclusion=True))
+
+    assert reporter.sees(mislabelled) == [
+        (
+            WARNING,
+            "InvalidNodeLabel",
+            (
+                "[remediation] Node node-1 has exclude-from-remediation label with empty value, label will "
+                "be ignored. Set value to 'true' to exclude node from remediation"
+            ),
+        )
+    ]
+    assert reporter.sees(mislabelled) == []
+    reporter.restarts()
+    assert reporter.sees(mislabelled) == []
 
 
 @pytest.mark.rule("rule 15")

@@ -1,0 +1,96 @@
+"""What is around all checks counts from the change that a watch shows to the next one."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
+from detector.watching.cluster_context_watch import ClusterContextWatch
+from health.gate.cluster_context import ClusterContext
+from health.gate.global_stop import STOP
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
+from kube.connection import ClusterConnection
+from kube.resource import NAMESPACES, Object, Resource
+from kube.transport import Transport
+from tests.kube.api_server import ApiServer, lines, said
+from tests.kube.conftest import server, transport
+from tests.kube.eventually import eventually
+
+__all__ = ["server", "transport"]
+
+NAMESPACE = "leases"
+
+
+def changed(change: str, name: str, version: int, spec: Object | None = None, stop: str = "") -> Object:
+    """A line of a watch."""
+    metadata = {
+        "name": name,
+        "uid": "u",
+        "resourceVersion": str(version),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "annotations": {STOP: stop} if stop else {},
+    }
+    return {"type": change, "object": {"metadata": metadata, "spec": spec or {}}}
+
+
+async def contexts(
+    server: ApiServer, transport: Transport, resource: Resource, *changes: Object
+) -> list[ClusterContext]:
+    """What the cluster context was after each of these changes, which a watch shows."""
+    for watched in (NAMESPACES, MACHINE_HEALTH_CHECKS):
+        server.answer("GET", watched.path(), said({"metadata": {"resourceVersion": "10"}, "items": []}))
+        server.watch(watched.path(), lines(*(changes if watched == resource else ()), then="silent"))
+    noted: list[ClusterContext] = []
+    context = ClusterContextWatch(
+        ClusterConnection.over(transport),
+        NAMESPACE,
+        (),
+        (NODE_HEALTH_CHECK.group_kind,),
+        lambda: noted.append(context.now()),
+    )
+    running = [asyncio.create_task(source.run()) for source in context.sources.values()]
+    await eventually(lambda: len(noted) == len(changes))
+    for task in running:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    return noted
+
+
+@pytest.mark.rule("rule 42")
+async def test_annotation_stops_from_when_it_is_put_on_until_it_is_taken_off(
+    server: ApiServer, transport: Transport
+) -> None:
+    noted = await contexts(
+        server,
+        transport,
+        NAMESPACES,
+        changed("ADDED", NAMESPACE, 11),
+        changed("MODIFIED", NAMESPACE, 12, stop="power work in row 7"),
+        changed("MODIFIED", NAMESPACE, 13),
+    )
+    stops = [context.stop.words if context.stop else "" for context in noted]
+    assert stops == ["", "stopped in the whole cluster: power work in row 7", ""]
+
+
+@pytest.mark.rule("NHC 2.0/MachineHealthChecks", "NHC 2.1/4")
+async def test_conflict_lasts_from_when_a_machine_health_check_is_made_until_it_is_deleted(
+    server: ApiServer, transport: Transport
+) -> None:
+    terminating: dict[str, Any] = {"unhealthyConditions": [{"type": "Terminating"}]}
+    noted = await contexts(
+        server,
+        transport,
+        MACHINE_HEALTH_CHECKS,
+        changed("ADDED", "termination", 11, terminating),
+        changed("ADDED", "workers", 12, {"unhealthyConditions": [{"type": "Ready"}]}),
+        changed("DELETED", "workers", 13, {"unhealthyConditions": [{"type": "Ready"}]}),
+    )
+    assert [context.of_kinds[NODE_HEALTH_CHECK.group_kind] for context in noted] == [
+        OtherChecks.TERMINATING_ONLY,
+        OtherChecks.OTHERS,
+        OtherChecks.TERMINATING_ONLY,
+    ]

@@ -1,0 +1,360 @@
+"""What is noticed at once (NHC 2.0): the incidents that it concerns begin, or are woken and told what is so.
+
+One that was admitted is not woken for what holds it now: its act looks by itself, and so does its next
+question. That who is told begins or wakes incidents is shown by test_reconciler.py, that a watch tells by
+tests/kube.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.state.check_state import CheckRecord
+from health.gate.back_off import NO_BACK_OFF
+from health.gate.check_snapshot import CheckSnapshot
+from health.gate.cluster_context import ClusterContext
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
+from health.kinds.nodehealthcheck.status import status_patch
+from health.model.node import CONFIRMED_HEALTHY, CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.remediation_request import CONTROL_PLANE_LABEL, RemediationRequest
+from health.model.target import TargetName
+from health.runbook.wake_up import needs_wake_up
+from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
+from objects.timestamps import stamp
+from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster
+from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node_object
+
+NODE, WELL = "node-1", "node-2"
+SECOND_CHECK = CheckReference(kind="NodeHealthCheck", name="others")
+FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+WORKER = {"role": "worker"}
+
+Change = Callable[["Seen"], None]
+
+
+@dataclass
+class Seen:
+    """A small cluster, and which targets its listener was told of."""
+
+    cluster: SmallCluster = field(default_factory=SmallCluster)
+    told: list[tuple[CheckReference, str | None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        handlers = self.cluster.cluster_state.event_handlers
+        handlers.add_change_handler(lambda check, target: self.told.append((check, target)))
+
+    def check(
+        self, of: CheckReference = CHECK, *, duration: str = "5m", generation: int = 3, **spec: Any
+    ) -> None:
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
+        body = check_object(**{"unhealthyConditions": conditions, "minHealthy": 0} | spec)
+        body["metadata"] |= {"name": of.name, "generation": generation}
+        record = CheckRecord.model_validate(body)
+        self.cluster.cluster_state.check_changed(NODE_HEALTH_CHECK, of, record)
+
+    def node(
+        self, name: str, *conditions: dict[str, Any], labels: dict[str, str] | None = None, **metadata: Any
+    ) -> None:
+        labels = WORKER if labels is None else labels
+        body = node_object(*conditions, labels=labels, name=name, uid=f"uid-{name}", **metadata)
+        self.cluster.cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(body))
+
+    def fail(
+        self, name: str = NODE, since: datetime = NOW - HOUR, labels: dict[str, str] | None = None
+    ) -> None:
+        self.node(name, condition("Ready", "Unknown", since), labels=WORKER | (labels or {}))
+
+    def recover(self, name: str = NODE, **metadata: Any) -> None:
+        self.node(name, condition("Ready", "True"), **metadata)
+
+    def edit_request(self, name: str = NODE, **fields: Any) -> None:
+        """Let the request of a node say this, too."""
+        (entry,) = self.cluster.cluster_state.requests.of(CHECK, name)
+        told = entry.request.model_dump(by_alias=True) | fields
+        request = RemediationRequest.model_validate(told)
+        self.cluster.cluster_state.request_changed(*REQUEST_KIND, request, exists=True)
+
+    def lease(self, name: str, holder: str | None) -> None:
+        """Let somebody hold a Lease, or (None) let there be none."""
+        lease = None if holder is None else LeaseRecord.model_validate(lease_object(name, holder))
+        self.cluster.cluster_state.lease_changed(name, lease)
+
+    def judge_by(self, others: OtherChecks) -> None:
+        """Let there be these MachineHealthChecks."""
+        context = ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: others})
+        self.cluster.cluster_state.take_context(context)
+
+    def observe(self, name: str = NODE, check: CheckReference = CHECK) -> Observation:
+        return ObservationBuilder(
+            self.cluster.cluster_state, incident(name, check), FRESH, self.cluster.now
+        ).observation()
+
+    def snapshot(self, check: CheckReference = CHECK) -> CheckSnapshot:
+        builder = SnapshotBuilder(self.cluster.cluster_state, lambda *_: NO_BACK_OFF)
+        snapshot = builder.of(check, None, self.cluster.now)
+        assert snapshot is not None
+        return snapshot
+
+    def status(self, check: CheckReference = CHECK, **stored: Any) -> dict[str, Any]:
+        """What is written of a check whose status says what is `stored`."""
+        return status_patch(self.snapshot(check), stored, self.cluster.now)
+
+    def wants(self, name: str, check: CheckReference = CHECK) -> bool:
+        """Whether there should be an incident."""
+        return incident(name, check) in self.cluster.cluster_state.wanted(check, name)
+
+    def shows(self, change: Change, name: str = NODE, check: CheckReference = CHECK) -> Observation:
+        """What an incident that asks is answered after the change, of which status and Events are told."""
+        self.told.clear()
+        change(self)
+        assert (check, name) in self.told
+        return self.observe(name, check)
+
+    def notices(self, change: Change, name: str = NODE, check: CheckReference = CHECK) -> Observation:
+        """What an open incident is answered when it is woken by the change, as it must be."""
+        before = self.observe(name, check)
+        now = self.shows(change, name, check)
+        assert needs_wake_up(before, now)
+        return now
+
+    def begins(self, change: Change, name: str, check: CheckReference = CHECK) -> Observation:
+        """What the incident of a node begins with that the change makes needed."""
+        assert not self.wants(name, check)
+        seen = self.shows(change, name, check)
+        assert self.wants(name, check)
+        return seen
+
+
+def incident(name: str, check: CheckReference = CHECK) -> IncidentReference:
+    target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
+    return IncidentReference(cluster="main-0a1b", check=check, target=target)
+
+
+def lease_object(name: str, holder: str) -> dict[str, Any]:
+    metadata = {"name": name, "uid": "u", "resourceVersion": "1", "creationTimestamp": stamp(NOW)}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 600, "renewTime": stamp(NOW)}
+    return {"metadata": metadata, "spec": spec}
+
+
+def why_held(observation: Observation) -> str | None:
+    return None if observation.hold is None else observation.hold.reason
+
+
+@pytest.fixture
+def seen() -> Seen:
+    """A check, one node that is due, and one that is healthy."""
+    made = Seen()
+    made.check()
+    made.fail()
+    made.recover(WELL)
+    return made
+
+
+@pytest.mark.rule("NHC 2.0/check")
+def test_check_that_is_created_finds_the_nodes_that_failed_before() -> None:
+    seen = Seen()
+    seen.fail()
+    assert seen.begins(Seen.check, NODE).is_admitted
+
+
+@pytest.mark.rule("NHC 2.0/check", "NHC 2.1/1")
+def test_check_that_is_deleted_releases_its_nodes(seen: Seen) -> None:
+    assert seen.notices(lambda seen: seen.cluster.delete_check()).state is TargetState.RELEASED
+
+
+@pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited")
+def test_threshold_that_is_edited_holds_and_lets_go_at_once(seen: Seen) -> None:
+    held = seen.notices(lambda seen: seen.check(minHealthy="100%", generation=4))
+    assert why_held(held) is HoldReason.THRESHOLD
+    assert seen.notices(lambda seen: seen.check(generation=5)).is_admitted
+
+
+@pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "rule 10/edit")
+def test_duration_that_is_edited_counts_from_the_same_moment_of_the_condition(seen: Seen) -> None:
+    longer = seen.notices(lambda seen: seen.check(duration="90m", generation=4))
+    assert longer.state is TargetState.WAITING
+    assert timedelta(seconds=longer.remaining_seconds) // MINUTE == 30
+    shorter = seen.notices(lambda seen: seen.check(duration="61m", generation=5))
+    assert timedelta(seconds=shorter.remaining_seconds) // MINUTE == 1
+    assert seen.notices(lambda seen: seen.check(duration="59m", generation=6)).is_admitted
+
+
+@pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "rule 10/edit")
+def test_other_template_is_that_of_the_next_step_also_of_the_incident_that_is_open(seen: Seen) -> None:
+    other = TEMPLATE | {"name": "another"}
+    observation = seen.notices(lambda seen: seen.check(remediationTemplate=other, generation=4))
+    assert [step.template.name for step in observation.steps] == ["another"]
+
+
+@pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "NHC 2.1/11")
+def test_pause_holds_and_its_end_lets_go_at_once(seen: Seen) -> None:
+    paused = seen.notices(lambda seen: seen.check(pauseRequests=["row 7"], generation=4))
+    assert why_held(paused) is HoldReason.PAUSED
+    assert seen.notices(lambda seen: seen.check(generation=5)).is_admitted
+
+
+@pytest.mark.rule("NHC 2.0/node conditions")
+def test_condition_that_appears_turns_or_goes_is_noticed_and_each_status_has_its_own_clock() -> None:
+    seen = Seen()
+    rules = [
+        {"type": "Ready", "status": "Unknown", "duration": "90m"},
+        {"type": "Ready", "status": "False", "duration": "4m"},
+        {"type": "DiskPressure", "status": "True", "duration": "2m"},
+    ]
+    seen.check(unhealthyConditions=rules)
+    seen.recover()
+    appeared = seen.begins(Seen.fail, NODE)
+    assert timedelta(seconds=appeared.remaining_seconds) // MINUTE == 30
+
+    turned = seen.notices(lambda seen: seen.node(NODE, condition("Ready", "False")))
+    assert timedelta(seconds=turned.remaining_seconds) // MINUTE == 4
+    unknown = condition("Ready", "Unknown", NOW - HOUR)
+    both = seen.notices(lambda seen: seen.node(NODE, unknown, condition("DiskPressure", "True")))
+    assert timedelta(seconds=both.remaining_seconds) // MINUTE == 2
+    assert both.fact is not None
+    assert both.fact.condition == "DiskPressure"
+    eased = seen.notices(lambda seen: seen.node(NODE, unknown, condition("DiskPressure", "False")))
+    assert timedelta(seconds=eased.remaining_seconds) // MINUTE == 30
+    assert seen.notices(lambda seen: seen.node(NODE)).state is TargetState.HEALTHY
+
+
+@pytest.mark.rule("NHC 2.2/timer runs")
+def test_node_on_which_a_timer_runs_is_not_healthy(seen: Seen) -> None:
+    seen.fail(WELL, since=NOW)
+    assert seen.observe(WELL).state is TargetState.WAITING
+    status = seen.status()
+    assert (status["observedNodes"], status["healthyNodes"]) == (2, 0)
+
+
+@pytest.mark.rule("NHC 2.0/node exclude label", "NHC 1.7/exclude-from-remediation")
+def test_label_that_excludes_a_node_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
+    excluded = seen.shows(lambda seen: seen.fail(labels={EXCLUDE_LABEL: "true"}))
+    assert why_held(excluded) is HoldReason.EXCLUDED
+    assert seen.notices(lambda seen: seen.fail(labels={EXCLUDE_LABEL: ""})).is_admitted
+    (target,) = seen.snapshot().targets.values()
+    assert target.has_empty_exclusion
+
+
+@pytest.mark.rule("NHC 2.0/node selector label", "NHC 2.1/8", "NHC 2.1/12")
+def test_label_brings_a_node_into_a_check_and_out_of_it(seen: Seen) -> None:
+    released = seen.notices(lambda seen: seen.node(NODE, condition("Ready", "Unknown"), labels={}))
+    assert released.state is TargetState.RELEASED
+    assert seen.status()["observedNodes"] == 1
+    assert seen.begins(Seen.fail, NODE).is_admitted
+    assert seen.status()["observedNodes"] == 2
+
+
+@pytest.mark.rule("NHC 2.0/node confirmed healthy")
+def test_confirmation_of_a_person_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
+    seen.check(healthyDelay="1h")
+    seen.cluster.request(NODE)
+    seen.recover()
+    assert not seen.observe().is_confirmed
+    assert seen.notices(lambda seen: seen.recover(annotations={CONFIRMED_HEALTHY: ""})).is_confirmed
+    assert not seen.notices(Seen.recover).is_confirmed
+
+
+@pytest.mark.rule("NHC 2.0/node deleted", "NHC 2.7/node deleted", "NHC 2.7/entry without request", "rule 11")
+def test_node_that_is_deleted_is_noticed_and_its_entry_goes_with_its_request(seen: Seen) -> None:
+    seen.cluster.request(NODE)
+    gone = seen.notices(lambda seen: seen.cluster.delete_node(NODE))
+    assert gone.state is TargetState.GONE
+    assert [one.reference.name for one in gone.requests] == [NODE]
+    assert [entry["name"] for entry in seen.status()["unhealthyNodes"]] == [NODE]
+
+    stored = seen.status()
+    seen.cluster.delete_request(NODE)
+    assert not seen.wants(NODE)
+    assert not seen.status(**stored)["unhealthyNodes"]
+    assert seen.status()["observedNodes"] == 1
+
+
+@pytest.mark.rule("NHC 2.0/request")
+def test_request_that_is_deleted_is_noticed(seen: Seen) -> None:
+    seen.cluster.request(NODE)
+    assert not seen.notices(lambda seen: seen.cluster.delete_request(NODE)).requests
+
+
+@pytest.mark.rule("NHC 2.0/request")
+def test_request_whose_remediator_reports_is_noticed(seen: Seen) -> None:
+    failed = {"conditions": [{"type": "Succeeded", "status": "False"}]}
+    seen.cluster.request(NODE)
+    (request,) = seen.notices(lambda seen: seen.edit_request(status=failed)).requests
+    assert request.succeeded is False
+
+
+@pytest.mark.rule("NHC 2.0/MachineHealthChecks")
+def test_conflict_with_machine_health_checks_is_noticed_when_it_begins_and_when_it_ends(seen: Seen) -> None:
+    begun = seen.shows(lambda seen: seen.judge_by(OtherChecks.OTHERS))
+    assert why_held(begun) is HoldReason.DISABLED
+    ended = seen.notices(lambda seen: seen.cluster.cluster_state.take_context(EMPTY_CONTEXT))
+    assert ended.is_admitted
+
+
+@pytest.mark.rule("NHC 2.5/obtain/foreign", "rule 13")
+def test_lease_of_another_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
+    taken = seen.shows(lambda seen: seen.lease(f"node-{NODE}", "maintenance"))
+    assert why_held(taken) is HoldReason.TAKEN
+    assert seen.notices(lambda seen: seen.lease(f"node-{NODE}", None)).is_admitted
+
+
+@pytest.mark.rule("NHC 2.4/1", "rule 21")
+def test_node_of_the_control_plane_waits_for_the_request_and_the_lock_of_one_of_another_check() -> None:
+    seen = Seen()
+    labels = [{role: ""} for role in sorted(CONTROL_PLANE_LABELS)]
+    seen.check(selector={"matchLabels": labels[0]})
+    seen.check(SECOND_CHECK, selector={"matchLabels": labels[1]})
+    seen.fail(NODE, labels=labels[0])
+    seen.fail(WELL, labels=labels[1])
+    assert seen.observe(WELL, SECOND_CHECK).is_admitted
+
+    seen.cluster.request(NODE)
+    (entry,) = seen.cluster.cluster_state.requests.of(CHECK, NODE)
+    metadata = entry.request.model_dump(by_alias=True)["metadata"] | {"labels": {CONTROL_PLANE_LABEL: ""}}
+    held = seen.shows(lambda seen: seen.edit_request(metadata=metadata), WELL, SECOND_CHECK)
+    assert why_held(held) is HoldReason.CONTROL_PLANE
+    assert NODE in str(held.hold)
+    seen.lease(CONTROL_PLANE_LOCK, CHECK.lock_holder(NODE))
+    seen.cluster.delete_request(NODE)
+    assert why_held(seen.observe(WELL, SECOND_CHECK)) is HoldReason.CONTROL_PLANE
+    freed = seen.notices(lambda seen: seen.lease(CONTROL_PLANE_LOCK, None), WELL, SECOND_CHECK)
+    assert freed.is_admitted
+
+
+@pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "rule 13", "rule 13/blocked")
+def test_of_two_checks_the_second_lists_the_node_without_a_request_until_that_of_the_first_is_gone(
+    seen: Seen,
+) -> None:
+    seen.check(SECOND_CHECK)
+    seen.cluster.request(NODE)
+    assert seen.observe().requests
+    held = seen.observe(check=SECOND_CHECK)
+    assert held.requests == ()
+    assert why_held(held) is HoldReason.TAKEN_BY_REQUEST
+    assert str(CHECK) in str(held.hold)
+    assert seen.status(SECOND_CHECK)["unhealthyNodes"] == [{"name": NODE}]
+
+    freed = seen.notices(lambda seen: seen.cluster.delete_request(NODE), check=SECOND_CHECK)
+    assert freed.is_admitted
+
+
+@pytest.mark.rule("NHC 2.8/thresholds", "rule 13")
+def test_each_of_two_checks_has_its_own_numbers_and_its_own_threshold(seen: Seen) -> None:
+    seen.check(SECOND_CHECK, selector={"matchLabels": {"rack": "7"}}, minHealthy="51%")
+    seen.fail(labels={"rack": "7"})
+    numbers = [
+        (status["observedNodes"], status["healthyNodes"])
+        for status in map(seen.status, (CHECK, SECOND_CHECK))
+    ]
+    assert numbers == [(2, 1), (1, 0)]
+    assert seen.observe().is_admitted
+    assert why_held(seen.observe(check=SECOND_CHECK)) is HoldReason.THRESHOLD
