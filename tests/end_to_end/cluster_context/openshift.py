@@ -1,4 +1,4 @@
-"""The objects of OpenShift that are around all checks, made and removed as a test wants."""
+"""ClusterVersions of OpenShift, served and removed as a test wants."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -13,19 +13,15 @@ from kube.resource import Object, Resource
 from kube.transport import Transport
 
 CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
-MACHINE_HEALTH_CHECKS = Resource(
-    "machine.openshift.io/v1beta1", "MachineHealthCheck", "machinehealthchecks", namespaced=True
-)
 CRD = "clusterversions.config.openshift.io"
 PATIENCE = timedelta(seconds=60)
 
 
 class OpenShift:
-    """A ClusterVersion, and MachineHealthChecks."""
+    """A cluster that has a ClusterVersion."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.serves_cluster_versions = False
 
     async def serve_cluster_versions(self) -> None:
         """Install the CRD; there is no ClusterVersion yet."""
@@ -46,11 +42,10 @@ class OpenShift:
         }
         body = _typed(DEFINITIONS, {"metadata": {"name": CRD}, "spec": spec})
         await self._client.create(DEFINITIONS, body)
-        self.serves_cluster_versions = True
         await until(self._is_served, within=PATIENCE, otherwise="the CRD is not served")
 
-    async def set_progressing(self, status: str | None) -> datetime:
-        """Let the ClusterVersion progress, or not, from now on (None: it does not say); answers the time."""
+    async def set_progressing(self, status: str) -> datetime:
+        """Let the ClusterVersion progress, or not, from now on; answers the time."""
         now = datetime.now(UTC).replace(microsecond=0)
         body = _typed(CLUSTER_VERSIONS, {"metadata": {"name": "version"}, "spec": {}})
         with suppress(AlreadyExists):
@@ -60,30 +55,12 @@ class OpenShift:
             "status": status,
             "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        conditions = [] if status is None else [condition]
-        patch = {"status": {"conditions": conditions}}
+        patch = {"status": {"conditions": [condition]}}
         await self._client.merge_patch(CLUSTER_VERSIONS, "version", patch, subresource="status")
         return now
 
-    async def add_machine_health_check(self, name: str, *conditions: str) -> None:
-        """A MachineHealthCheck for these conditions."""
-        spec: Object = {
-            "selector": {},
-            "unhealthyConditions": [
-                {"type": condition, "status": "True", "timeout": "0s"} for condition in conditions
-            ],
-        }
-        body: Object = {"metadata": {"name": name}, "spec": spec}
-        await self._client.create(MACHINE_HEALTH_CHECKS, _typed(MACHINE_HEALTH_CHECKS, body), "default")
-
-    async def delete_machine_health_check(self, name: str) -> None:
-        """Delete it."""
-        await self._client.delete(MACHINE_HEALTH_CHECKS, name, "default")
-
     async def remove(self) -> None:
         """Leave nothing behind."""
-        for found in await self._client.list(MACHINE_HEALTH_CHECKS):
-            await self.delete_machine_health_check(found["metadata"]["name"])
         with suppress(NotFound):
             await self._client.delete(DEFINITIONS, CRD)
         await until(self._is_not_served, within=PATIENCE, otherwise="the CRD is still served")
@@ -105,7 +82,7 @@ class OpenShift:
 
 @asynccontextmanager
 async def openshift_of(control_plane: ControlPlane) -> AsyncIterator[OpenShift]:
-    """What OpenShift has beside, to be made in the block; nothing of it is left behind."""
+    """An OpenShift whose ClusterVersion is made in the block; nothing of it is left behind."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         made = OpenShift(Client(transport, "end-to-end-test"))
         yield made

@@ -1,7 +1,8 @@
-"""A control-plane node that etcd of an OpenShift cluster cannot spare stays, and people read why."""
+"""OpenShift: an upgrade holds all that is new, and no clean-up; etcd holds a node that it cannot spare."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -18,6 +19,13 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+DURATION = timedelta(seconds=10)
+"""So long that a timer is seen to run."""
+POSTPONED = (
+    "Normal",
+    "RemediationSkipped",
+    "[remediation] Postponing potential remediations because of ongoing cluster upgrade",
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +37,43 @@ async def openshift(control_plane: ControlPlane, pairs: Pairs) -> AsyncIterator[
         await made.set_progressing("False")
         yield made
         await pairs.stop()
+
+
+@pytest.mark.rule(
+    "NHC 2.1/10",
+    "NHC 1.5/RemediationSkipped/upgrade",
+    "rule 17",
+    "rule 37",
+    "rule 6",
+    "rule 7/clean-up",
+    "rule 15",
+)
+async def test_nothing_new_is_done_during_an_upgrade_but_clean_ups_and_clocks_restart_at_its_end(
+    world: World, openshift: OpenShift
+) -> None:
+    at_work, first, second = await world.add_nodes(3)
+    await world.add_check(duration=f"{DURATION.seconds}s")
+    await world.set_ready(at_work, "Unknown", datetime.now(UTC) - DURATION)
+    await world.until_phase(at_work, "Remediating")
+    await openshift.set_progressing("True")
+    await world.fail(first)
+
+    await world.recover(at_work)
+    assert await world.outcome(at_work) == "Remediated"
+    await world.until_clean(at_work)
+    await world.until_phase(first, "Held")
+    assert "Upgrading: the cluster is being upgraded since" in (await world.state(first)).details
+    await world.until_status(phase="Enabled", observedNodes=3, healthyNodes=2)
+    assert world.requests.created(first) == 0
+    await world.until_told(*POSTPONED[1:])
+    ended = await openshift.set_progressing("False")
+
+    await world.until_phase(first, "Waiting")
+    await world.until_requested(first)
+    made = datetime.fromisoformat((await world.request(first))["metadata"]["creationTimestamp"])
+    assert made >= ended + DURATION
+    assert (await world.events()).count(POSTPONED) == 1
+    assert world.requests.created(second) == 0
 
 
 @pytest.fixture

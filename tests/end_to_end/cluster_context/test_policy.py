@@ -1,0 +1,96 @@
+"""A policy that is edited while our processes run: windows, limits, and the outage guard."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from health.gate.policy_document import KEY, POLICY
+from health.model.node import ZONE_LABEL
+from kube.resource import CONFIG_MAPS, EVENTS, Object
+from runtime.process_names import NAMESPACE
+from tests.end_to_end.holds import until_held
+from tests.end_to_end.world import World
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+async def policy(world: World) -> AsyncIterator[None]:
+    """A policy that says what the settings of these tests say anyway, and turns the outage guard on."""
+    body: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": POLICY, "namespace": NAMESPACE},
+        "data": {KEY: "backOffLimit: 0s\noutageGuard: {}"},
+    }
+    await world.client.create(CONFIG_MAPS, body, NAMESPACE)
+    yield
+    await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+
+
+@pytest.mark.rule("rule 37")
+@pytest.mark.usefixtures("policy")
+async def test_half_of_a_cluster_that_falls_silent_at_once_is_left_alone_and_one_node_is_not(
+    world: World,
+) -> None:
+    await _until_told_of_the_policy(world)
+    nodes = await world.add_nodes(10)
+    silent, alone, zone = nodes[:4], nodes[4], f"{world.name}-a"
+    for node in silent:
+        await world.set_label(node, ZONE_LABEL, zone)
+    await world.add_check(duration="5s")
+    await world.fail(*silent, alone)
+
+    await world.until_requested(alone)
+    for node in silent:
+        await until_held(world, node, f"of 4 Nodes of the zone {zone} of the cluster turned Ready=Unknown")
+    assert [world.requests.created(node) for node in silent] == [0] * 4
+
+    await world.recover(*silent[1:])
+    await world.until_requested(silent[0])
+    assert "counted since" in (await world.state(silent[0])).details
+    assert [world.requests.created(node) for node in silent[1:]] == [0] * 3
+
+
+async def _until_told_of_the_policy(world: World) -> None:
+    async def is_told() -> bool:
+        events = await world.client.list(EVENTS, NAMESPACE)
+        return any(event["involvedObject"]["name"] == POLICY for event in events)
+
+    await world.until(is_told, "no Event says that the policy was taken")
+
+
+WINDOW = """\
+backOffLimit: 0s
+maintenanceWindows:
+- {name: always, schedule: "* * * * *", duration: 1h, remediation: Blocked}
+"""
+LIMIT = "{backOffLimit: 0s, limits: {maxInFlight: 1}}"
+
+
+async def _edit_policy(world: World, text: str) -> None:
+    await world.client.merge_patch(CONFIG_MAPS, POLICY, {"data": {KEY: text}}, NAMESPACE)
+
+
+@pytest.mark.rule("rule 43")
+@pytest.mark.usefixtures("policy")
+async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(world: World) -> None:
+    await _until_told_of_the_policy(world)
+    await _edit_policy(world, WINDOW)
+    first, second = await world.add_nodes(2)
+    await world.add_check()
+    await world.fail(first)
+    await until_held(
+        world, first, "MaintenanceWindow: the maintenance window always blocks remediation until"
+    )
+    await world.until_told("RemediationSkipped", "the maintenance window always blocks remediation")
+
+    await _edit_policy(world, LIMIT)
+    await world.until_requested(first)
+    await world.fail(second)
+    await until_held(
+        world, second, "Limit: 1 remediation is under way, at most 1 allowed by the policy"
+    )
+    await world.recover(first)
+    await world.until_requested(second)
+    assert world.requests.created(first) == 1
