@@ -31,34 +31,49 @@ async def _until_requested(world: World, other: OtherKind, node: str) -> None:
     "NHC 2.0/template",
     "NHC 1.3/Disabled/RemediationTemplateNotFound",
     "NHC 1.5/Disabled/template",
+    "NHC 2.7/template deleted",
+    "NHC 2.4/2",
     "rule 3",
+    "rule 7",
+    "rule 7/clean-up",
     "rule 17",
 )
-async def test_a_missing_template_disables_the_check_until_it_is_back(
+async def test_template_that_is_deleted_disables_the_check_until_it_is_back_and_stops_no_remediation(
     world: World,
 ) -> None:
-    (node,) = await world.add_nodes(1)
+    at_work, later = (await world.add_named_nodes("at-work", "later")).values()
     await world.add_check()
+    await world.fail(at_work)
+    await world.until_phase(at_work, "Remediating")
     await world.client.delete(TEMPLATES, world.name, "default")
     missing = f'Remediation template not found: "{TEMPLATES.kind}/default/{world.name} not found"'
     await world.until_status(
-        phase="Disabled", reason=f"NHC is disabled: RemediationTemplateNotFound: {missing}", healthyNodes=1
+        phase="Disabled",
+        reason=f"NHC is disabled: RemediationTemplateNotFound: {missing}",
+        observedNodes=2,
+        healthyNodes=1,
     )
-    await world.fail(node)
+    await world.fail(later)
 
-    await world.until_phase(node, "Held")
-    assert f"Disabled: RemediationTemplateNotFound: {missing}" in (await world.state(node)).details
-    await world.until_status(phase="Disabled", observedNodes=1, healthyNodes=0)
+    await world.until_phase(later, "Held")
+    assert f"Disabled: RemediationTemplateNotFound: {missing}" in (await world.state(later)).details
+    await world.until_status(phase="Disabled", observedNodes=2, healthyNodes=0)
     (condition,) = (await world.status())["conditions"]
     assert condition["type"] == "Disabled"
     assert (condition["status"], condition["reason"]) == ("True", "RemediationTemplateNotFound")
-    assert world.requests.created(node) == 0
+    assert world.requests.existing(at_work) == 1
+    assert await world.lease(at_work) is not None
+    await world.recover(at_work)
+    assert await world.outcome(at_work) == "Remediated"
+    await world.until_clean(at_work)
+    await world.until_status(phase="Disabled", healthyNodes=1, unhealthyNodes=[{"name": later}])
+    assert world.requests.created(later) == 0
     await world.until_told("Disabled", missing)
     await world.add_template()
 
-    await world.until_requested(node)
+    await world.until_requested(later)
     template = await world.client.get(TEMPLATES, world.name, "default")
-    assert _created(await world.request(node)) - _created(template) <= SOON
+    assert _created(await world.request(later)) - _created(template) <= SOON
     await world.until_status(phase="Remediating")
     told = [event for event in await world.events() if event[1] == "Disabled"]
     assert told == [
@@ -68,27 +83,6 @@ async def test_a_missing_template_disables_the_check_until_it_is_back(
             f"[remediation] Disabling NHC. Reason: RemediationTemplateNotFound, Message: {missing}",
         ),
     ]
-
-
-@pytest.mark.rule("NHC 2.7/template deleted", "NHC 2.4/2", "rule 7", "rule 7/clean-up")
-async def test_remediations_go_on_and_are_cleaned_up_though_their_template_is_gone(world: World) -> None:
-    at_work, later = (await world.add_named_nodes("at-work", "later")).values()
-    await world.add_check()
-    await world.fail(at_work)
-    await world.until_phase(at_work, "Remediating")
-
-    await world.client.delete(TEMPLATES, world.name, "default")
-    await world.until_status(phase="Disabled", observedNodes=2, healthyNodes=1)
-    await world.fail(later)
-    await world.until_phase(later, "Held")
-    assert world.requests.existing(at_work) == 1
-    assert await world.lease(at_work) is not None
-    await world.recover(at_work)
-
-    assert await world.outcome(at_work) == "Remediated"
-    await world.until_clean(at_work)
-    await world.until_status(phase="Disabled", healthyNodes=1, unhealthyNodes=[{"name": later}])
-    assert world.requests.created(later) == 0
 
 
 @pytest.mark.rule("NHC 2.1/5", "NHC 2.1/7", "NHC 2.0/request", "NHC 1.3/Disabled/RemediationTemplateNotFound")
