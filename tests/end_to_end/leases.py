@@ -38,11 +38,6 @@ async def put_lease(  # noqa: PLR0913  a Lease has these parts
     return await world.client.create(LEASES, body, LEASE_NAMESPACE)
 
 
-async def delete_lease(world: World, node: str) -> None:
-    """What its holder does when it is done."""
-    await world.client.delete(LEASES, f"node-{node}", LEASE_NAMESPACE)
-
-
 async def antedate(world: World, node: str, ago: timedelta) -> None:
     """Let the Lease of a node be acquired so long ago; it is as long renewed as it was."""
     spec = {"acquireTime": micro_time(datetime.now(UTC) - ago)}

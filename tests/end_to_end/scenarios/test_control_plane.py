@@ -1,4 +1,4 @@
-"""One control-plane node at a time, over all checks and kinds of requests."""
+"""One control-plane node at a time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,8 +7,7 @@ import pytest
 from kube.errors import NotFound
 from kube.lease import CONTROL_PLANE_LOCK
 from kube.resource import LEASES, NODES
-from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.second_check import events_of, second_check, until_told
+from tests.end_to_end.second_check import events_of
 from tests.end_to_end.world import LEASE_NAMESPACE, World
 
 pytestmark = pytest.mark.cluster
@@ -56,77 +55,51 @@ def skipped(node: str) -> str:
     "rule 15",
     "rule 6",
 )
-async def test_two_control_plane_nodes_of_two_checks_and_kinds_are_remediated_one_after_the_other(
-    world: World, other_kind: OtherKind
-) -> None:
-    nodes = await world.add_named_nodes("first", "second", "worker")
-    first, second, worker = nodes.values()
-    await label(world, first, **{CONTROL_PLANE: ""})
-    await label(world, second, **{MASTER: "true", "test": f"{world.name}-b"})
-    await world.add_check(duration="0s")
-    async with second_check(
-        world, selector={"test": f"{world.name}-b"}, template=other_kind.template
-    ) as other:
-        await world.fail(first, worker)
-        await world.until_requested(first, worker)
-        await world.fail(second)
-        assert (await world.request(first))["metadata"]["labels"][LABEL] == ""
-        assert LABEL not in (await world.request(worker))["metadata"]["labels"]
-        assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{first}"
-
-        await until_told(world, other.name, "RemediationSkipped", skipped(second))
-        await other.until_status(phase="Enabled", unhealthyNodes=[{"name": second}])
-        await world.set_finalizers(first, ["paramedic.test/wait"])
-        await world.recover(first)
-
-        async def is_being_deleted() -> bool:
-            return "deletionTimestamp" in (await world.request(first))["metadata"]
-
-        await world.until(is_being_deleted, f"the request of {first} was never deleted")
-        await world.until_status(healthyNodes=0, observedNodes=2)
-        assert await other_kind.names() == []
-
-        await world.set_finalizers(first, None)
-        freed = datetime.now(UTC)
-
-        async def is_requested() -> bool:
-            return await other_kind.names() == [second]
-
-        await world.until(is_requested, f"{second} never had its turn")
-        assert datetime.now(UTC) - freed < SECONDS
-        request = await world.client.get(other_kind.requests, second, "default")
-        assert request["metadata"]["labels"][LABEL] == ""
-        await world.recover(second, worker)
-        await world.until_clean(first, second, worker)
-        await until_no_lock(world)
-        told = [event for event in await other.events() if event[1] == "RemediationSkipped"]
-        assert len(told) == 1
-
-
-@pytest.mark.rule("NHC 2.4/1", "rule 21")
-async def test_two_control_plane_nodes_that_fail_in_the_same_second_never_have_two_requests(
+async def test_of_two_control_plane_nodes_that_fail_in_the_same_second_one_waits_until_the_other_is_done(
     world: World,
 ) -> None:
-    nodes = await world.add_nodes(2)
-    for node in nodes:
-        await label(world, node, **{CONTROL_PLANE: ""})
+    worker, *nodes = (await world.add_named_nodes("worker", "control-plane", "master")).values()
+    for node, role in zip(nodes, (CONTROL_PLANE, MASTER), strict=True):
+        await label(world, node, **{role: ""})
     await world.add_check()
     since = datetime.now(UTC)
-    for node in nodes:
+    for node in (*nodes, worker):
         await world.set_ready(node, "Unknown", since)
 
-    async def one_waits() -> bool:
-        told = [event for event in await events_of(world, world.name) if event[1] == "RemediationSkipped"]
-        return len(told) == 1 and len(world.requests.latest) == 1
-
-    await world.until(one_waits, "it never was one request, and one that waits")
-    (first,) = world.requests.latest
+    await world.until_requested(worker)
+    await world.until(lambda: one_is_skipped(world), "it never was one request, and one that waits")
+    (first,) = world.requests.latest.keys() - {worker}
     (second,) = set(nodes) - {first}
     assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{first}"
+    assert (await world.request(first))["metadata"]["labels"][LABEL] == ""
+    assert LABEL not in (await world.request(worker))["metadata"]["labels"]
+
+    await world.set_finalizers(first, ["paramedic.test/wait"])
     await world.recover(first)
+    await world.until(lambda: is_being_deleted(world, first), f"the request of {first} was never deleted")
+    await world.until_status(phase="Remediating", healthyNodes=0, observedNodes=3)
+    assert world.requests.created(second) == 0
+    await world.set_finalizers(first, None)
+    freed = datetime.now(UTC)
     await world.until_requested(second)
+    assert datetime.now(UTC) - freed < SECONDS
     assert world.requests.created(first) == 1
+    assert (await world.request(second))["metadata"]["labels"][LABEL] == ""
     assert await holder_of_the_lock(world) == f"NodeHealthCheck-{world.name}/{second}"
-    await world.recover(second)
-    await world.until_clean(*nodes)
+    await world.recover(second, worker)
+    await world.until_clean(*nodes, worker)
     await until_no_lock(world)
+    assert await skipped_of(world) == [("Warning", "RemediationSkipped", f"[remediation] {skipped(second)}")]
+
+
+async def one_is_skipped(world: World) -> bool:
+    """Whether the worker and one more have a request, and the Event of the other is there."""
+    return len(await skipped_of(world)) == 1 and len(world.requests.latest) == 2
+
+
+async def skipped_of(world: World) -> list[tuple[str, str, str]]:
+    return [event for event in await events_of(world, world.name) if event[1] == "RemediationSkipped"]
+
+
+async def is_being_deleted(world: World, node: str) -> bool:
+    return "deletionTimestamp" in (await world.request(node))["metadata"]
