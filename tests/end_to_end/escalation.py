@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from health.model.remediation_request import MULTIPLE_TEMPLATES, NODE_NAME, TEMPLATE_NAME, TIMED_OUT
+from health.model.remediation_request import NODE_NAME, TEMPLATE_NAME, TIMED_OUT
 from kube.record import ChangeKind
 from kube.resource import Object
-from tests.end_to_end.world import REQUESTS, TEMPLATES, World
+from tests.end_to_end.world import REQUESTS, World
 
 
 class Escalation:
@@ -15,17 +15,11 @@ class Escalation:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def add(self, *steps: str, each: str = "1h", multiple: bool = True, **spec: Any) -> None:
+    async def add(self, *steps: str, each: str = "1h", **spec: Any) -> None:
         """The templates, and a check that tries them in this order, `each` for so long."""
         for step in steps:
-            await self._world.add_template(step, multiple=multiple)
+            await self._world.add_template(step, multiple=True)
         await self._world.add_check(escalatingRemediations=self.steps(*steps, each=each), **spec)
-
-    async def allow_several(self, step: str) -> None:
-        """Let the template of a step allow several requests for one node."""
-        patch = {"metadata": {"annotations": {MULTIPLE_TEMPLATES: "true"}}}
-        name = self._world.template(step)["name"]
-        await self._world.client.merge_patch(TEMPLATES, name, patch, "default")
 
     def steps(self, *steps: str, each: str = "1h") -> list[Object]:
         """What a check says to try these steps in this order: the last stands first."""

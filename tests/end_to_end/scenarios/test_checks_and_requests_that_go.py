@@ -8,7 +8,6 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.errors import NotFound
 from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.phases import add_phases
-from tests.end_to_end.remediator import report
 from tests.end_to_end.world import REQUESTS, World
 from tests.outcome import outcome_of
 
@@ -124,63 +123,3 @@ async def test_request_that_hangs_on_a_finalizer_counts_and_a_new_one_waits_unti
 
     await world.until(is_another, f"{second} never had another request")
     assert world.requests.created(second) == 2
-
-
-@pytest.mark.rule("NHC 2.4/4/foreign", "NHC 2.4/4", "rule 13")
-async def test_request_of_somebody_else_keeps_its_node_until_it_is_gone(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    foreign = {
-        "apiVersion": REQUESTS.api_version,
-        "kind": REQUESTS.kind,
-        "metadata": {"name": node, "namespace": "default"},
-        "spec": {"powerOffSeconds": 30},
-    }
-    uid = (await world.client.create(REQUESTS, foreign, "default"))["metadata"]["uid"]
-    await world.fail(node)
-
-    await world.until_phase(node, "Held")
-    await world.until_status(phase="Enabled", healthyNodes=0, unhealthyNodes=[{"name": node}])
-    request = await world.request(node)
-    assert request["metadata"]["uid"] == uid
-    assert request["spec"] == {"powerOffSeconds": 30}
-    assert "annotations" not in request["metadata"]
-    assert await world.lease(node) is None
-    await world.client.delete(REQUESTS, node, "default")
-
-    await world.until_status(phase="Remediating")
-    assert (await world.request(node))["metadata"]["ownerReferences"][0]["name"] == world.name
-    await world.recover(node)
-    await world.until_clean(node)
-
-
-@pytest.mark.rule("rule 22", "NHC 2.7/Succeeded", "rule 15")
-async def test_classic_request_stays_whatever_its_remediator_reports_and_a_failure_is_told(
-    world: World,
-) -> None:
-    node, done = (await world.add_named_nodes("failed", "done")).values()
-    await world.add_check()
-    await world.fail(node, done)
-    await world.until_requested(node, done)
-    uids = [(await world.request(name))["metadata"]["uid"] for name in (node, done)]
-    await report(world, done, Succeeded="True")
-    await report(world, node, Succeeded="False")
-
-    await world.until_status(
-        phase="Remediating", reason=f"NHC is remediating 2 nodes; failed so far: {node}", healthyNodes=0
-    )
-    failure = (
-        f"[remediation] Remediation of node {node} failed: {REQUESTS.kind} {node} reports Succeeded=False"
-    )
-
-    async def is_told() -> bool:
-        return (await world.events()).count(("Warning", "RemediationFailed", failure)) == 1
-
-    await world.until(is_told, "nobody was told that the remediation failed")
-    assert [(await world.request(name))["metadata"]["uid"] for name in (node, done)] == uids
-    for name in (node, done):
-        assert TIMED_OUT not in (await world.request(name))["metadata"]["annotations"]
-        assert await world.lease(name) is not None
-    await world.recover(node, done)
-    await world.until_clean(node, done)
-    assert world.requests.created(node) == world.requests.created(done) == 1

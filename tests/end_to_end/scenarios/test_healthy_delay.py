@@ -65,46 +65,6 @@ async def test_requests_are_kept_for_the_delay_which_an_edit_changes_and_another
     assert [world.requests.created(name) for name in names.values()] == [1, 1]
 
 
-@pytest.mark.rule("NHC 2.6/negative", "NHC 2.6/confirmed", "NHC 1.7/manually-confirmed-healthy")
-async def test_negative_delay_keeps_requests_until_a_person_confirms_that_the_node_is_healthy(
-    world: World,
-) -> None:
-    confirmed, released, relapsed = await world.add_nodes(3)
-    await world.add_check(healthyDelay="-1s")
-    await world.fail(*world.nodes)
-    await world.until_requested(*world.nodes)
-    await world.recover(*world.nodes)
-    for node in world.nodes:
-        await world.until_phase(node, "HealthyDelay")
-    entries = await _entries(world)
-    assert set(entries) == set(world.nodes)
-    assert not any(entry.get("healthyDelayed") for entry in entries.values())
-    assert [await _stamp(world, node) for node in world.nodes] == ["", "", ""]
-
-    await world.fail(relapsed)
-    await world.until_phase(relapsed, "Remediating")
-    await world.set_annotation(confirmed, CONFIRMED_HEALTHY, "")
-    assert await world.outcome(confirmed) == "Remediated"
-    await _until_unmarked(world, confirmed)
-    await world.until_clean(confirmed)
-    await world.until_status(healthyNodes=1)
-    assert set(await _entries(world)) == {released, relapsed}
-
-    # A mark on a node that is still unhealthy waits for its recovery.
-    await world.set_annotation(relapsed, CONFIRMED_HEALTHY, "yes")
-    await world.edit_check(healthyDelay="0s")
-    assert await world.outcome(released) == "Remediated"
-    await world.until_clean(released)
-    assert world.requests.existing(relapsed) == 1
-    assert CONFIRMED_HEALTHY in await _annotations(world, relapsed)
-    await world.recover(relapsed)
-    assert await world.outcome(relapsed) == "Remediated"
-    await _until_unmarked(world, relapsed)
-    await world.until_clean(relapsed)
-    await world.until_status(phase="Enabled", healthyNodes=3, unhealthyNodes=None)
-    assert [world.requests.created(node) for node in world.nodes] == [1, 1, 1]
-
-
 @pytest.mark.rule("NHC 2.6/confirmed", "NHC 2.0/node confirmed healthy", "NHC 2.6/none")
 async def test_confirmation_ends_a_positive_delay_and_is_taken_off_when_the_requests_are_gone(
     world: World,
