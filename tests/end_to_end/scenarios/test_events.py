@@ -4,7 +4,6 @@ import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.remediation_request import INCIDENT
-from kube.resource import Object
 from tests.end_to_end.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
@@ -36,33 +35,6 @@ async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
     await world.client.create(REQUESTS, body, "default")  # nobody needs it, so it is removed at once
     await world.until_clean(node)
     await _until_told(world, RemediationCreated=1, RemediationRemoved=1)
-
-
-@pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "NHC 1.5/RemediationRemoved", "rule 15")
-async def test_only_what_the_check_removes_is_told_as_removed_and_each_failure_is_told(world: World) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await world.until_status(phase="Remediating")
-    request = (await world.request(node))["metadata"]
-
-    await _set_owners(world, node, [])
-    await world.until_status(unhealthyNodes=[{"name": node}])
-    await _set_owners(world, node, request["ownerReferences"])
-    await world.until_status(phase="Remediating")
-    await world.client.delete(REQUESTS, node, "default", uid=request["uid"])
-    await _until_told(world, RemediationInterrupted=1, RemediationCreated=2)
-    await _until_told(world, DetectedUnhealthy=1, RemediationRemoved=0)
-
-    await world.set_label(node, "test", "another")
-    await _until_told(world, RemediationRemoved=1)
-    await world.until_status(observedNodes=0, unhealthyNodes=None)
-    await world.set_label(node, "test", world.name)
-    await _until_told(world, DetectedUnhealthy=2, RemediationInterrupted=1, RemediationRemoved=1)
-
-
-async def _set_owners(world: World, node: str, owners: list[Object]) -> None:
-    await world.client.merge_patch(REQUESTS, node, {"metadata": {"ownerReferences": owners}}, "default")
 
 
 async def _until_told(world: World, **times: int) -> None:

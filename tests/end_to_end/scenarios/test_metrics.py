@@ -2,9 +2,8 @@
 
 import pytest
 
-from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG
 from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import REQUESTS, World
+from tests.end_to_end.world import World
 from tests.samples_of_metrics import Series, named, series
 
 pytestmark = pytest.mark.cluster
@@ -46,12 +45,6 @@ async def shows(world: World, paramedic: Paramedic, key: Series, value: float | 
 
     await world.until(is_so, f"{key} never was {value}")
     return seen
-
-
-async def annotate(world: World, node: str, annotations: dict[str, str]) -> None:
-    """Annotate the request of a node."""
-    patch = {"metadata": {"annotations": annotations}}
-    await world.client.merge_patch(REQUESTS, node, patch, "default")
 
 
 def of_world(seen: dict[Series, float], world: World) -> dict[Series, float]:
@@ -97,19 +90,3 @@ async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_no
     await world.delete_check()
     await shows(world, paramedic, requested, None)
     assert of_world(await paramedic.detector.metrics(), world) == {}
-
-
-@pytest.mark.rule("NHC 1.6/nodehealthcheck_old_remediation_cr")
-async def test_mark_of_an_old_request_is_counted_once(world: World, paramedic: Paramedic) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check()
-    await world.fail(node)
-    await shows(world, paramedic, of(ONGOING, node), 1)
-
-    await annotate(world, node, {GREW_OLD: GREW_OLD_FLAG})
-    counted = series("nodehealthcheck_old_remediation_cr_total", name=node, namespace="")
-    await shows(world, paramedic, counted, 1)
-    await annotate(world, node, {"paramedic.test/later": "yes"})
-    await world.recover(node)
-    after = await shows(world, paramedic, of(ONGOING, node), None)
-    assert after[counted] == 1
