@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import manifests
 from devcluster.control_plane import ControlPlane
 from devcluster.layout import allocate, lay_out
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS
 from devcluster.temporal import NAMESPACE, TemporalServer
 from kube.client import Client
+from kube.resource import Object
+from kube.transport import Transport
 from tests.end_to_end.processes import OurProcess, our_process
-from tests.end_to_end.world import World
 from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.temporal_servers import set_up, temporal_server
 
@@ -113,24 +113,31 @@ async def test_without_permission_the_detector_names_the_request_that_was_refuse
 
 
 async def test_without_our_crd_both_wait_and_go_on_when_it_is_installed(
-    processes: dict[str, OurProcess], world: World, control_plane: ControlPlane
+    processes: dict[str, OurProcess], control_plane: ControlPlane
 ) -> None:
-    await _remove_crd(world.client)
-    try:
-        await _start_both(processes)
-        await _until_both_say(processes, "nodehealthchecks.remediation.medik8s.io: ")
-    finally:
-        await manifests.install(control_plane.kubeconfig)
-    await _until_both_are_ready(processes)
+    async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
+        client = Client(transport, "end-to-end-test")
+        definition = await _removed_crd(client)
+        try:
+            await _start_both(processes)
+            await _until_both_say(processes, "nodehealthchecks.remediation.medik8s.io: ")
+        finally:
+            await client.create(DEFINITIONS, definition)
+        await _until_both_are_ready(processes)
 
 
-async def _remove_crd(client: Client) -> None:
+async def _removed_crd(client: Client) -> Object:
+    """Our CRD, as it may be installed again."""
+    found = await client.get(DEFINITIONS, CRD)
     await client.delete(DEFINITIONS, CRD)
 
     async def is_gone() -> bool:
         return not [crd for crd in await client.list(DEFINITIONS) if crd["metadata"]["name"] == CRD]
 
     await until(is_gone, within=PATIENCE, otherwise="the CRD is still there")
+    annotations = found["metadata"].get("annotations", {})
+    typed = {"apiVersion": DEFINITIONS.api_version, "kind": DEFINITIONS.kind}
+    return typed | {"metadata": {"name": CRD, "annotations": annotations}, "spec": found["spec"]}
 
 
 async def test_a_missing_variable_is_named_and_ends_the_process_with_2(
