@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
-from health.gate.chosen_limits import ChosenByLabel, ChosenCount
 from health.gate.invalid_check import InvalidCheckError, problem_of
-from health.gate.limits import Limits
+from health.gate.limits import MOST, Limits, label_name
 from health.model.evidence import EvidenceStore
 from objects.bounds import Bounded
 from objects.duration_bounds import within
@@ -22,8 +21,6 @@ from objects.durations import Duration
 
 PREFIX = "paramedic.dev/"
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
-
-
 _WORDS = {"true": True, "false": False}
 
 
@@ -50,6 +47,20 @@ def _names(text: object) -> tuple[str, ...]:
     return names
 
 
+def _pairs(text: object) -> object:
+    """The numbers by label that a text says, as `label=number` in a row with commas."""
+    if not isinstance(text, str):
+        return text
+    pairs = [pair.strip().rpartition("=") for pair in text.split(",")]
+    if not all(equals for _, equals, _ in pairs) or len({label for label, _, _ in pairs}) < len(pairs):
+        raise ValueError("must be label=number, each label once, with commas between them")
+    return {label: number for label, _, number in pairs}
+
+
+_Count = Annotated[int, Field(ge=1, le=MOST)]
+_CountsByLabel = Annotated[dict[Annotated[str, AfterValidator(label_name)], _Count], BeforeValidator(_pairs)]
+
+
 class CheckChoices(Bounded):
     """The choices of one check; what is not chosen has its default."""
 
@@ -57,9 +68,9 @@ class CheckChoices(Bounded):
 
     shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
     """Everything is done for the check but to write (`health.gate.shadow`)."""
-    max_in_flight: ChosenCount = None
-    max_in_flight_by_label: ChosenByLabel = Field(default_factory=dict)
-    max_starts_per_hour: ChosenCount = None
+    max_in_flight: _Count | None = None
+    max_in_flight_by_label: _CountsByLabel = Field(default_factory=dict)
+    max_starts_per_hour: _Count | None = None
     maintenance_windows: Annotated[tuple[str, ...], PlainValidator(_names)] = ()
     """Those of the policy that it names."""
     proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
