@@ -1,7 +1,9 @@
 """AdmittedStep: what the activity `act` is asked, and what an incident remembers of its result.
 
 Rule: what nobody knows of an act is taken for the worse. From the moment of the call the incident may hold
-the Lease, and may have deleted its target; only a result that says otherwise takes that back.
+the Lease, and may have deleted its target; only a result that says otherwise takes that back. Evidence that
+is to be saved before it is asked for once, and what became of it is an answer whatever happens: nothing of it
+can keep an incident from its step, and what broke off is not saved, as far as anybody knows.
 """
 
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from datetime import datetime
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from health.gate.act_finding import is_new
+from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
 from health.runbook.escalation import Plan
@@ -17,10 +20,12 @@ from health.runbook.memory import Memory
 from health.runbook.new_step import due_after_a_loss
 from workflows.contracts import (
     ACT,
+    SAVE_EVIDENCE,
     ActHeld,
     ActInput,
     ActResult,
     EvidenceInput,
+    EvidenceResult,
     RequestExists,
     RequestsLost,
     TargetDisrupted,
@@ -136,3 +141,20 @@ async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
         return await calls.call(ACT, asked, ActResult, summary=summary)
     except ActivityError as error:
         return ActResult.held(failed(in_words(error)))
+
+
+async def save_evidence(
+    calls: FinishedCalls, asked: EvidenceInput, details: str, now: datetime
+) -> EvidenceRecord | Hold:
+    """What became of it; or why the step before which it is to be saved may not be taken."""
+    try:
+        result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=f"save evidence: {details}")
+    except ActivityError as error:
+        return _not_saved(asked, now, in_words(error))
+    return result.hold or result.record or _not_saved(asked, now, "its answer is not known here")
+
+
+def _not_saved(asked: EvidenceInput, now: datetime, why: str) -> EvidenceRecord:
+    name = evidence_name(asked.incident, asked.first_run_id)
+    problem = f"nobody knows whether {asked.store} {name} was written: {why}"
+    return EvidenceRecord(store=asked.store, name=name, at=now, problem=problem)

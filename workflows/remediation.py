@@ -35,9 +35,8 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.shadow import having_recorded
     from health.runbook.waiting import ASKS_AGAIN, after_late_answers, spread
     from workflows import chore_calls as chores
-    from workflows.admitted_step import AdmittedStep, act
+    from workflows.admitted_step import AdmittedStep, act, save_evidence
     from workflows.contracts import FRESH, ActResult
-    from workflows.evidence_call import save_evidence
     from workflows.kit.calls import FinishedCalls
     from workflows.kit.runs import begin_a_new_run, is_new_run_due
     from workflows.kit.standing_orders import StandingOrders
