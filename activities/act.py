@@ -12,10 +12,9 @@ from temporalio import activity
 
 from activities.event_recorder import EventRecorder
 from activities.kind_activities import ActionDependencies, StepAction
-from activities.known_requests import KnownRequests
+from activities.known_requests import KnownRequests, LossEvents
 from activities.lease_guard import Clock, LeaseGuard
 from activities.live_requests import LiveRequests
-from activities.loss_events import LossEvents
 from activities.registry import KIND_ACTIVITIES
 from activities.request_step import RequestStep
 from activities.revalidation import Revalidation, stale

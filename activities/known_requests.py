@@ -3,17 +3,28 @@
 Its kind may not be watched any more: a check may have lost the template since, and a MachineHealthCheck does
 not list its requests. While such a request is there its remediator is at work, and nothing else is done to
 the target, whatever the step (rule 10). Where it is gone (activities/live_requests.py says when) somebody
-deleted it, which counts as an attempt and is told; unless the incident says that the end of it is no loss:
-then the step is taken.
+deleted it, which counts as an attempt and is told (rule 14); unless the incident says that the end of it is
+no loss: then the step is taken. Check and target are read for that Event alone, and never in the way of the
+answer: where that fails, or takes longer than half a second, nothing is told.
 """
 
+import asyncio
+
+from pydantic import ValidationError
+from temporalio import activity
+
+from activities.event_recorder import LONGEST
+from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from activities.loss_events import LossEvents
 from activities.step_result import StepResult
+from health.gate.back_off import LostRequest
+from health.gate.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
+from health.model.event import Event
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
+from kube.errors import KubernetesError
 from workflows.contracts import ActInput, ActResult
 
 
@@ -21,6 +32,34 @@ def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:
     """Whether it belongs to the check of the incident, or left to it by its operator (rule 39)."""
     kind = CHECK_KINDS[incident.check.group_kind]
     return kind.owner_of(request) == incident.check or kind.is_unsigned_for(request, incident.target)
+
+
+class LossEvents:
+    """Says it in the words of the kind of check."""
+
+    def __init__(self, live: LiveObjects) -> None:
+        self._live = live
+
+    async def of(self, asked: ActInput) -> Event | None:
+        """The Event of what an act finds lost; None: the next request is due at once, or nobody can say."""
+        if asked.due_after_loss is None:
+            return None
+        try:
+            async with asyncio.timeout(LONGEST.total_seconds()):
+                check_uid, node_name = await asyncio.gather(self._check_uid(asked), self._node_name(asked))
+        except (KubernetesError, ValidationError, TimeoutError) as error:
+            activity.logger.warning("Event not written", extra={"reason": str(error) or "it took too long"})
+            return None
+        uids = tuple(known.uid for known in asked.known)
+        lost = LostRequest(asked.incident, asked.run_id, uids, asked.due_after_loss, check_uid, node_name)
+        return CHECK_KINDS[asked.incident.check.group_kind].request_lost(lost)
+
+    async def _check_uid(self, asked: ActInput) -> str:
+        uid: str = (await self._live.check(asked.incident.check))["metadata"]["uid"]
+        return uid
+
+    async def _node_name(self, asked: ActInput) -> str:
+        return (await self._live.target(asked.incident, ClusterContext())).node_name
 
 
 class KnownRequests:
