@@ -1,6 +1,10 @@
 """NodeHealthCheck of remediation.medik8s.io: its parser, and its answers as a kind of check.
 
 What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+
+Its threshold says how many Nodes must be healthy before anything is done. Rounding is the operator's (NHC
+2.2, rules 4, 5 and 44): with T Nodes, minHealthy p% asks for ceil(p*T/100) healthy ones, maxUnhealthy p% for
+T - ceil(p*T/100); remediation is allowed at the threshold. An integer above T allows always.
 """
 
 from collections.abc import Mapping
@@ -15,12 +19,11 @@ from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.gate.health_check import OfItsOwnCluster
 from health.gate.invalid_check import problem_of
 from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance
+from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.spec import Spec
 from health.kinds.nodehealthcheck.template_problem import template_problem
-from health.kinds.nodehealthcheck.threshold import Threshold
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
@@ -34,13 +37,33 @@ from health.model.verdict import (
     last_transition,
     verdict,
 )
-from objects.frozen import FrozenObject
+from objects.frozen import Frozen, FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
 
 KIND = "NodeHealthCheck"
 GROUP, VERSION = "remediation.medik8s.io", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
+
+
+class Threshold(Frozen):
+    """Exactly one of the two amounts is set."""
+
+    min_healthy: IntOrPercent | None = None
+    max_unhealthy: IntOrPercent | None = None
+
+    def required(self, total: int) -> int:
+        """How many of `total` targets must be healthy."""
+        if self.min_healthy is not None:
+            return self.min_healthy.of(total)
+        if self.max_unhealthy is not None:
+            return max(0, total - self.max_unhealthy.of(total))
+        # Fail closed: a threshold that says nothing allows nothing but remediation of nobody.
+        return total
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        """Whether remediation is allowed while `healthy` of `total` targets are healthy."""
+        return Allowance.of_required(self.required(total), total=total, healthy=healthy)
 
 
 class NodeHealthCheck(OfItsOwnCluster, FrozenObject):

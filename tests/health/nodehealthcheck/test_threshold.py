@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.gate.threshold import IntOrPercent
-from health.kinds.nodehealthcheck.threshold import Threshold
+from health.kinds.nodehealthcheck.check import Threshold
 
 AMOUNTS = st.one_of(
     st.integers(0, 10_000).map(IntOrPercent.parse),
