@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from detector.answers.remediation_limits import Limiting, RemediationLimits, Wish, nothing_is_limited
+from detector.answers.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.answers.storms import Storms
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
@@ -201,8 +201,8 @@ class ObservationBuilder:
         if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
             return hold
         due = deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds)
-        wish = Wish(self.incident, target, failed, due, may_skip_its_wait=hold is not None)
-        return admission(replace(question, limit=self.limits(wish)))
+        asked = LimitQuestion(self.incident, target, failed, due, may_skip_its_wait=hold is not None)
+        return admission(replace(question, limit=self.limits(asked)))
 
     def _templates(self, check: HealthCheck, target: Target) -> str:
         templates = [step.template for step in check.steps_for(target)]
@@ -298,14 +298,15 @@ class Observer:
     @contextmanager
     def _in_line(self, incident: IncidentReference) -> Iterator[Limiting]:
         """The limits to be asked of; who is not asked about leaves the line."""
-        wishes = []
+        is_asked = False
 
-        def hold(wish: Wish) -> Hold | None:
-            wishes.append(wish)
-            return self.limits.hold(wish)
+        def line_up(question: LimitQuestion) -> Hold | None:
+            nonlocal is_asked
+            is_asked = True
+            return self.limits.line_up(question)
 
         try:
-            yield hold
+            yield line_up
         finally:
-            if not wishes:
+            if not is_asked:
                 self.limits.leave_line(incident)

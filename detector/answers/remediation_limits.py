@@ -34,8 +34,8 @@ UNREAD_ASK_AGAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Wish:
-    """An incident that nothing else holds, or back-off alone."""
+class LimitQuestion:
+    """Asked for an incident that nothing else holds, or back-off alone."""
 
     incident: IncidentReference
     target: Target
@@ -119,16 +119,18 @@ class RemediationLimits:
         """Something else holds it, or it wants nothing any more."""
         self._line.leave(incident)
 
-    def hold(self, wish: Wish) -> Hold | None:
+    def line_up(self, question: LimitQuestion) -> Hold | None:
         """Why it would be one too many; it stands in the line from now on, if nothing else holds it."""
         self._take_in_policy()
-        now, incident = self._now(), wish.incident
+        now, incident = self._now(), question.incident
         if not self._scopes.of(incident.check):
             self._line.leave(incident)
             return None
-        waiting = Waiting(wish.since, incident.workflow_id, self._remediation(incident.check, wish.target))
-        self._line.stand(InLine(incident, wish.due, waiting), now)
-        if wish.may_skip_its_wait or wish.due <= now:
+        waiting = Waiting(
+            question.since, incident.workflow_id, self._remediation(incident.check, question.target)
+        )
+        self._line.stand(InLine(incident, question.due, waiting), now)
+        if question.may_skip_its_wait or question.due <= now:
             return self._unknown(now) or self._refusal(incident, waiting, now)
         return None
 
@@ -253,9 +255,9 @@ def _may_begin(answer: Observation, *, skips_back_off: bool) -> bool:
     return answer.may_be_acted_on or (skips_back_off and is_back_off)
 
 
-Limiting = Callable[[Wish], Hold | None]
+Limiting = Callable[[LimitQuestion], Hold | None]
 """Answers why a remediation would be one too many."""
 
 
-def nothing_is_limited(_: Wish) -> None:
+def nothing_is_limited(_: LimitQuestion) -> None:
     """The answer where nobody chose a limit."""

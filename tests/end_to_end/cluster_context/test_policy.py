@@ -88,9 +88,7 @@ async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(w
     await _edit_policy(world, LIMIT)
     await world.until_requested(first)
     await world.fail(second)
-    await until_held(
-        world, second, "Limit: 1 remediation is under way, at most 1 allowed by the policy"
-    )
+    await until_held(world, second, "Limit: 1 remediation is under way, at most 1 allowed by the policy")
     await world.recover(first)
     await world.until_requested(second)
     assert world.requests.created(first) == 1
