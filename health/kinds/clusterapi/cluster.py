@@ -4,6 +4,10 @@ Two conditions and the pause are kept. What else a Cluster says changes often, a
 resourceVersion, so that two Clusters that say the same are equal.
 
 A workload cluster is called `<namespace>/<name>`; its kubeconfig is where Cluster API keeps it.
+
+A check says in its metadata to which Cluster it belongs (CAPI B.1): by the label, which selects everything of
+a Cluster, and by an owner reference, with which the check goes when the Cluster does. Owners and labels of
+others stay as they are.
 """
 
 import dataclasses
@@ -18,6 +22,7 @@ from pydantic.dataclasses import dataclass
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
+from health.model.stored_status import entries, word
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind, ServedKind
@@ -155,6 +160,35 @@ def node_cluster(cluster: Cluster | None) -> str:
     if cluster is None or not cluster.is_control_plane_initialized:
         return MANAGEMENT_CLUSTER
     return workload_cluster(cluster.metadata.namespace, cluster.metadata.name)
+
+
+def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Cluster) -> dict[str, Any]:
+    """The part of a merge patch that makes the raw `metadata` of a check say that; empty if it does."""
+    patch: dict[str, Any] = {}
+    labels = metadata.get("labels")
+    if not isinstance(labels, Mapping) or labels.get(CLUSTER_NAME) != cluster.metadata.name:
+        patch["labels"] = {CLUSTER_NAME: cluster.metadata.name}
+    owners = entries(metadata, "ownerReferences")
+    if not any(_is_owner(one) and word(one, "uid") == cluster.metadata.uid for one in owners):
+        # One of an earlier Cluster of that name would have the check collected.
+        others = [one for one in owners if not _is_of_same_name(one, cluster)]
+        patch["ownerReferences"] = [*others, _owner(api_version, cluster)]
+    return patch
+
+
+def _is_owner(reference: Mapping[str, Any]) -> bool:
+    """In whatever version the reference was written."""
+    group = word(reference, "apiVersion").partition("/")[0]
+    return (group, word(reference, "kind")) == (GROUP, KIND)
+
+
+def _is_of_same_name(reference: Mapping[str, Any], cluster: Cluster) -> bool:
+    return _is_owner(reference) and word(reference, "name") == cluster.metadata.name
+
+
+def _owner(api_version: str, cluster: Cluster) -> dict[str, str]:
+    named = cluster.metadata
+    return {"apiVersion": api_version, "kind": KIND, "name": named.name, "uid": named.uid}
 
 
 def _is_true(condition: Condition | None) -> bool:

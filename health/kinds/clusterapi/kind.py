@@ -8,12 +8,11 @@ from health.gate.health_check import HealthCheck
 from health.gate.upgrade import UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
-from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret
+from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch
 from health.kinds.clusterapi.conditions import FAILING
 from health.kinds.clusterapi.events import events
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES, mark_on
-from health.kinds.clusterapi.metadata import metadata_patch
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.rights import RIGHTS, SECRETS
 from health.kinds.clusterapi.status import status_patch

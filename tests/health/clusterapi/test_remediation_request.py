@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from health.kinds.clusterapi.cluster import metadata_patch
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
-from health.kinds.clusterapi.metadata import metadata_patch
 from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Step, TemplateReference
 from health.model.remediation_request import INCIDENT, Attempt, RemediationRequest
