@@ -1,22 +1,26 @@
 """How a process of ours runs: settings, logs, and a clean end on SIGTERM and SIGINT.
 
 Settings are of the environment; the one option of the command line is written into it, so that it does
-exactly what its variable does.
+exactly what its variable does. A line of the log is one JSON object: a constant message, and fixed keys for
+what varies.
 """
 
 import argparse
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import NoReturn
 
 import uvloop
+from temporalio import activity, workflow
 
 from runtime.leaving import leave
-from runtime.logs import set_log_level, set_up_logs
 from runtime.serving import CannotListen
 from runtime.settings import CHECK_KINDS_VARIABLE, Settings, SettingsError
 
@@ -24,6 +28,10 @@ FAILED = 1
 """Exit code where the machine refuses what the settings ask for."""
 BAD_SETTINGS = 2
 """Exit code where the command line or the environment says something that cannot be used."""
+_OURS = ("activities", "detector", "kube", "runtime", "worker")
+"""What logs from the level on that a setting says."""
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+"""What each record of a log has."""
 
 
 class _Options(argparse.ArgumentParser):
@@ -35,14 +43,14 @@ class _Options(argparse.ArgumentParser):
 
 def run_process(main: Callable[[Settings], Awaitable[None]]) -> NoReturn:
     """Run `main` until a signal ends it, then end the process; what `main` raises is raised."""
-    set_up_logs()
+    _set_up_logs()
     leave(_run(main, f"paramedic-{main.__module__.partition('.')[0]}"))
 
 
 def _run(main: Callable[[Settings], Awaitable[None]], program: str) -> int:
     try:
         settings = Settings.from_environment(os.environ | _options(program))
-        set_log_level(settings.log_level)
+        _set_log_level(settings.log_level)
         uvloop.run(_until_signal(main(settings)))
     except SettingsError as error:
         return _refuse(error, BAD_SETTINGS)
@@ -79,3 +87,36 @@ async def _until_signal(main: Awaitable[None]) -> None:
         loop.add_signal_handler(number, task.cancel)
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+class _JsonFormatter(logging.Formatter):
+    """Writes a record with its extra keys."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def _set_up_logs() -> None:
+    """Log to standard error, from INFO on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter())
+    # Temporal's context is a key of each record already.
+    workflow.logger.workflow_info_on_message = False
+    activity.logger.activity_info_on_message = False
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def _set_log_level(level: str) -> None:
+    """Log from `level` on what is ours: what libraries log at DEBUG has whole answers in it, Secrets too."""
+    for package in _OURS:
+        logging.getLogger(package).setLevel(level.upper())
