@@ -23,9 +23,8 @@ from runtime.problems import Problems
 from runtime.retrying import retry_forever
 from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
-from runtime.temporal_core import temporal_core
+from runtime.temporal_core import TemporalMetrics, temporal_core
 from runtime.temporal_link import TemporalLink
-from runtime.temporal_metrics import TemporalMetrics
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,17 @@
-"""TemporalCore: what the SDK's core does in a process of ours besides its work: metrics, and log lines.
+"""TemporalCore: what a connection to Temporal shows besides its work: metrics, and log lines.
 
-The core serves its metrics itself, on an address of its own, where one is set. What it logs becomes lines
-like ours. That a call is tried again it would say for every call, many times a second in an outage, which is
-told once by whoever is kept from his work (`runtime.problems`).
+The SDK's core serves its metrics itself, on an address of its own, where one is set; a gauge of ours says
+beside ours whether Temporal is reached, so that an outage can be alerted on without Temporal. What the core
+logs becomes lines like ours. That a call is tried again it would say for every call, many times a second in
+an outage, which is told once by whoever is kept from his work (`runtime.problems`).
 """
 
 import logging
 import socket
+from collections.abc import Callable, Iterator
 
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from temporalio.runtime import (
     LogForwardingConfig,
     LoggingConfig,
@@ -59,3 +63,16 @@ def _metrics(address: str) -> PrometheusConfig:
 def _every_address() -> str:
     """The core listens on one address: that of IPv6 takes IPv4 along, where the kernel has IPv6."""
     return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104  as it was asked
+
+
+class TemporalMetrics(Collector):
+    """The gauge of one process, leading or not."""
+
+    def __init__(self, trouble: Callable[[], str]) -> None:
+        """`trouble` is why Temporal cannot be used, "" if it can."""
+        self._trouble = trouble
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """As it is now."""
+        text = "1 where this process reaches Temporal, and its namespace is set up."
+        yield GaugeMetricFamily("paramedic_temporal_reachable", text, value=not self._trouble())
