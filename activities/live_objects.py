@@ -18,8 +18,8 @@ from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
 from kube.resource import NODES, Object
 from kube.shared_reads import SharedReads
+from objects.clusters import SecretField
 from objects.group_kind import GroupKind
-from objects.secrets import SecretField
 
 TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
 """Raises KubernetesError, NotFound where the target is no more, and ValidationError."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured
 from kube.workload_connections import WorkloadConnections
-from objects.clusters import MANAGEMENT_CLUSTER
-from objects.secrets import SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig, unusable
 from kube.workload_tls import tls_context
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 
 GRACE = timedelta(seconds=30)
 """What was asked through a connection is answered within it, also where another one took its place since."""

@@ -18,8 +18,7 @@ from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, Unauthorized
 from kube.resource import NODES
-from objects.clusters import MANAGEMENT_CLUSTER
-from objects.secrets import SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from runtime.rights import needs_for_secret
 
 PATIENCE = timedelta(seconds=10)

@@ -43,9 +43,8 @@ from kube.record import Change, Key, RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import LEASES
-from objects.clusters import MANAGEMENT_CLUSTER
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import GroupKind, ServedKind
-from objects.secrets import SecretField
 from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0

@@ -6,7 +6,7 @@ from datetime import timedelta
 from detector.watching.node_watch import NodeWatch
 from detector.watching.source import THEY_NOT_YET
 from health.gate.clock_skew import workload_skew
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 
 
 class WorkloadCluster:

@@ -19,7 +19,7 @@ from health.model.node import Node
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError, NotConfigured, NotFound, retry_after
 from kube.reflector import Reflector
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from runtime.guard import Guard
 from runtime.problems import Problems
 

@@ -22,10 +22,9 @@ from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from health.upgrade.pausable_check import PauseAnnotations
-from objects.clusters import MANAGEMENT_CLUSTER
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
-from objects.secrets import SecretField
 
 UNREADABLE = "CheckUnreadable"
 """What is said of a check that cannot be read."""

@@ -24,7 +24,7 @@ from kube.errors import NotConfigured, Unreachable
 from kube.resource import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, group_version_path, resource_of
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from objects.timestamps import stamp
 from tests import objects
 from tests.health.openshift.samples import CREATED, DELETE, NAMESPACE, NOT_READY, check_object

@@ -13,7 +13,7 @@ from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess,
 from kube.connection import ClusterConnection
 from kube.reflector_settings import patient
 from kube.server_clock import wall_clock
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from runtime.guard import Guard
 
 EAST = "east"

@@ -37,7 +37,7 @@ from kube.reflector_settings import ReflectorSettings
 from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport
 from kube.watching import Watching
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from runtime.problems import Problems
 from tests import objects
 from tests.health.openshift.samples import NAMESPACE, NOT_READY, machine

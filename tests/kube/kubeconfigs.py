@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from tests.tls import write_pair
 
 EAST = "fleet/east"

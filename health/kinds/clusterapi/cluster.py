@@ -23,11 +23,10 @@ from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.model.stored_status import entries, word
-from objects.clusters import MANAGEMENT_CLUSTER
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind, ServedKind
 from objects.metadata import ObjectMetadata
-from objects.secrets import SecretField
 
 KIND = "Cluster"
 CLUSTERS = ServedKind(group=GROUP, kind=KIND, plural="clusters", versions=VERSIONS, is_namespaced=True)

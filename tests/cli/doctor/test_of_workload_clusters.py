@@ -18,7 +18,7 @@ from kube.connection import ClusterConnection
 from kube.resource import NODES, SECRETS
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from tests.health.clusterapi.samples import check, cluster, in_cluster
 from tests.kube.api_server import ApiServer, hanging, refused, said
 from tests.kube.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of

@@ -17,7 +17,7 @@ from kube.errors import NotConfigured, Unreachable
 from kube.reflector_settings import patient
 from kube.resource import NODES
 from kube.transport import Transport
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from runtime.guard import Guard
 from tests.kube.api_server import ApiServer, lines, said
 from tests.kube.eventually import eventually

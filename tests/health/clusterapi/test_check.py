@@ -9,7 +9,7 @@ from health.kinds.clusterapi.cluster import Clusters, judge, kubeconfig_secret
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import Action
-from objects.secrets import SecretField
+from objects.clusters import SecretField
 from tests.health.clusterapi.samples import (
     EVERYTHING_READY,
     HEALTHY_NODE,
