@@ -66,6 +66,13 @@ def test_order_that_could_never_be_obeyed_is_refused_by_its_type(
     assert refused.value.type == type_
 
 
+def test_refusal_says_whose_the_pause_is_and_which_checks_there_are() -> None:
+    with pytest.raises(ApplicationError, match=r"east/theirs was paused by somebody else, who unpauses it$"):
+        exact(UnpauseOrder(check="theirs"), seen())
+    with pytest.raises(ApplicationError, match=r"no check 'none' .*: .*east/same, .*east/theirs, .*west/same$"):
+        exact(ForgetOrder(check="none"), seen())
+
+
 @pytest.mark.parametrize("look", [None, UNREAD])
 def test_order_is_not_refused_before_the_checks_are_known_but_then_none_can_be_meant(
     look: UpgradeObservation | None,
