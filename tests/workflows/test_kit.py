@@ -110,30 +110,15 @@ async def test_order_stands_for_its_time(
     assert pools.log == ["a is paused", "a goes on"]
 
 
-async def test_cancel_between_calls_is_an_order_too(pools: Pools, pause: Handle) -> None:
-    await eventually(lambda: bool(pools.log))
-    await pause.cancel()
-
-    assert await pause.result() == "cancelled"
-    assert pools.log == ["a is paused", "a goes on"]
-
-
 async def wake(pools: Pools, pause: Handle) -> None:
     before = pools.observed
     await pause.signal(PoolPause.wake)
     await eventually(lambda: pools.observed > before)
 
 
-async def test_wake_is_answered_by_another_observation(pools: Pools, pause: Handle) -> None:
-    await eventually(lambda: pools.observed == 1)
-    pools.is_upgraded = True
-    await wake(pools, pause)
-
-    assert await pause.result() == "upgraded"
-    assert pools.log == ["a is paused", "a goes on"]
-
-
-async def test_what_is_remembered_is_handed_from_run_to_run(pools: Pools, pause: Handle) -> None:
+async def test_wake_is_answered_by_another_observation_and_what_is_remembered_goes_from_run_to_run(
+    pools: Pools, pause: Handle
+) -> None:
     begun = await pause.describe()
     until = await pause.execute_update(PoolPause.pause, PauseOrder(for_seconds=A_DAY.total_seconds()))
     while (await pause.describe()).run_id == begun.run_id:
@@ -141,3 +126,7 @@ async def test_what_is_remembered_is_handed_from_run_to_run(pools: Pools, pause:
 
     assert await pause.execute_update(PoolPause.pause, PauseOrder()) == until
     assert pools.log == ["a is paused"]
+    pools.is_upgraded = True
+    await wake(pools, pause)
+    assert await pause.result() == "upgraded"
+    assert pools.log == ["a is paused", "a goes on"]
