@@ -7,7 +7,6 @@ from tests.workflows.incident import IncidentDriver
 from tests.workflows.polling import polled
 from workflows.messages import State
 
-SOME_SECONDS = timedelta(seconds=6)
 A_BIT = timedelta(milliseconds=10)
 """The clock cannot be moved by nothing."""
 
@@ -51,13 +50,6 @@ async def _pass_until_it_wakes(incident: IncidentDriver, wakes: datetime) -> Non
     await incident.pass_time(max(wakes - await incident.now(), A_BIT))
     await polled(is_awake)
     await settle(incident)
-
-
-async def pass_until_it_rests_for_long(incident: IncidentDriver) -> None:
-    """Let the time pass until nothing is due by itself for some seconds."""
-    await settle(incident)
-    while (wakes := (await incident.state()).wakes_at) is None or wakes < await incident.now() + SOME_SECONDS:
-        await pass_wakes(incident, timedelta(seconds=1))
 
 
 async def pass_until(incident: IncidentDriver, time: datetime) -> None:

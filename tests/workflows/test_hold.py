@@ -1,31 +1,13 @@
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, held, hold, unknown
+from tests.workflows.observations import expired, healthy, held, hold
 
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.mark.rule("rule 3")
-async def test_held_incident_asks_again_when_it_is_woken_and_acts_when_it_may(
-    incident: IncidentDriver,
-) -> None:
-    await incident.start(unknown())
-    assert "StaleSight: not now" in (await incident.reaches(Phase.HELD)).details
-    await incident.sees(held())
-    await incident.tells("Threshold: not now")
-    await incident.reaches(Phase.HELD)
-    assert incident.cluster.count("act") == 0
-
-    await incident.sees(expired())
-    await incident.reaches(Phase.REMEDIATING)
-    assert incident.cluster.count("observe") == 2
-    assert incident.cluster.count("act") == 1
 
 
 @pytest.mark.rule("NHC 2.0/deadline", "rule 6")
@@ -41,25 +23,6 @@ async def test_held_incident_asks_again_by_itself_when_its_time_is_over_and_not_
     await incident.pass_time(6 * MINUTE)
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("observe") == 1
-
-
-@pytest.mark.rule("rule 2")
-async def test_act_that_found_something_else_asks_again_and_does_not_loop_hot(
-    incident: IncidentDriver,
-) -> None:
-    refusal = hold(HoldReason.NOT_TRUE, timedelta(seconds=2))
-    incident.cluster.refusals.extend([refusal] * 3)
-    await incident.start(expired())
-    await incident.happens("act")
-    await incident.reaches(Phase.HELD)
-    assert incident.cluster.count("act") == 1
-
-    await incident.pass_time(timedelta(seconds=30))
-    await incident.reaches(Phase.REMEDIATING)
-    acts = incident.cluster.times("act")
-    assert len(acts) == 4
-    assert min(later - earlier for earlier, later in pairwise(acts)) > timedelta(seconds=1.7)
-    assert incident.cluster.count("observe") == 3
 
 
 async def test_what_an_act_found_is_told_to_the_detector_at_once_and_once(incident: IncidentDriver) -> None:
@@ -90,18 +53,3 @@ async def test_refused_act_gives_back_what_it_may_have_taken(incident: IncidentD
     await incident.sees(healthy())
     assert await incident.outcome() is Outcome.RECOVERED
     assert incident.cluster.count("clean_up") == 1
-
-
-@pytest.mark.rule("rule 4")
-async def test_admission_that_arrives_late_is_asked_for_again(incident: IncidentDriver) -> None:
-    incident.cluster.observation = held()
-    await incident.start(held())
-    await incident.reaches(Phase.HELD)
-    incident.cluster.lateness.append(timedelta(seconds=6))
-    await incident.sees(expired())
-    await incident.reaches(Phase.REMEDIATING)
-
-    assert incident.cluster.count("created") == 1
-    late, fresh = incident.cluster.times("answered")[-2:]
-    assert late <= fresh <= incident.cluster.times("act")[0]
-    assert incident.cluster.count("observe") == 2

@@ -1,0 +1,159 @@
+"""What an act is asked, and what an incident knows after it; no server is needed to say so."""
+
+from datetime import datetime
+
+import pytest
+
+from health.model.moves import TakeStep, Wait
+from health.model.observation import Hold, HoldReason, Observation, failed
+from health.model.references import Action, RequestReference, Step
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from tests.health.steps import ACTED, HELD_LEASE
+from tests.objects import FIRST, INCIDENT, MINUTE, NOW, SECOND, THIRD, request_of, seen
+from workflows.admitted_step import AdmittedStep, AfterAct
+from workflows.contracts import ActInput, ActResult
+
+MADE, NEXT = request_of(FIRST), request_of(SECOND)
+BOTH = ACTED.model_copy(update={"requests": (MADE.reference, NEXT.reference)})
+LIMITED = seen(back_off_limit_seconds=1800)
+DELETE = Step(action=Action.DELETE)
+
+
+def asked(before: Memory, observation: Observation | None = None, step: Step = FIRST) -> ActInput:
+    return AdmittedStep(step, observation or seen(), before, NOW).asks(INCIDENT, "run")
+
+
+def held(hold: Hold, before: Memory | None = None, step: Step = FIRST) -> AfterAct:
+    """Where an incident stands whose act was held."""
+    known = before or Memory()
+    admitted = AdmittedStep(step, seen(), known, NOW)
+    return admitted.after(ActResult.held(hold), known.having_ordered(step), NOW, 0)
+
+
+def hold(reason: HoldReason, again: float = 60) -> Hold:
+    return Hold(reason=reason, message="not now", ask_again_seconds=again)
+
+
+@pytest.mark.rule("NHC 2.4/2")
+@pytest.mark.parametrize(
+    ("step", "observation", "known"),
+    [
+        pytest.param(FIRST, seen(), (MADE.reference,), id="made in this step, and not seen"),
+        pytest.param(SECOND, seen(), (NEXT.reference,), id="of another step"),
+        pytest.param(THIRD, seen(), (), id="of earlier steps"),
+        pytest.param(SECOND, seen(NEXT), (), id="it is seen"),
+        pytest.param(
+            SECOND, seen(steps=(SECOND, THIRD)), (MADE.reference, NEXT.reference), id="no longer listed"
+        ),
+    ],
+)
+def test_act_is_told_what_was_made_before_and_the_detector_does_not_see(
+    step: Step, observation: Observation, known: tuple[RequestReference, ...]
+) -> None:
+    assert asked(BOTH, observation, step).known == known
+
+
+@pytest.mark.rule("NHC 2.4/1")
+def test_act_is_told_whether_a_request_of_an_earlier_step_is_there() -> None:
+    assert not asked(Memory()).is_under_way
+    assert asked(ACTED, seen(MADE), SECOND).is_under_way
+
+
+@pytest.mark.rule("rule 13/blocked", "NHC 2.5/overdue")
+@pytest.mark.parametrize(
+    ("before", "holds_lease"),
+    [
+        pytest.param(Memory(), False, id="none was taken"),
+        pytest.param(held(hold(HoldReason.TAKEN)).memory, False, id="the act before was refused it"),
+        pytest.param(held(hold(HoldReason.TEMPLATE), ACTED).memory, True, id="of the step before"),
+        pytest.param(Memory(lease=HELD_LEASE), False, id="an act broke off"),
+        pytest.param(ACTED.having_released_lease(), False, id="given back, as it was overdue"),
+    ],
+)
+def test_act_is_told_whether_the_incident_held_the_lease_before(before: Memory, *, holds_lease: bool) -> None:
+    assert asked(before).holds_lease is holds_lease
+
+
+@pytest.mark.rule("rule 14/deleted request")
+@pytest.mark.parametrize(
+    ("before", "observation", "settled"),
+    [
+        pytest.param(BOTH, seen(), (), id="somebody deleted it"),
+        pytest.param(BOTH.model_copy(update={"withdrawn": (MADE.uid,)}), seen(), (MADE.uid,), id="we did"),
+        pytest.param(
+            BOTH.model_copy(update={"attempt": 1}),
+            seen(earlier_attempts=1),
+            (MADE.uid,),
+            id="its remediation counts as an earlier one",
+        ),
+    ],
+)
+def test_act_is_told_whose_end_is_no_loss(
+    before: Memory, observation: Observation, settled: tuple[str, ...]
+) -> None:
+    assert asked(before, observation).settled == settled
+
+
+@pytest.mark.rule("rule 14", "rule 14/deleted request")
+@pytest.mark.parametrize(
+    ("before", "observation", "due"),
+    [
+        pytest.param(BOTH, LIMITED, NOW + MINUTE, id="the first loss"),
+        pytest.param(BOTH.having_lost((), LIMITED, NOW - MINUTE), LIMITED, NOW + 2 * MINUTE, id="the second"),
+        pytest.param(BOTH.model_copy(update={"skips_back_off": True}), LIMITED, None, id="a person said so"),
+        pytest.param(BOTH, seen(), None, id="no limit"),
+        pytest.param(Memory(), LIMITED, None, id="nothing was made"),
+    ],
+)
+def test_act_is_told_when_the_next_request_is_due_if_somebody_took_the_last(
+    before: Memory, observation: Observation, due: datetime | None
+) -> None:
+    assert asked(before, observation).due_after_loss == due
+
+
+@pytest.mark.rule("rule 14/deleted request")
+def test_request_that_somebody_deleted_is_lost_and_the_next_one_waits_by_what_was_seen() -> None:
+    after = AdmittedStep(FIRST, LIMITED, BOTH, NOW).after(ActResult.lost(), BOTH, NOW, 0)
+    assert after.memory.requests == (NEXT.reference,)
+    assert after.seen == LIMITED
+    waits = next_move(LIMITED, after.memory.model_copy(update={"spent": ()}), NOW)
+    assert isinstance(waits, Wait)
+    assert "its request was removed by somebody" in str(waits.details)
+
+
+@pytest.mark.rule("rule 2")
+def test_act_that_found_something_else_is_followed_by_another_question_and_not_at_once() -> None:
+    after = held(hold(HoldReason.NOT_TRUE, again=2))
+    assert after.seen == seen()
+    waits = next_move(seen(), after.memory, NOW)
+    assert isinstance(waits, Wait)
+    assert waits.until[0].at is not None
+    assert (waits.until[0].at - NOW).total_seconds() == 2
+    assert not after.has_untold_finding
+
+
+@pytest.mark.rule("rule 4")
+@pytest.mark.parametrize("found", [failed("500"), hold(HoldReason.STALE_FACTS, again=0)])
+def test_act_that_broke_off_or_came_too_late_is_asked_about_first(found: Hold) -> None:
+    assert held(found).seen is None
+
+
+def test_what_only_an_act_sees_holds_its_step_and_is_told_once() -> None:
+    first = held(hold(HoldReason.TEMPLATE))
+    assert first.seen is not None
+    assert first.seen.hold == first.memory.found == hold(HoldReason.TEMPLATE)
+    assert first.has_untold_finding
+    assert not held(hold(HoldReason.TEMPLATE), first.memory).has_untold_finding
+
+
+def test_deletion_that_was_refused_is_none_and_one_that_broke_off_may_be_one() -> None:
+    assert not held(hold(HoldReason.REFUSED), step=DELETE).memory.disruption.may_have_deleted
+    assert held(failed("500"), step=DELETE).memory.disruption.may_have_deleted
+
+
+def test_request_that_was_made_is_seen_before_the_detector_sees_it() -> None:
+    after = AdmittedStep(SECOND, seen(MADE), ACTED, NOW).after(ActResult.requested(NEXT, NOW), ACTED, NOW, 0)
+    assert after.seen == seen(MADE, NEXT)
+    assert NEXT.reference in after.memory.requests
+    assert not isinstance(next_move(seen(MADE, NEXT), after.memory, NOW), TakeStep)
