@@ -122,7 +122,9 @@ def test_lock_of_a_step_is_over_once(observation: Observation, spent: tuple[Any,
 @pytest.mark.rule("rule 14/deleted request", "NHC 2.5/overdue")
 def test_classic_remediation_whose_overdue_request_somebody_deletes_is_begun_anew() -> None:
     overdue = seen(request_of(CLASSIC[0], timed_out_at=NOW), steps=CLASSIC)
-    assert learned(Memory(), overdue, NOW).spent == ()
+    memory = learned(Memory(), overdue, NOW)
+    assert memory.spent == ()
+    assert memory.is_exhausted, "so a person who resumes it begins it anew"
 
 
 @pytest.mark.rule("NHC 2.5/durations")

@@ -1,9 +1,7 @@
-"""Ways to bring an incident to each of its phases, as a test's parameter."""
+"""Ways to bring an incident to each of its phases."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-
-import pytest
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason
@@ -82,10 +80,3 @@ async def hang_on_a_finalizer(incident: IncidentDriver) -> None:
     await incident.sees(healthy())
     await incident.happens("clean_up")
     await incident.reaches(Phase.CLEANING_UP)
-
-
-A_FEW = [
-    pytest.param(wait, id="waiting"),
-    pytest.param(be_refused, id="refused"),
-    pytest.param(act, id="remediating"),
-]

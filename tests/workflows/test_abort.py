@@ -7,7 +7,7 @@ from health.model.moves import Outcome, Phase
 from tests.kube.eventually import eventually
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, waiting
-from tests.workflows.phases import A_FEW, Bring, act
+from tests.workflows.phases import act
 from workflows.messages import AbortOrder
 
 pytestmark = pytest.mark.rule("rule 40")
@@ -17,11 +17,10 @@ POWER_WORK = AbortOrder(reason="power work")
 FOR_TEN_MINUTES = AbortOrder(reason="power work", for_seconds=600)
 
 
-@pytest.mark.parametrize("bring", A_FEW)
 async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
-    incident: IncidentDriver, bring: Bring
+    incident: IncidentDriver,
 ) -> None:
-    await bring(incident)
+    await act(incident)
     answer = await incident.abort(POWER_WORK)
     assert "Node/node-1" in answer
     state = await incident.reaches(Phase.LEFT_ALONE)
@@ -37,21 +36,6 @@ async def test_aborted_incident_leaves_its_node_alone_until_that_has_recovered(
 
     await incident.sees(healthy())
     assert await incident.outcome() is Outcome.RECOVERED
-
-
-async def test_incident_that_is_aborted_for_a_time_goes_on_afterwards(incident: IncidentDriver) -> None:
-    await act(incident)
-    acts = incident.cluster.count("act")
-    await incident.abort(FOR_TEN_MINUTES)
-    await incident.reaches(Phase.LEFT_ALONE)
-    assert not incident.cluster.requests
-    await incident.sees(expired())
-    await incident.pass_time(9 * MINUTE)
-    assert incident.cluster.count("act") == acts
-
-    await incident.pass_time(2 * MINUTE)
-    await incident.reaches(Phase.REMEDIATING)
-    assert incident.cluster.count("act") == acts + 1
 
 
 @pytest.mark.rule("rule 41/late")
@@ -79,20 +63,6 @@ async def test_abort_by_signal_does_the_same(incident: IncidentDriver) -> None:
     assert incident.cluster.count("created") == 2
 
 
-async def test_second_order_changes_nothing_but_the_reason_and_the_time(incident: IncidentDriver) -> None:
-    await act(incident)
-    await incident.abort(FOR_TEN_MINUTES)
-    await incident.abort(POWER_WORK)
-    await incident.reaches(Phase.LEFT_ALONE)
-    await incident.pass_time(20 * MINUTE)
-    assert (await incident.state()).phase is Phase.LEFT_ALONE
-
-    await incident.resume()
-    await incident.resume()
-    await incident.reaches(Phase.REMEDIATING)
-    assert incident.cluster.count("created") == 2
-
-
 async def test_abort_while_an_act_is_in_flight_lets_it_finish_and_cleans_up(incident: IncidentDriver) -> None:
     gate = incident.cluster.gates["act"]
     gate.close()
@@ -106,32 +76,6 @@ async def test_abort_while_an_act_is_in_flight_lets_it_finish_and_cleans_up(inci
     assert incident.cluster.count("created") == 1
     assert incident.cluster.count("deleted") == 1
     assert not incident.cluster.is_leased
-
-
-async def test_aborted_incident_waits_for_a_finalizer_without_looping_hot(incident: IncidentDriver) -> None:
-    await act(incident)
-    incident.cluster.has_finalizer = True
-    await incident.abort(FOR_TEN_MINUTES)
-    await incident.reaches(Phase.CLEANING_UP)
-    await incident.wake()
-    await incident.pass_time(timedelta(seconds=150))
-    assert (await incident.state()).phase is Phase.CLEANING_UP
-    assert 2 <= incident.cluster.count("clean_up") <= 6
-    incident.cluster.remove_finalizer()
-    await incident.wake()
-    await incident.reaches(Phase.LEFT_ALONE)
-
-
-async def test_time_of_an_abort_that_ends_while_a_finalizer_hangs_lets_the_incident_go_on(
-    incident: IncidentDriver,
-) -> None:
-    await act(incident)
-    incident.cluster.has_finalizer = True
-    await incident.abort(AbortOrder(for_seconds=30))
-    await incident.reaches(Phase.CLEANING_UP)
-    await incident.pass_time(2 * MINUTE)
-    await incident.happens("observe")
-    await incident.reaches(Phase.REMEDIATING)
 
 
 async def test_recovery_during_the_clean_up_of_an_abort_ends_the_incident(incident: IncidentDriver) -> None:

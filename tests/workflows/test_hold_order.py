@@ -1,52 +1,14 @@
 from datetime import timedelta
 
-from health.model.moves import Outcome, Phase
+from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import FIVE_MINUTES, expired, healthy, waiting
-from tests.workflows.phases import act, be_refused, wait
-from workflows.messages import AbortOrder, HoldOrder
+from tests.workflows.observations import FIVE_MINUTES, expired
+from tests.workflows.phases import wait
+from workflows.messages import HoldOrder
 
 MINUTE = timedelta(minutes=1)
 DISK_SWAP = HoldOrder(reason="disk swap")
 FOR_TEN_MINUTES = HoldOrder(reason="disk swap", for_seconds=600)
-
-
-async def test_held_incident_does_nothing_until_its_node_recovers(incident: IncidentDriver) -> None:
-    await be_refused(incident)
-    acts = incident.cluster.count("act")
-    answer = await incident.hold(DISK_SWAP)
-    assert "Node/node-1" in answer
-    await incident.sees(expired())
-    await incident.happens("observe")
-    await incident.pass_time(timedelta(hours=10))
-    state = await incident.reaches(Phase.HELD)
-    assert "held by a person: disk swap" in state.details
-    assert state.memory.held
-    assert incident.cluster.count("act") == acts
-
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.RECOVERED
-
-
-async def test_request_of_a_held_incident_is_kept_and_renewed_and_made_anew_only_after_resume(
-    incident: IncidentDriver,
-) -> None:
-    await act(incident)
-    await incident.hold(DISK_SWAP)
-    await incident.happens("observe")
-    await incident.pass_time(6 * MINUTE)
-    await incident.happens("renew")
-    state = await incident.reaches(Phase.REMEDIATING)
-    assert "held by a person: disk swap" in state.details
-    assert incident.cluster.requests
-    assert incident.cluster.count("clean_up") == 0
-
-    await incident.cluster.lose_requests()
-    await incident.wake()
-    await incident.reaches(Phase.HELD)
-    assert incident.cluster.count("created") == 1
-    await incident.resume()
-    await incident.happens("created", 2)
 
 
 async def test_incident_that_is_held_for_a_time_goes_on_to_the_second(incident: IncidentDriver) -> None:
@@ -99,27 +61,3 @@ async def test_hold_while_an_act_is_in_flight_lets_it_finish_and_keeps_the_reque
     state = await incident.reaches(Phase.REMEDIATING)
     assert "held by a person" in state.details
     assert incident.cluster.count("created") == 1
-
-
-async def test_hold_and_resume_show_when_no_detector_answers(bare_incident: IncidentDriver) -> None:
-    incident = bare_incident
-    async with incident.worker():
-        await incident.start(waiting())
-        await incident.reaches(Phase.WAITING)
-        await incident.hold(DISK_SWAP)
-        assert "disk swap" in (await incident.reaches(Phase.HELD)).details
-        await incident.resume()
-        await incident.tells("no answer of the detector yet")
-        assert "disk swap" not in (await incident.state()).details
-
-
-async def test_abort_of_a_held_incident_cleans_up_and_its_end_leaves_the_hold(
-    incident: IncidentDriver,
-) -> None:
-    await act(incident)
-    await incident.hold(DISK_SWAP)
-    await incident.abort(AbortOrder(for_seconds=60))
-    await incident.reaches(Phase.LEFT_ALONE)
-    assert not incident.cluster.requests
-    await incident.pass_time(2 * MINUTE)
-    assert "disk swap" in (await incident.reaches(Phase.HELD)).details

@@ -1,16 +1,14 @@
 """`resume` of an escalation: all requests go, then its steps are taken anew, from the first or another."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
-from health.model.observation import HoldReason
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, hold, unknown
-from tests.workflows.phases import adopt_exhausted, fail_steps, take_first_step
+from tests.workflows.phases import adopt_exhausted, fail_steps
 from tests.workflows.settling import rests, settle
 from workflows.messages import UNKNOWN_STEP, ResumeOrder
 
@@ -73,65 +71,3 @@ async def test_resume_with_a_step_begins_there_and_one_that_is_unknown_is_refuse
     await fail_steps(incident, "second", "third")
     await rests(incident, Phase.EXHAUSTED)
     assert incident.cluster.tried == ["second", "third"]
-
-
-async def test_resume_leaves_a_running_step_alone_unless_it_names_one(incident: IncidentDriver) -> None:
-    await take_first_step(incident)
-    await incident.resume()
-    await incident.happens("observe")
-    await rests(incident, Phase.REMEDIATING)
-    assert changes(incident) == [("created", "first")]
-
-    await fail_steps(incident, "first")
-    await incident.resume(ResumeOrder(step="first"))
-    await incident.happens("created", 3)
-    assert incident.cluster.tried == ["first", "second", "first"]
-    assert incident.cluster.count("deleted") == 2
-
-
-async def test_resume_after_an_abort_that_a_finalizer_delays_begins_anew(incident: IncidentDriver) -> None:
-    await adopt_exhausted(incident)
-    incident.cluster.has_finalizer = True
-    await incident.abort()
-    await rests(incident, Phase.CLEANING_UP)
-    await incident.resume()
-    await rests(incident, Phase.CLEANING_UP)
-    incident.cluster.remove_finalizer()
-    await incident.wake()
-    await rests(incident, Phase.REMEDIATING)
-    assert incident.cluster.tried == ["first"]
-
-
-async def test_resume_is_no_admission(incident: IncidentDriver) -> None:
-    await adopt_exhausted(incident)
-    incident.cluster.observation = incident.cluster.observation.model_copy(
-        update={"hold": hold(HoldReason.PAUSED)}
-    )
-    await incident.resume()
-    await rests(incident, Phase.HELD)
-    assert incident.cluster.count("deleted") == 3
-    assert incident.cluster.tried == []
-    await incident.sees(incident.cluster.observation.model_copy(update={"hold": None}))
-    await incident.happens("created")
-
-
-async def test_overdue_classic_remediation_is_begun_anew(incident: IncidentDriver) -> None:
-    incident.cluster.put_request(datetime.now(UTC) - timedelta(minutes=40))
-    await incident.start(expired())
-    await rests(incident, Phase.EXHAUSTED)
-    await incident.resume()
-    await incident.happens("created")
-    await rests(incident, Phase.REMEDIATING)
-    assert incident.cluster.is_leased
-    assert incident.cluster.count("deleted") == 1
-
-
-async def test_resume_while_the_detector_cannot_tell_is_obeyed_when_it_can(incident: IncidentDriver) -> None:
-    await adopt_exhausted(incident)
-    await incident.sees(unknown())
-    await incident.tells("StaleSight")
-    await incident.resume()
-    await settle(incident)
-    await incident.sees(escalating())
-    await incident.happens("created")
-    assert incident.cluster.tried == ["first"]
