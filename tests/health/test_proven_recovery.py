@@ -19,6 +19,7 @@ from health.model.moves import (
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.remediation_request import HEALTHY_DELAY
 from health.runbook.learning import learned
+from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.proven_recovery import words
 from health.runbook.remediating import becomes_overdue_at
@@ -166,6 +167,15 @@ def test_gap_begins_the_time_anew(incident: Incident, gap: Observation) -> None:
     assert isinstance(last, Wait)
     done = incident.sees(healthy(MADE, last_transition=NOW + 4 * MINUTE), 2 * TIME)
     assert isinstance(done, RemoveRequests)
+
+
+@pytest.mark.parametrize("boot_id", [OLD, NEW])
+def test_new_run_goes_on_with_the_proof_where_it_was(incident: Incident, boot_id: str) -> None:
+    target = healthy(MADE, boot_id=boot_id)
+    incident.sees(target)
+    handed_over = Memory.model_validate_json(incident.memory.model_dump_json())
+    assert handed_over == incident.memory
+    assert Incident(handed_over).sees(target, TIME) == incident.sees(target, TIME)
 
 
 def test_time_in_which_nobody_could_tell_is_no_gap(incident: Incident) -> None:

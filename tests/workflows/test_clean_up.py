@@ -3,46 +3,11 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from health.model.observation import Observation
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, gone, healthy, held, released, replaced, waiting
+from tests.workflows.observations import expired, healthy, replaced, waiting
 from tests.workflows.phases import act, hang_on_a_finalizer
 
 HANGING = timedelta(minutes=1, seconds=1)
-
-
-@pytest.mark.rule("rule 10", "rule 11")
-@pytest.mark.parametrize(
-    ("before", "ending", "outcome"),
-    [
-        pytest.param(waiting(), gone(), Outcome.GONE, id="waiting"),
-        pytest.param(held(), released(), Outcome.RELEASED, id="held"),
-    ],
-)
-async def test_incident_without_a_request_ends_with_its_target(
-    incident: IncidentDriver, before: Observation, ending: Observation, outcome: Outcome
-) -> None:
-    await incident.start(before)
-    await incident.sees(ending)
-    assert await incident.outcome() is outcome
-    assert incident.cluster.count("clean_up") == 0
-
-
-@pytest.mark.rule("rule 10", "rule 11")
-@pytest.mark.parametrize(
-    ("ending", "outcome"),
-    [
-        pytest.param(gone(), Outcome.GONE, id="gone"),
-        pytest.param(released(), Outcome.RELEASED, id="released"),
-    ],
-)
-async def test_request_is_cleaned_up_when_its_target_ends(
-    incident: IncidentDriver, ending: Observation, outcome: Outcome
-) -> None:
-    await act(incident)
-    await incident.sees(ending)
-    assert await incident.outcome() is outcome
-    assert incident.cluster.count("deleted") == 1
 
 
 @pytest.mark.rule("rule 10", "rule 11")
@@ -57,15 +22,6 @@ async def test_target_that_is_replaced_while_an_act_is_in_flight_is_cleaned_up(
     gate.open()
     assert await incident.outcome() is Outcome.GONE
     assert incident.cluster.count("deleted") == 1
-
-
-@pytest.mark.rule("rule 10", "rule 11")
-async def test_target_that_goes_while_it_is_left_alone_ends_the_incident(incident: IncidentDriver) -> None:
-    await act(incident)
-    await incident.abort()
-    await incident.reaches(Phase.LEFT_ALONE)
-    await incident.sees(gone())
-    assert await incident.outcome() is Outcome.GONE
 
 
 @pytest.mark.rule("NHC 2.1/13")

@@ -9,45 +9,12 @@ from health.runbook.memory import Memory
 from tests.health.steps import HELD_LEASE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import FIRST, expired, healthy, held
-from tests.workflows.phases import act, fail_steps, take_first_step
+from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests
 from workflows.messages import AbortOrder, HoldOrder
 
 A_BIT = timedelta(seconds=1)
 POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)
-
-
-async def test_incident_that_was_woken_very_often_goes_on_in_a_new_run_and_its_result_covers_all(
-    long_incident: IncidentDriver,
-) -> None:
-    incident = long_incident
-    await act(incident)
-    begun = (await incident.handle.describe()).start_time
-    await incident.hold(HoldOrder(reason="disk swap"))
-    before = await incident.reaches(Phase.REMEDIATING)
-    await incident.wake_until_continued()
-    after = await incident.reaches(Phase.REMEDIATING)
-    assert after.requests == before.requests
-    assert incident.cluster.count("act") == 1
-
-    await incident.sees(healthy())
-    result = await incident.result()
-    assert result.outcome is Outcome.REMEDIATED
-    assert abs(result.started - begun) < A_BIT
-    assert [one.uid for one in result.requests] == ["request-1"]
-    assert [one.reason for one in result.orders] == ["disk swap"]
-
-
-async def test_abort_is_kept_over_runs(long_incident: IncidentDriver) -> None:
-    incident = long_incident
-    await act(incident)
-    await incident.abort(POWER_WORK)
-    await incident.reaches(Phase.LEFT_ALONE)
-    await incident.wake_until_continued()
-    assert "power work" in (await incident.reaches(Phase.LEFT_ALONE)).details
-    await incident.resume()
-    await incident.reaches(Phase.REMEDIATING)
-    assert incident.cluster.count("created") == 2
 
 
 @pytest.mark.rule("rule 4")
@@ -69,25 +36,36 @@ async def test_hold_is_kept_over_runs_and_not_by_a_copy_of_one(long_incident: In
 
 
 @pytest.mark.rule("NHC 2.7/restart")
-async def test_new_run_in_the_middle_of_an_escalation_goes_on_where_it_was(
+async def test_new_run_in_the_middle_of_an_escalation_goes_on_where_it_was_and_its_result_covers_all(
     long_incident: IncidentDriver,
 ) -> None:
     incident = long_incident
     await take_first_step(incident)
+    begun = (await incident.handle.describe()).start_time
     await fail_steps(incident, "first")
     await incident.happens("created", 2)
+    await incident.hold(HoldOrder(reason="disk swap"))
     before = await rests(incident, Phase.REMEDIATING)
     await incident.wake_until_continued()
     after = await rests(incident, Phase.REMEDIATING)
     assert after.requests == before.requests
     assert after.memory.model_copy(update={"began": None}) == before.memory
     assert after.memory.spent == (FIRST.template,)
+    assert incident.cluster.count("act") == 2
 
+    await incident.resume()
     second = incident.cluster.request_of("second")
     await pass_until(incident, second.created + timedelta(seconds=120) + A_BIT)
     await incident.happens("created", 3)
     assert incident.cluster.tried == ["first", "second", "third"]
     assert incident.cluster.count("annotate") == 2
+
+    await incident.sees(healthy())
+    result = await incident.result()
+    assert result.outcome is Outcome.REMEDIATED
+    assert abs(result.started - begun) < A_BIT
+    assert [one.uid for one in result.requests] == ["request-1", "request-2", "request-3"]
+    assert [one.reason for one in result.orders] == ["disk swap", "resume was ordered"]
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

@@ -21,22 +21,3 @@ async def test_node_is_left_alone_until_its_deadline_and_then_acted_on_once(inci
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("act") == 1
     assert incident.cluster.times("act")[0] - incident.cluster.times("answered")[0] >= FIVE_MINUTES
-
-
-async def test_deadline_that_moved_is_kept_as_it_is_now(incident: IncidentDriver) -> None:
-    await incident.start(waiting())
-    await incident.sees(waiting(timedelta(minutes=20)))
-    await incident.happens("observe")
-    await incident.pass_time(timedelta(minutes=19))
-    assert incident.cluster.count("observe") == 1
-
-    incident.cluster.observation = waiting(timedelta(minutes=3))
-    await incident.pass_time(timedelta(minutes=2))
-    await incident.happens("observe", 2)
-    assert (await incident.reaches(Phase.WAITING)).outcome is None
-    assert incident.cluster.count("act") == 0
-
-    incident.cluster.observation = expired()
-    await incident.pass_time(timedelta(minutes=4))
-    await incident.reaches(Phase.REMEDIATING)
-    assert incident.cluster.times("act")[0] - incident.cluster.times("observe")[0] >= timedelta(minutes=20)

@@ -5,40 +5,14 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.worker import Worker
 
-from health.model.moves import Outcome, Phase
+from health.model.moves import Phase
 from health.model.observation import Hold
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import STEP, expired, healthy, waiting
+from tests.workflows.observations import expired, waiting
 from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined", ask_again_seconds=3600)
 MINUTE = timedelta(minutes=1)
-
-
-async def test_hold_for_a_reason_that_is_not_known_holds_is_shown_and_ends(incident: IncidentDriver) -> None:
-    await incident.start(expired().model_copy(update={"hold": QUARANTINE}))
-    state = await incident.reaches(Phase.HELD)
-    assert "Quarantine: rack 7 is quarantined" in state.details
-
-    await incident.wake()
-    await incident.happens("observe")
-    await incident.reaches(Phase.HELD)
-    assert incident.cluster.count("act") == 0
-
-    await incident.sees(healthy())
-    assert await incident.outcome() is Outcome.RECOVERED
-
-
-async def test_action_that_is_not_known_is_not_carried_out(incident: IncidentDriver) -> None:
-    drain = STEP.model_copy(update={"action": "Drain"})
-    await incident.start(expired().model_copy(update={"steps": (drain,)}))
-    state = await incident.reaches(Phase.HELD)
-    assert "the action Drain of a step is not known here" in state.details
-    assert incident.cluster.count("act") == 0
-
-    incident.cluster.observation = expired()
-    await incident.pass_time(2 * MINUTE)
-    await incident.reaches(Phase.REMEDIATING)
 
 
 async def test_state_that_is_not_known_holds_and_a_later_answer_goes_on(

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from health.gate.same_boot import SAME_BOOT
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
@@ -59,22 +57,3 @@ async def test_node_that_did_not_boot_gets_its_next_step_and_one_that_did_is_kep
             assert await incident.outcome() is Outcome.REMEDIATED
     assert incident.cluster.tried == ["first", "second"]
     assert not incident.cluster.requests
-
-
-@pytest.mark.parametrize("boot_id", [OLD, NEW])
-async def test_new_run_goes_on_with_the_proof_where_it_was(
-    long_incident: IncidentDriver, boot_id: str
-) -> None:
-    incident = long_incident
-    await incident.start(asks_for_a_proof(escalating(), OLD))
-    await rests(incident, Phase.REMEDIATING)
-    await incident.sees(well(boot_id))
-    phase = Phase.REMEDIATING if boot_id == OLD else Phase.HEALTHY_DELAY
-    before = (await rests(incident, phase)).memory.recovery
-    await incident.wake_until_continued()
-
-    after = await rests(incident, phase)
-    assert after.memory.recovery == before
-    assert incident.cluster.count("clean_up") == 0
-    await incident.abort()
-    assert incident.cluster.count("created") == 1

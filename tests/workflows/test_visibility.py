@@ -48,17 +48,6 @@ async def test_state_details_and_summaries_say_where_the_incident_is_from_its_st
     assert [summary for summary in summaries if "node-1" not in summary] == []
 
 
-async def test_state_that_is_asked_while_an_act_is_in_flight_says_so(incident: IncidentDriver) -> None:
-    gate = incident.cluster.gates["act"]
-    gate.close()
-    await incident.start(expired())
-    await gate.entered.wait()
-    assert (await incident.state()).phase is Phase.ACTING
-    gate.open()
-    state = await incident.reaches(Phase.REMEDIATING)
-    assert len(state.requests) == 1
-
-
 async def test_details_say_whom_an_incident_waits_for_when_no_detector_answers(
     bare_incident: IncidentDriver,
 ) -> None:
