@@ -76,6 +76,14 @@ def test_page_says_of_a_hold_without_an_end_what_ends_it_and_no_time() -> None:
     assert line("Goes on", remediating(**HELD)) == "by resume, or when it recovers"
 
 
+def test_page_says_of_an_exhausted_incident_that_a_person_must_come_and_no_time() -> None:
+    exhausted = state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED)
+    words = "by resume, or when it recovers: no template is left to try"
+    assert line("Goes on", exhausted) == words
+    view = IncidentView.of(summary(exhausted), NOW)
+    assert (view.goes_on_at, view.goes_on_in_seconds) == (None, None)
+
+
 def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
     observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
     assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED)) == (

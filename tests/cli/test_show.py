@@ -16,6 +16,15 @@ async def _remediating(fleet: Fleet) -> None:
 
 async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) -> None:
     await _remediating(fleet)
+    shown = (await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")).json
+    assert shown["phase"] == "Remediating"
+    assert shown["observation"]["state"] == "Expired"
+    assert shown["lease_renewed_at"] is not None
+    assert [one["what"] for one in shown["history"]] == ["started", "Acting", "Remediating"]
+    assert shown["ui_url"] == ""
+    assert len(shown["kubectl"]) == 3
+    assert [line.split()[:2] for line in shown["orders"]] == [["paramedic", "hold"], ["paramedic", "abort"]]
+
     await paramedic("hold", "node-1", "--cluster", fleet.cluster, "--reason", "disk swap", "--for", "1h")
     ran = await paramedic("show", "node-1", "--cluster", fleet.cluster, TEMPORAL_UI_URL="http://ui:8080/")
     assert ran.code == 0
@@ -35,18 +44,6 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
         "kubectl get reboot.v1.example.com -n ns node-1 -o yaml",
     ):
         assert words in ran.out, words
-
-
-async def test_json_of_one_incident(fleet: Fleet, paramedic: Command) -> None:
-    await _remediating(fleet)
-    shown = (await paramedic("show", "node-1", "--cluster", fleet.cluster, "-o", "json")).json
-    assert shown["phase"] == "Remediating"
-    assert shown["observation"]["state"] == "Expired"
-    assert shown["lease_renewed_at"] is not None
-    assert [one["what"] for one in shown["history"]] == ["started", "Acting", "Remediating"]
-    assert shown["ui_url"] == ""
-    assert len(shown["kubectl"]) == 3
-    assert [line.split()[:2] for line in shown["orders"]] == [["paramedic", "hold"], ["paramedic", "abort"]]
 
 
 async def test_last_incident_is_shown_where_none_is_open(fleet: Fleet, paramedic: Command) -> None:

@@ -15,7 +15,7 @@ from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, state, summary, unhealthy
 from tests.health.steps import ACTED, order
-from tests.objects import FIRST, NOW, request_of
+from tests.objects import ESCALATION, FIRST, NOW, request_of, with_steps_tried
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
 HELD = {"held": order("hold", "disk swap")}
@@ -134,6 +134,13 @@ def test_what_has_nothing_but_its_condition_says_that() -> None:
     exhausted = Details(requests=REQUEST, more=("no template left to try",))
     found = incident("node-1", Phase.EXHAUSTED, exhausted, requests=[request_of(FIRST)])
     assert found.brief == f"no template left to try; {REQUEST}; {CONDITION}"
+
+
+def test_nothing_is_next_where_a_person_must_come() -> None:
+    tried = with_steps_tried(*ESCALATION)
+    header, found = drawn(200, incident("node-1", Phase.EXHAUSTED, requests=tried))
+    assert header.split()[4] == "NEXT"
+    assert found.split()[4] == "-"
 
 
 @pytest.mark.rule("rule 42")

@@ -1,12 +1,16 @@
-"""How an order that is sent as an update ends where no answer comes."""
+"""How an order that is sent as an update ends where no answer comes, or a refusal."""
 
 import asyncio
 from datetime import timedelta
 
 import pytest
-from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.exceptions import ApplicationError
 
+from cli.failing import CommandError
 from cli.updating import answered
+from workflows.messages import UNKNOWN_STEP
+from workflows.upgrade_orders import NOT_OURS
 
 
 async def _unanswered() -> str:
@@ -34,3 +38,18 @@ async def test_order_that_is_accepted_and_never_carried_out_is_not_waited_for_wi
 ) -> None:
     with pytest.raises(WorkflowUpdateRPCTimeoutOrCancelledError):
         await answered("remediation/1", "abort", waits(), within=timedelta(milliseconds=1))
+
+
+@pytest.mark.parametrize(
+    ("type_", "said"),
+    [(NOT_OURS, "upgrade/prod refuses it: no"), (UNKNOWN_STEP, "upgrade/prod refuses it: --step: no")],
+)
+async def test_refusal_is_told_in_the_words_of_the_workflow_with_the_option_that_is_refused(
+    type_: str, said: str
+) -> None:
+    async def refused() -> str:
+        raise WorkflowUpdateFailedError(ApplicationError("no", type=type_))
+
+    with pytest.raises(CommandError) as told:
+        await answered("upgrade/prod", "it", refused())
+    assert str(told.value) == said

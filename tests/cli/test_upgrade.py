@@ -91,23 +91,6 @@ async def test_orders_carry_reason_and_identity(upgrading: Upgrading, paramedic:
     await upgrading.becomes(a="PM", b="PM", theirs="P")
 
 
-async def test_order_that_cannot_be_obeyed_is_refused_with_what_there_is(
-    upgrading: Upgrading, paramedic: Command
-) -> None:
-    where = ("--cluster", upgrading.cluster)
-    ran = await paramedic("upgrade", "pause", "none", *where)
-    assert (ran.code, ran.out) == (3, "")
-    assert ran.err.endswith(
-        "/machines/a, MachineHealthCheck/machines/b, MachineHealthCheck/machines/theirs\n"
-    )
-    ran = await paramedic("upgrade", "unpause", "theirs", *where)
-    assert ran.code == 1
-    assert ran.err == (
-        f"paramedic: upgrade/{upgrading.cluster} refuses unpause: "
-        "MachineHealthCheck/machines/theirs was paused by somebody else, who unpauses it\n"
-    )
-
-
 async def test_where_no_upgrade_runs_that_is_said(paramedic: Command) -> None:
     ran = await paramedic("upgrade", "--cluster", "nowhere")
     assert (ran.code, ran.out, ran.err) == (0, "", "no upgrade pause of cluster 'nowhere' is open\n")
