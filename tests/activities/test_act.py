@@ -161,7 +161,7 @@ async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
     assert result.hold.ask_again_seconds == 5
 
 
-@pytest.mark.rule("rule 3")
+@pytest.mark.rule("rule 3", "rule 27")
 async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
     world: World, worker: WorkerActivities
 ) -> None:
@@ -169,6 +169,7 @@ async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_wo
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert "podtemplates" in result.hold.message
+    assert result.hold.request_error == "", "no request was to be created yet"
 
 
 @pytest.mark.rule("rule 2", "rule 3")

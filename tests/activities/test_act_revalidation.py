@@ -62,7 +62,6 @@ CHANGES = [
     pytest.param(node_is_excluded, "excluded", id="excluded"),
     pytest.param(node_leaves_the_check, "no longer selects", id="left"),
     pytest.param(check_is_edited, "was edited", id="edited"),
-    pytest.param(check_is_paused, "was edited", id="paused"),
     pytest.param(check_is_deleted, "is gone", id="check-deleted"),
 ]
 

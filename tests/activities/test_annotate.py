@@ -12,6 +12,7 @@ from workflows.contracts import AnnotateInput, AnnotateResult
 pytestmark = pytest.mark.cluster
 
 WHEN = "2026-03-01T12:00:00Z"
+GONE = ({"name": "no-such-request"}, {"kind": "UnheardOf"}, {"api_version": "nowhere.example.com/v1"})
 
 
 def order(world: World, *annotations: tuple[RequestReference, dict[str, str | None]]) -> AnnotateInput:
@@ -63,20 +64,13 @@ async def test_request_that_somebody_made_anew_is_not_annotated(
     assert await annotations(world) == {}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        pytest.param({"name": "no-such-request"}, id="gone"),
-        pytest.param({"kind": "UnheardOf"}, id="kind gone"),
-        pytest.param({"api_version": "nowhere.example.com/v1"}, id="group gone"),
-    ],
-)
-async def test_request_that_is_gone_keeps_no_other_from_being_annotated(
-    world: World, worker: WorkerActivities, changes: dict[str, str]
+async def test_requests_that_are_gone_or_whose_kind_or_group_is_keep_no_other_from_being_annotated(
+    world: World, worker: WorkerActivities
 ) -> None:
     request = await world.make_request()
-    gone = request.model_copy(update=changes)
-    await worker.annotate(order(world, (gone, {TIMED_OUT: WHEN}), (request, {TIMED_OUT: WHEN})))
+    gone = [request.model_copy(update=changes) for changes in GONE]
+    patches = [(one, {TIMED_OUT: WHEN}) for one in (*gone, request)]
+    assert await worker.annotate(order(world, *patches)) == AnnotateResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 

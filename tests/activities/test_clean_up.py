@@ -99,15 +99,13 @@ async def test_one_finalizer_does_not_keep_the_other_requests(world: World, work
     assert (await worker.clean_up(order(world, hanging, gone))).remaining == (hanging,)
 
 
-@pytest.mark.parametrize("api_version", [DEMO, "nowhere.example.com/v1"])
-async def test_request_whose_kind_is_gone_is_gone(
-    world: World, worker: WorkerActivities, api_version: str
-) -> None:
-    unknown = RequestReference(
-        api_version=api_version, kind="UnheardOf", namespace=NAMESPACE, name=world.name, uid="gone"
-    )
+async def test_requests_whose_kind_or_group_is_gone_are_gone(world: World, worker: WorkerActivities) -> None:
+    unknown = [
+        RequestReference(api_version=one, kind="UnheardOf", namespace=NAMESPACE, name=world.name, uid=one)
+        for one in (DEMO, "nowhere.example.com/v1")
+    ]
     await world.make_lease(world.holder, datetime.now(UTC))
-    assert (await worker.clean_up(order(world, unknown))).remaining == ()
+    assert (await worker.clean_up(order(world, *unknown))).remaining == ()
     assert await world.lease() is None
 
 

@@ -7,7 +7,7 @@ import pytest
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
-from tests.kube.api_server import Answer, ApiServer, refused, said
+from tests.kube.api_server import Answer, ApiServer, said
 from workflows.contracts import CleanUpInput
 
 INCIDENT = IncidentReference(
@@ -47,13 +47,6 @@ async def clean_up(
 @pytest.mark.rule("NHC 1.7/manually-confirmed-healthy", "NHC 2.6/confirmed")
 async def test_persons_confirmation_goes_before_the_lease(tmp_path: Path) -> None:
     assert await clean_up(tmp_path, said({})) == [("PATCH", NODE), ("DELETE", LEASE)]
-
-
-@pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (422, "Invalid")])
-async def test_confirmation_that_may_not_be_removed_does_not_keep_the_lease(
-    tmp_path: Path, code: int, reason: str
-) -> None:
-    assert ("DELETE", LEASE) in await clean_up(tmp_path, refused(code, reason))
 
 
 async def test_worker_that_keeps_confirmations_writes_to_no_node(tmp_path: Path) -> None:

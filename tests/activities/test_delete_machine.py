@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,10 +11,10 @@ from health.model.observation import HoldReason
 from kube.client import Client
 from kube.resource import NODES
 from kube.transport import Transport
-from tests.activities.machine_world import CHECKS, STRATEGY, MachineWorld
+from tests.activities.machine_world import STRATEGY, MachineWorld
 from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, Without
 from tests.activities.worker_activities import WorkerActivities
-from tests.activities.world import NAMESPACE, SINCE
+from tests.activities.world import NAMESPACE
 from workflows.contracts import ActResult, TargetDisrupted
 
 pytestmark = pytest.mark.cluster
@@ -81,20 +81,8 @@ async def node_recovers(world: MachineWorld) -> None:
     await world.set_condition("True")
 
 
-async def node_fails_anew(world: MachineWorld) -> None:
-    await world.set_condition("False", SINCE + timedelta(seconds=1))
-
-
 async def machine_is_another(world: MachineWorld) -> None:
     await world.make_machine_anew()
-
-
-async def machine_leaves_the_check(world: MachineWorld) -> None:
-    await world.patch_machine(labels={world.label: None})
-
-
-async def machine_is_gone(world: MachineWorld) -> None:
-    await world.remove_machine()
 
 
 async def node_is_gone(world: MachineWorld) -> None:
@@ -105,28 +93,16 @@ async def check_is_paused(world: MachineWorld) -> None:
     await world.annotate_check({"cluster.x-k8s.io/paused": ""})
 
 
-async def check_is_edited(world: MachineWorld) -> None:
-    await world.use_template()
-
-
-async def check_is_deleted(world: MachineWorld) -> None:
-    await world.client.delete(CHECKS, world.name, NAMESPACE)
-
-
 async def check_marks_from_now_on(world: MachineWorld) -> None:
     await world.annotate_check(dict(STRATEGY))
 
 
 CHANGES = [
+    # What all kinds of checks share is in test_act_revalidation.py.
     pytest.param(node_recovers, "no longer true", id="recovered"),
-    pytest.param(node_fails_anew, "no longer true", id="failed-anew"),
     pytest.param(node_is_gone, "no longer true", id="node-gone"),
     pytest.param(machine_is_another, "another uid", id="recreated"),
-    pytest.param(machine_is_gone, "is gone", id="gone"),
-    pytest.param(machine_leaves_the_check, "no longer selects", id="left"),
     pytest.param(check_is_paused, "paused", id="paused"),
-    pytest.param(check_is_edited, "was edited", id="edited"),
-    pytest.param(check_is_deleted, "is gone", id="check-deleted"),
     pytest.param(check_marks_from_now_on, "no longer says: Delete", id="other-strategy"),
 ]
 

@@ -65,29 +65,11 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
 
 
 @pytest.mark.rule("MHC A.2.5/template")
-async def test_request_that_is_tried_again_is_met_again(
-    requesting: MachineWorld, worker: WorkerActivities
-) -> None:
-    first = await worker.act(requesting.order_request())
-    assert first.request is not None
-    assert await worker.act(requesting.order_request()) == first
-
-
-@pytest.mark.rule("MHC A.2.5/template")
 async def test_request_is_made_also_for_a_machine_that_nobody_would_replace(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     await requesting.patch_machine(ownerReferences=None)
     assert (await worker.act(requesting.order_request())).request is not None
-
-
-@pytest.mark.rule("rule 2")
-async def test_template_that_is_missing_makes_no_request(
-    requesting: MachineWorld, worker: WorkerActivities
-) -> None:
-    await requesting.remove_template()
-    await _is_held(requesting.order_request(), worker, HoldReason.TEMPLATE, "Remediation template not found")
-    assert await requesting.request() is None
 
 
 @pytest.mark.rule("rule 2")
@@ -136,15 +118,6 @@ async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns
     await _is_held(
         requesting.order_request(), worker, HoldReason.TAKEN_BY_REQUEST, "belongs to another owner"
     )
-
-
-@pytest.mark.rule("rule 11/recreated")
-async def test_request_for_an_earlier_machine_of_the_name_is_waited_for(
-    requesting: MachineWorld, worker: WorkerActivities
-) -> None:
-    annotations = {INCIDENT: requesting.incident.workflow_id, TARGET_UID: "an-earlier-machine"}
-    await requesting.make_machine_request(annotations=annotations)
-    await _is_held(requesting.order_request(), worker, HoldReason.EARLIER_REQUEST, "an earlier target")
 
 
 async def _is_held(order: ActInput, worker: WorkerActivities, reason: HoldReason, words: str) -> None:

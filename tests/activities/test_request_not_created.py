@@ -59,12 +59,3 @@ async def test_kind_of_requests_that_is_not_served_is_told_as_a_request_that_was
     assert result.hold.reason is HoldReason.REFUSED
     assert result.hold.request_error == f"The API server serves no kind Reset in {kind.api_version}."
     assert await world.lease() is None
-
-
-async def test_what_may_not_be_read_before_is_no_request_that_was_not_created(
-    world: World, worker: WorkerActivities
-) -> None:
-    result = await worker.act(world.order_with_template("v1", "PodTemplate"))
-    assert result.hold is not None
-    assert result.hold.reason is HoldReason.REFUSED
-    assert result.hold.request_error == ""

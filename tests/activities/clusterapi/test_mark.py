@@ -132,12 +132,6 @@ async def test_machine_that_changes_all_the_time_is_a_hold_and_its_lease_is_give
         pytest.param(
             lambda world: world.annotate_machine("skip-remediation"), "no longer selects", id="skip"
         ),
-        pytest.param(lambda world: world.annotate_machine("paused"), "no longer selects", id="paused"),
-        pytest.param(
-            lambda world: world.patch_machine(labels={"cluster.x-k8s.io/cluster-name": "another"}),
-            "no longer selects",
-            id="of another Cluster",
-        ),
     ],
 )
 async def test_machine_that_became_another_between_look_and_mark_is_judged_as_it_is(

@@ -3,7 +3,6 @@
 import pytest
 
 from health.model.observation import HoldReason
-from health.model.references import Step
 from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.client import Client
 from kube.resource import Object, Resource
@@ -67,29 +66,12 @@ async def test_act_makes_the_request_that_remediators_of_cluster_api_expect(
     assert not await requesting.is_marked()
 
 
-async def test_request_that_is_tried_again_is_met_again(
-    requesting: ClusterApiWorld, worker: WorkerActivities
-) -> None:
-    first = await worker.act(requesting.order_request())
-    assert first.request is not None
-    assert await worker.act(requesting.order_request()) == first
-
-
 @pytest.mark.rule("CAPI B.2.5/no template", "rule 45")
 async def test_template_that_is_missing_makes_no_request(
     requesting: ClusterApiWorld, worker: WorkerActivities
 ) -> None:
     await requesting.client.delete(TEMPLATES, requesting.name, NAMESPACE)
     await _is_held(requesting, worker, requesting.order_request(), "Remediation template not found")
-
-
-@pytest.mark.rule("CAPI B.2.5/no template", "rule 45")
-async def test_kind_of_template_that_is_missing_makes_no_request(
-    requesting: ClusterApiWorld, worker: WorkerActivities
-) -> None:
-    template = requesting.order_request().step.template.model_copy(update={"kind": "NobodysTemplate"})
-    order = requesting.order_request(step=Step(template=template))
-    await _is_held(requesting, worker, order, "Remediation template not found")
 
 
 class TemplatesWithoutSpec(Client):
