@@ -28,6 +28,11 @@ UNKNOWN = {"type": "Ready", "status": "Unknown", "timeout": "300s"}
 LONG_AGO = NOW - timedelta(hours=1)
 
 
+def named(name: str) -> CheckReference:
+    """A check of the namespace."""
+    return CHECK.model_copy(update={"name": name})
+
+
 class SmallMachines:
     """One check over all Machines of its namespace, due 5 minutes after Ready is Unknown."""
 
@@ -35,6 +40,7 @@ class SmallMachines:
         self.cluster_state = ClusterState("main-0a1b")
         self.told: list[str | None] = []
         self.now = NOW
+        self._generation = 0
         self.attempts = Attempts(Policy, self.cluster_state, lambda: self.now)
         self.attempts.complete()
         self._join = machine_join(self.cluster_state)
@@ -48,11 +54,15 @@ class SmallMachines:
         self,
         annotations: dict[str, str] | None = None,
         status: dict[str, Any] | None = None,
+        name: str = CHECK.name,
         **spec: Any,
     ) -> None:
         body = check_object(annotations, **{"unhealthyConditions": [UNKNOWN], **spec})
+        self._generation += 1
+        body["metadata"] |= {"name": name, "generation": self._generation}
         body["status"] = status or {}
-        self.cluster_state.check_changed(MACHINE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+        record = CheckRecord.model_validate(body)
+        self.cluster_state.check_changed(MACHINE_HEALTH_CHECK, named(name), record)
 
     def delete_check(self) -> None:
         self.cluster_state.check_changed(MACHINE_HEALTH_CHECK, CHECK, None)
@@ -79,11 +89,13 @@ class SmallMachines:
         owners: tuple[dict[str, Any], ...] = (MACHINE_SET,),
         phase: str = "Running",
         mark: str | None = None,
+        labels: dict[str, str] | None = None,
     ) -> None:
         metadata: dict[str, Any] = {
             "name": name,
             "namespace": namespace,
             "uid": f"uid-{name}",
+            "labels": labels or {},
             "creationTimestamp": stamp(created),
             "ownerReferences": list(owners),
         }
@@ -133,9 +145,9 @@ class SmallMachines:
         """The Machines that there should be incidents for."""
         return {incident.target.name for incident in self.cluster_state.all_wanted()}
 
-    def observe(self, name: str, *, is_handled: bool = True) -> Observation:
+    def observe(self, name: str, *, is_handled: bool = True, check: str = CHECK.name) -> Observation:
         target = TargetReference(kind="Machine", namespace=NAMESPACE, name=name, uid=f"uid-{name}")
-        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+        incident = IncidentReference(cluster="main-0a1b", check=named(check), target=target)
         freshness = CheckFreshness(timedelta(), timedelta(minutes=1), is_handled=is_handled)
         back_off = self.attempts.before(TargetName.of(target), self.cluster_state.targets.get(CHECK, name))
         return ObservationBuilder(

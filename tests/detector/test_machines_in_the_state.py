@@ -1,6 +1,7 @@
 """Machines with their Nodes, as the cluster state counts them and answers their incidents."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from health.model.references import Action
 from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
 from objects.timestamps import stamp
-from tests.detector.small_machines import SmallMachines
+from tests.detector.small_machines import LONG_AGO, SmallMachines
 from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
 from tests.objects import NOW
 
@@ -44,11 +45,50 @@ def test_failure_of_a_node_is_a_failure_of_its_machine(cluster: SmallMachines) -
     assert seen.replaced_by == "MachineSet/workers-a"
 
 
+@pytest.mark.rule("MHC A.2.1/shared Node")
 def test_two_machines_with_one_node_are_both_unhealthy(cluster: SmallMachines) -> None:
     cluster.machine("machine-2", node="node-1")
+    cluster.told.clear()
     cluster.node("node-1", ready="Unknown")
+    assert {"machine-1", "machine-2"} <= set(cluster.told)
     assert cluster.wanted() == {"machine-1", "machine-2"}
     assert cluster.numbers() == (1, 3)
+    for name in ("machine-1", "machine-2"):
+        assert cluster.observe(name).is_admitted
+
+
+@pytest.mark.rule("MHC A.2.1/Machine", "MHC A.1/selector")
+def test_label_brings_a_machine_into_a_check_and_out_of_it_at_once(cluster: SmallMachines) -> None:
+    cluster.check(selector={"matchExpressions": [{"key": "pool", "operator": "Exists"}]})
+    cluster.node("node-1", ready="Unknown")
+    assert cluster.numbers() == (0, 0)
+    assert cluster.wanted() == set()
+    cluster.told.clear()
+    cluster.machine("machine-1", node="node-1", labels={"pool": "a"})
+    assert {"machine-1", None} <= set(cluster.told)
+    assert cluster.observe("machine-1").is_admitted
+    assert cluster.numbers() == (0, 1)
+    cluster.told.clear()
+    cluster.machine("machine-1", node="node-1")
+    assert {"machine-1", None} <= set(cluster.told)
+    assert cluster.observe("machine-1").state is TargetState.RELEASED
+
+
+@pytest.mark.rule("MHC A.2.1/check", "rule 8")
+def test_check_that_cannot_be_read_says_so_to_its_own_incidents_alone_until_it_can(
+    cluster: SmallMachines,
+) -> None:
+    cluster.check(name="beside")
+    cluster.node("node-1", ready="Unknown")
+    cluster.told.clear()
+    cluster.check(maxUnhealthy=-1)
+    assert {"machine-1", None} <= set(cluster.told)
+    hold = cluster.observe("machine-1").hold
+    assert hold is not None
+    assert hold.reason is HoldReason.INVALID_CHECK
+    assert cluster.observe("machine-1", check="beside").is_admitted
+    cluster.check(maxUnhealthy=1)
+    assert cluster.observe("machine-1").is_admitted
 
 
 def test_machine_that_is_linked_later_is_judged_by_its_node_from_then_on(cluster: SmallMachines) -> None:
@@ -80,12 +120,16 @@ def test_unhealthy_machine_that_is_going_is_waited_for(cluster: SmallMachines) -
     assert cluster.observe("machine-1").under_way == "machine-1 is being deleted"
 
 
-def test_machine_that_nobody_would_replace_is_held(cluster: SmallMachines) -> None:
+def test_machine_that_nobody_would_replace_is_held_until_it_has_a_controller(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", owners=())
     cluster.node("node-1", ready="Unknown")
     hold = cluster.observe("machine-1").hold
     assert hold is not None
     assert hold.reason is HoldReason.NO_CONTROLLER
+    cluster.told.clear()
+    cluster.machine("machine-1", node="node-1")
+    assert "machine-1" in cluster.told
+    assert cluster.observe("machine-1").is_admitted
 
 
 @pytest.mark.parametrize("lease", [name_for_node("node-1"), name_for("Machine", NAMESPACE, "machine-1")])
@@ -137,7 +181,7 @@ def test_incident_of_a_kind_that_is_switched_off_here_is_left_as_it_is(cluster: 
 @pytest.mark.parametrize("order", ["request first", "check first", "machine last"])
 def test_request_that_the_operator_made_is_the_checks_that_has_its_machine(order: str) -> None:
     cluster = SmallMachines()
-    template = {"remediationTemplate": TEMPLATE}
+    template: dict[str, Any] = {"remediationTemplate": TEMPLATE}
     cluster.node("node-1")
     if order == "check first":
         cluster.check(**template)
@@ -347,10 +391,21 @@ def test_lease_concerns_the_machine_that_it_names_and_no_other(
     assert set(cluster.told) == told
 
 
+@pytest.mark.rule("MHC A.2.1/heartbeat")
 @pytest.mark.parametrize("phase", ["Failed", "Running"])
 def test_status_that_is_written_again_is_no_news(cluster: SmallMachines, phase: str) -> None:
     node = "" if phase == "Running" else "node-1"
     cluster.machine("machine-1", node=node, created=LATELY, phase=phase)
     before = cluster.observe("machine-1")
     cluster.machine("machine-1", node=node, created=LATELY + MINUTE, phase=phase)
+    assert not needs_wake_up(before, cluster.observe("machine-1"))
+
+
+@pytest.mark.rule("MHC A.2.1/heartbeat")
+@pytest.mark.parametrize("since", [NOW - MINUTE, LONG_AGO], ids=["its timer runs", "its time is over"])
+def test_heartbeat_of_a_node_that_failed_is_no_news(cluster: SmallMachines, since: datetime) -> None:
+    cluster.node("node-1", ready="Unknown", since=since)
+    before = cluster.observe("machine-1")
+    cluster.now += MINUTE
+    cluster.node("node-1", ready="Unknown", since=since)
     assert not needs_wake_up(before, cluster.observe("machine-1"))

@@ -10,9 +10,9 @@ from detector.dispatching.incident_calls import IncidentCalls
 from devcluster.polling import until
 from health.gate.back_off import EndedAttempt
 from health.model.moves import Outcome, Phase
-from health.model.target import TargetName
+from health.model.target import TargetName, owner_name
 from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, released, waiting
+from tests.workflows.observations import expired, gone, healthy, released, waiting
 
 pytestmark = pytest.mark.rule("rule 14")
 
@@ -26,16 +26,17 @@ async def incident(bare_incident: IncidentDriver) -> AsyncIterator[IncidentDrive
         yield bare_incident
 
 
-async def listed(incident: IncidentDriver, count: int = 1) -> list[EndedAttempt]:
-    """What the detector reads of it after a restart."""
+async def listed(incident: IncidentDriver, *owners: TargetName) -> list[EndedAttempt]:
+    """What the detector reads of it after a restart, of the target and of these."""
     calls = IncidentCalls(lambda: incident.client, incident.name)
+    names = [TargetName.of(incident.reference.target), *owners]
 
     async def are_listed() -> bool:
-        return len(await calls.ended_attempts(LONG_AGO)) == count
+        return len(await calls.ended_attempts(LONG_AGO)) == len(names)
 
-    await until(are_listed, within=timedelta(seconds=60), otherwise=f"not {count} are listed")
+    await until(are_listed, within=timedelta(seconds=60), otherwise=f"not {names} are listed")
     found = await calls.ended_attempts(LONG_AGO)
-    assert all(target == TargetName.of(incident.reference.target) for target, _ in found)
+    assert [target for target, _ in found] == names
     of_limits = await calls.ended_remediations(LONG_AGO)
     assert set(of_limits) == {(incident.reference, attempt.ended) for _, attempt in found}
     return sorted((attempt for _, attempt in found), key=lambda attempt: attempt.ended)
@@ -63,6 +64,23 @@ async def test_incident_that_acted_is_listed_with_the_number_after_those_before_
     assert asked.attempt == attempt.number == 4
     assert timedelta() <= closed - attempt.ended < timedelta(seconds=1)
     assert await notes(incident) == 1
+
+
+@pytest.mark.rule("rule 14/controller")
+async def test_request_and_note_say_the_number_after_those_that_were_before_also_of_who_replaces_the_target(
+    incident: IncidentDriver,
+) -> None:
+    replaced_by = "MachineSet/workers-a"
+    seen = {"earlier_attempts": 3, "replaced_by": replaced_by}
+    await incident.start(expired().model_copy(update=seen))
+    await incident.reaches(Phase.REMEDIATING)
+    (asked,) = incident.cluster.acts
+    await incident.sees(gone())
+    await incident.outcome()
+
+    assert asked.attempt == 4
+    owner = owner_name(incident.reference.target.namespace, replaced_by)
+    assert [attempt.number for attempt in await listed(incident, owner)] == [4, 4]
 
 
 async def test_incident_that_made_nothing_notes_nothing(incident: IncidentDriver) -> None:

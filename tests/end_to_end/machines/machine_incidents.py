@@ -11,7 +11,7 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from kube.resource import EVENTS, Object
 from tests.end_to_end.world import World
 from tests.outcome import outcome_of
-from workflows.messages import ResumeOrder, State
+from workflows.messages import State
 
 CHECK = "workers"
 
@@ -98,10 +98,6 @@ class MachineIncidents:
         await self.world.until(has_begun, f"{machine} never had an incident")
         async with asyncio.timeout(self.world.patience.total_seconds()):
             return await outcome_of(self.workflow(machine, check))
-
-    async def resume(self, machine: str) -> None:
-        """Give the order."""
-        await self.workflow(machine).execute_update("resume", ResumeOrder())
 
     async def events(self, name: str, reason: str = "") -> list[Object]:
         """The Events about an object of the namespace, or those with that reason."""

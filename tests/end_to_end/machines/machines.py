@@ -69,32 +69,6 @@ class Machines(MachineIncidents):
         """Its hardware is gone: the finalizer that kept it goes as well."""
         await self.set_metadata(machine, finalizers=None)
 
-    async def scale(self, replicas: int) -> None:
-        """As `kubectl scale` does; somebody has to look after MachineSets."""
-        patch = {"spec": {"replicas": replicas}}
-        await self.client.merge_patch(MACHINE_SETS, CONTROLLER, patch, self.namespace)
-
-    async def until_running(self, count: int) -> list[str]:
-        """The Machines of the namespace, once so many run, and none goes."""
-        found: list[Object] = []
-
-        async def all_run() -> bool:
-            found[:] = await self.client.list(MACHINES, self.namespace)
-            phases = [machine.get("status", {}).get("phase") for machine in found]
-            is_any_going = any("deletionTimestamp" in machine["metadata"] for machine in found)
-            return phases == ["Running"] * count and not is_any_going
-
-        await self.world.until(all_run, f"there never were {count} running Machines")
-        uids = {machine["metadata"]["name"]: machine["metadata"]["uid"] for machine in found}
-        self.uids.update(uids)
-        return list(uids)
-
-    async def node_of(self, machine: str) -> str:
-        """The Node that a Machine is linked to."""
-        found = await self.client.get(MACHINES, machine, self.namespace)
-        node: str = found["status"]["nodeRef"]["name"]
-        return node
-
     async def add_template(self, name: str = "", spec: Object | None = None) -> Object:
         """A template in the namespace; answers how a check refers to it."""
         reference = self.template(name)

@@ -6,7 +6,8 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import DETECTOR, deletions, until_quiet, writes
+from tests.end_to_end.machines.audit import until_quiet, writes
+from tests.end_to_end.machines.check import Check
 from tests.end_to_end.machines.machine_incidents import CHECK
 from tests.end_to_end.machines.machines import FINALIZER, Machines
 from tests.samples_of_metrics import series
@@ -27,8 +28,12 @@ NOT_ALLOWED = (
     "MHC A.1/status/remediationsAllowed",
     "MHC A.1/event/RemediationRestricted",
     "MHC A.1/metric/mapi_machinehealthcheck_short_circuit",
+    "MHC A.1/refused",
+    "MHC A.2.1/heartbeat",
+    "MHC A.2.1/check",
     "rule 4",
     "rule 6",
+    "rule 8",
     "rule 15",
 )
 async def test_three_of_five_are_too_many_for_half_of_them_and_are_remediated_when_one_recovers(
@@ -63,6 +68,7 @@ async def test_three_of_five_are_too_many_for_half_of_them_and_are_remediated_wh
     assert not [name for name in (names[0], *names[3:]) if await machines.is_going(name)]
     assert await machines.outcome(names[0]) == "Recovered"
     assert len(await machines.events(CHECK)) == 1
+    await _must_say_what_cannot_be_read(machines, check)
 
 
 async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, names: list[str]) -> None:
@@ -77,6 +83,7 @@ async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, na
         for name in names:
             await machines.world.set_annotation(name, "heartbeat", str(beat))
             await machines.set_metadata(name, annotations={"touched": str(beat)})
+            await machines.set_status(name, lastUpdated=f"2026-01-01T00:00:{beat:02}Z")
     await machines.world.set_annotation(names[4], "heartbeat", None)
 
     assert writes(control_plane.audit_log, machines.namespace) == before
@@ -85,21 +92,18 @@ async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, na
     assert not [name for name in names if await machines.is_going(name)]
 
 
-@pytest.mark.rule("MHC A.2.4/threshold", "MHC A.2.4/rounding", "MHC A.2.4/healthy", "MHC A.2.1/Machine")
-async def test_two_of_five_are_remediated_under_40_percent_and_the_numbers_follow_them_out(
-    machines: Machines, control_plane: ControlPlane
-) -> None:
-    names = await machines.add(*"abcde", finalizers=[FINALIZER])
-    check = await machines.add_check(maxUnhealthy="40%")
-    await check.until_numbers(5, 5, 2)
-    await machines.world.fail(*names[:2])
-
-    await machines.until_going(*names[:2])
+async def _must_say_what_cannot_be_read(machines: Machines, check: Check) -> None:
+    """The field and the value, once, and no number of before; until the check can be read again."""
+    await check.edit(maxUnhealthy=-1)
+    said = await check.until_condition("RemediationAllowed", reason="InvalidSpec")
+    assert (said["status"], said["severity"]) == ("False", "Error")
+    told = await machines.until_told(CHECK, "InvalidSpec")
+    assert told["type"] == "Warning"
+    for text in (said["message"], told["message"]):
+        assert "spec.maxUnhealthy" in text
+        assert "-1" in text
+    status = (await check.get())["status"]
+    assert (set(status), status["remediationsAllowed"]) == ({"conditions", "remediationsAllowed"}, 0)
+    await check.edit(maxUnhealthy="50%")
+    await check.until_condition("RemediationAllowed", status="True")
     await check.until_numbers(5, 3, 0)
-    await asyncio.gather(*(machines.let_go(name) for name in names[:2]))
-    assert [await machines.outcome(name) for name in names[:2]] == ["Remediated"] * 2
-    await check.until_numbers(3, 3, 1)
-    for name in names[:2]:
-        assert deletions(control_plane.audit_log, machines.namespace, name) == [200]
-    statuses = [ask for ask in writes(control_plane.audit_log, machines.namespace) if ask[0] == DETECTOR]
-    assert {what.partition("/")[0] for _, _, what, _ in statuses} == {"machinehealthchecks", "events"}
