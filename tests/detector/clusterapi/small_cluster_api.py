@@ -129,3 +129,9 @@ class SmallClusterApi:
         found = self.cluster_state.targets.of(named())[name]
         assert isinstance(found, MachineTarget)
         return found
+
+    def numbers(self, check: str = "workers") -> tuple[int, int]:
+        """Healthy ones, and all."""
+        decided = self.cluster_state.allowance(named(check))
+        assert decided is not None
+        return decided.healthy, decided.total

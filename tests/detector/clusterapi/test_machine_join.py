@@ -32,13 +32,6 @@ def health(small: SmallClusterApi, name: str, check: str = "workers") -> Health:
     return found.verdict(target, NOW, small.context).health  # type: ignore[union-attr]  # it can be read
 
 
-def numbers(small: SmallClusterApi, check: str = "workers") -> tuple[int, int]:
-    """Healthy ones, and all."""
-    decided = small.cluster_state.allowance(named(check))
-    assert decided is not None
-    return decided.healthy, decided.total
-
-
 @pytest.mark.rule("CAPI B.2.1/Node")
 def test_nodes_of_one_name_in_two_clusters_are_those_of_two_machines(small: SmallClusterApi) -> None:
     small.machine(machine_object("east-1", node="node-1"))
@@ -62,11 +55,11 @@ def test_cluster_that_was_not_read_yet_has_lost_no_node_and_none_of_its_machines
     small.machine(machine_object("a"))
     assert small.target("a").is_node_unread
     assert small.cluster_state.checks[named()].unhealthy == set()
-    assert numbers(small) == (0, 1)
+    assert small.numbers() == (0, 1)
 
     small.node("a")
     small.join.cluster_read(EDGE)
-    assert numbers(small) == (1, 1)
+    assert small.numbers() == (1, 1)
 
 
 @pytest.mark.rule("CAPI B.2.3/Node gone")

@@ -11,6 +11,7 @@ from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
 from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, machine_object, named
 from tests.health.clusterapi.samples import NAMESPACE, cluster
+from tests.objects import condition
 
 FRESH = CheckFreshness(timedelta(), timedelta(minutes=1))
 TARGET = TargetReference(kind="Machine", group=GROUP, namespace=NAMESPACE, name="a", uid="uid-a")
@@ -26,8 +27,9 @@ def small() -> SmallClusterApi:
     return made
 
 
-def observe(small: SmallClusterApi) -> Observation:
-    incident = IncidentReference(cluster="main-0a1b", check=named(), target=TARGET)
+def observe(small: SmallClusterApi, machine: str = "a") -> Observation:
+    target = TARGET.model_copy(update={"name": machine, "uid": f"uid-{machine}"})
+    incident = IncidentReference(cluster="main-0a1b", check=named(), target=target)
     return ObservationBuilder(small.cluster_state, incident, FRESH, small.now).observation()
 
 
@@ -62,9 +64,30 @@ def test_machine_whose_cluster_is_gone_has_not_recovered_by_that(small: SmallClu
     assert observe(small).state is TargetState.EXPIRED
 
 
-@pytest.mark.rule("CAPI B.2.1/Machine")
-def test_machine_that_goes_or_is_left_alone_ends_its_incident(small: SmallClusterApi) -> None:
-    small.machine(machine_object("a", annotations={"cluster.x-k8s.io/skip-remediation": "false"}))
+@pytest.mark.rule(
+    "CAPI B.2.1/Machine",
+    "CAPI B.2.2/excluded",
+    "CAPI B.1/annotation/paused",
+    "CAPI B.1/annotation/skip-remediation",
+)
+@pytest.mark.parametrize("annotation", ["paused", "skip-remediation"])
+def test_machine_that_is_left_alone_or_goes_counts_no_more_and_ends_its_incident(
+    small: SmallClusterApi, annotation: str
+) -> None:
+    assert small.numbers() == (0, 1)
+    small.machine(machine_object("a", annotations={f"cluster.x-k8s.io/{annotation}": "false"}))
     assert observe(small).state is TargetState.RELEASED
+    assert small.numbers() == (0, 0)
     small.delete_machine("a")
     assert observe(small).state is TargetState.GONE
+
+
+@pytest.mark.rule("CAPI B.2.5/each", "rule 29")
+def test_each_machine_that_failed_is_admitted_however_many_are_marked_already(small: SmallClusterApi) -> None:
+    marked = {"conditions": [condition("OwnerRemediated", "False") | {"reason": "WaitingForRemediation"}]}
+    for name in ("b", "c", "d"):
+        small.node(name, "False")
+        small.machine(machine_object(name, status=marked))
+    assert observe(small).is_admitted
+    assert observe(small, "b").under_way == "b is marked for its owner: WaitingForRemediation"
+    assert small.numbers() == (0, 4)

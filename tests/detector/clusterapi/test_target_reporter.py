@@ -29,10 +29,19 @@ FOREIGN = [
 
 
 @pytest.mark.rule(
-    "rule 30", "CAPI B.2.5/healthy", "CAPI B.1/condition/HealthCheckSucceeded", "CAPI B.2.1/heartbeat"
+    "rule 30",
+    "CAPI B.2.2/excluded",
+    "CAPI B.2.5/healthy",
+    "CAPI B.1/condition/HealthCheckSucceeded",
+    "CAPI B.2.1/heartbeat",
 )
-async def test_healthy_machines_are_told_once_and_again_when_that_changes(reports: Reporting) -> None:
+async def test_healthy_machines_that_are_not_left_alone_are_told_once_and_again_when_that_changes(
+    reports: Reporting,
+) -> None:
     reports.small.check()
+    for name, annotation in (("paused", "paused"), ("skipped", "skip-remediation")):
+        reports.small.node(name, "False")
+        reports.api.put(name, machine_object(name, annotations={f"cluster.x-k8s.io/{annotation}": ""}))
     for name in ("a", "b"):
         reports.add(name)
     async with reports.leading():

@@ -12,7 +12,7 @@ from devcluster.polling import until
 from devcluster.simulation.cluster_api_conditions import with_condition
 from devcluster.simulation.cluster_api_machine import CLUSTER_NAME, GROUP, ClusterApi, MachineCondition
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound
+from kube.errors import Conflict, KubernetesError, NotFound
 from kube.resource import NAMESPACES, SECRETS, Object, Resource
 from tests.end_to_end.machines.check import Check
 from tests.end_to_end.machines.machine_incidents import CHECK, MachineIncidents
@@ -20,11 +20,7 @@ from tests.end_to_end.nodes import Nodes
 from tests.end_to_end.world import PATIENCE, TEMPLATES, World
 
 NEW, OLD = ClusterApi("v1beta2"), ClusterApi("v1beta1")
-CONTROL_PLANES = Resource(
-    "controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "kubeadmcontrolplanes", namespaced=True
-)
 CLUSTER = "east"
-FINALIZER = "machine.test/hangs"
 INITIALIZED, READY = "ControlPlaneInitialized", "InfrastructureReady"
 NOT_READY = {"type": "Ready", "status": "Unknown", "timeoutSeconds": 1}
 POOL = {"pool": "workers"}
@@ -69,15 +65,6 @@ class Fleet(MachineIncidents):
         """Pause everything of the Cluster, or end that."""
         patch = {"spec": {"paused": paused}}
         await self.client.merge_patch(self.api.clusters, self.cluster, patch, self.namespace)
-
-    async def roll_out(self, status: str) -> datetime:
-        """Let the control plane of the Cluster say that it is rolling out, or is not; answers since when."""
-        body = {"metadata": {"labels": {CLUSTER_NAME: self.cluster}}}
-        with suppress(AlreadyExists):
-            await self._create(CONTROL_PLANES, self.cluster, body)
-        said = MachineCondition(type="RollingOut", status=status, reason="Said", message="by a test")
-        await self._say(CONTROL_PLANES, self.cluster, said)
-        return datetime.now(UTC)
 
     async def delete_cluster(self) -> None:
         """Delete the Cluster."""
@@ -184,15 +171,10 @@ class Fleet(MachineIncidents):
 
     async def remove(self) -> None:
         """Leave nothing behind that is looked at; the namespace may go with the control plane."""
-        ours = (self.api.machine_health_checks, self.api.machines, self.api.clusters)
-        for resource in (*ours, CONTROL_PLANES) if self.api == NEW else ours:
+        for resource in (self.api.machine_health_checks, self.api.machines, self.api.clusters):
             for found in await self.client.list(resource, self.namespace):
-                name = found["metadata"]["name"]
                 with suppress(NotFound):
-                    if found["metadata"].get("finalizers"):
-                        patch = {"metadata": {"finalizers": None}}
-                        await self.client.merge_patch(resource, name, patch, self.namespace)
-                    await self.client.delete(resource, name, self.namespace)
+                    await self.client.delete(resource, found["metadata"]["name"], self.namespace)
 
     async def _say(self, resource: Resource, name: str, said: MachineCondition) -> None:
         while True:

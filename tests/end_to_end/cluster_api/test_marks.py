@@ -71,24 +71,6 @@ async def test_failed_machine_is_marked_between_the_writes_of_others_and_healthy
     assert "lacks" not in evidence["data"]["incident.yaml"]
 
 
-@pytest.mark.rule("rule 29", "CAPI B.2.5/each", "CAPI B.2.5/mark again", "CAPI B.2.2/ownerless")
-async def test_each_failure_is_marked_whatever_became_of_those_before_and_no_mark_is_made_twice(
-    fleet: Fleet,
-) -> None:
-    names = await fleet.add(*"abcd")
-    await fleet.add_check()
-    await fleet.until_healthy(*names)
-    await fleet.nodes.fail(names[-1])
-    await fleet.until_marked(names[-1])
-    first = await fleet.condition(names[-1], OWNER)
-    await fleet.nodes.fail(*names[:-1])
-
-    await fleet.until_marked(*names)
-    assert await fleet.condition(names[-1], OWNER) == first
-    for name in names:
-        await fleet.until_told(name, "MachineMarkedUnhealthy")
-
-
 @pytest.mark.rule(
     "rule 31",
     "CAPI B.2.4/threshold",

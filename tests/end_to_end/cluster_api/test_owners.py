@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.command import Command
-from tests.end_to_end.cluster_api.fleet import FINALIZER, OWNER, SUCCEEDED, Fleet
+from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.machine_incidents import CHECK
 
@@ -44,22 +44,3 @@ async def test_owners_words_are_shown_and_stay_and_recovery_or_deletion_ends_the
     assert await fleet.condition(recovers, OWNER) == said
     await fleet.delete(replaced)
     assert await fleet.outcome(replaced) == "Remediated"
-
-
-@pytest.mark.rule("CAPI B.2.5/deleting", "CAPI B.2.2/deleting", "CAPI B.2.4/healthy")
-async def test_machine_that_is_being_deleted_is_said_to_have_failed_and_its_owner_is_asked_for_nothing(
-    fleet: Fleet,
-) -> None:
-    going, stays = await fleet.add("going", "stays", finalizers=[FINALIZER])
-    check = await fleet.add_check()
-    await fleet.until_healthy(going, stays)
-    await fleet.delete(going)
-    await check.until_numbers(2, 1, 1)
-    await fleet.nodes.fail(going)
-
-    await fleet.until_said(going, SUCCEEDED, status="False", reason="UnhealthyNode")
-    await fleet.until_state(going, lambda state: f"{going} is being deleted" in state.details)
-    assert not await fleet.condition(going, OWNER)
-    await fleet.set_metadata(going, finalizers=None)
-    await check.until_numbers(1, 1, 1)
-    await fleet.until_ended(going)

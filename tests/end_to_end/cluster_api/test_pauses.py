@@ -9,7 +9,7 @@ from tests.end_to_end.machines.machine_incidents import CHECK
 
 pytestmark = pytest.mark.cluster
 
-PAUSED, SKIP = "cluster.x-k8s.io/paused", "cluster.x-k8s.io/skip-remediation"
+PAUSED = "cluster.x-k8s.io/paused"
 REMEDIATE = "cluster.x-k8s.io/remediate-machine"
 BY_CLUSTER, BY_ITSELF = (
     "Cluster spec.paused is set to true",
@@ -47,22 +47,6 @@ async def test_pause_by_annotation_or_cluster_writes_paused_and_nothing_else_unt
     await check.until_condition("Paused", status="False", reason="NotPaused")
     await check.until_numbers(2, 1, 1)
     assert not await fleet.events(CHECK)
-
-
-@pytest.mark.rule("CAPI B.2.2/excluded", "CAPI B.1/annotation/paused", "CAPI B.1/annotation/skip-remediation")
-async def test_machines_that_are_paused_or_skipped_are_no_targets(fleet: Fleet) -> None:
-    (judged,) = await fleet.add("judged")
-    (paused,) = await fleet.add("paused", annotations={PAUSED: ""})
-    (skipped,) = await fleet.add("skipped", annotations={SKIP: "false"})
-    check = await fleet.add_check()
-    await check.until_numbers(1, 1, 1)
-    await fleet.nodes.fail(judged, paused, skipped)
-
-    await fleet.until_marked(judged)
-    for name in (paused, skipped):
-        assert "conditions" not in (await fleet.get(name))["status"]
-        assert not await fleet.has_incident(name)
-    assert (await check.get())["status"]["targets"] == [judged]
 
 
 @pytest.mark.rule(

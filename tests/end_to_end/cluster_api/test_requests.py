@@ -21,15 +21,27 @@ AVAILABLE = "ExternalRemediationTemplateAvailable"
     "CAPI B.2.5/each",
     "CAPI B.1/annotation/cloned-from",
     "CAPI B.1/condition/ExternallyRemediated",
+    "CAPI B.2.5/no template",
     "rule 29",
     "rule 30",
+    "rule 45",
 )
-async def test_each_failed_machine_gets_a_request_which_goes_when_it_has_recovered(fleet: Fleet) -> None:
+async def test_each_failed_machine_gets_a_request_once_there_is_a_template_which_goes_when_it_has_recovered(
+    fleet: Fleet,
+) -> None:
     first, second, healthy = await fleet.add("first", "second", "healthy")
-    await fleet.add_check(remediation={"templateRef": await fleet.add_template()})
+    reference = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
+    check = await fleet.add_check(remediation={"templateRef": reference})
     await fleet.until_healthy(first, second, healthy)
     await fleet.nodes.fail(first)
+    missing = f'Remediation template not found: "{TEMPLATES.kind}/{fleet.namespace}/{CHECK} not found"'
+    await check.until_condition(AVAILABLE, status="False", message=missing)
+    await fleet.until_said(first, EXTERNAL, status="False", reason=NOT_FOUND, message=missing)
+    assert (await fleet.until_said(first, SUCCEEDED, status="False"))["reason"] == "UnhealthyNode"
+    await fleet.until_held(first, "Disabled: ")
+    await fleet.add_template()
     await fleet.until_state(first, lambda state: state.phase == "Remediating")
+    await check.until_condition(AVAILABLE, status="True")
     await fleet.nodes.fail(second)
     await fleet.until_state(second, lambda state: state.phase == "Remediating")
 
@@ -55,30 +67,6 @@ async def test_each_failed_machine_gets_a_request_which_goes_when_it_has_recover
         assert not await fleet.condition(name, OWNER)
     await fleet.nodes.recover(second)
     assert await fleet.outcome(second) == "Remediated"
-
-
-@pytest.mark.rule("rule 45", "CAPI B.2.5/no template")
-async def test_missing_template_is_told_on_machine_and_check_until_it_is_there(fleet: Fleet) -> None:
-    (failed,) = await fleet.add("a")
-    reference = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
-    nowhere = {"apiVersion": "nowhere.example.com/v1", "kind": "FooTemplate", "name": CHECK}
-    check = await fleet.add_check(remediation={"templateRef": nowhere})
-    await fleet.nodes.fail(failed)
-    said = await fleet.until_said(failed, EXTERNAL, status="False", reason=NOT_FOUND)
-    assert "nowhere.example.com" in said["message"]
-
-    await check.edit(remediation={"templateRef": reference})
-    missing = f'Remediation template not found: "{TEMPLATES.kind}/{fleet.namespace}/{CHECK} not found"'
-    await check.until_condition(AVAILABLE, status="False", message=missing)
-    await fleet.until_said(failed, EXTERNAL, reason=NOT_FOUND, message=missing)
-    assert (await fleet.until_said(failed, SUCCEEDED, status="False"))["reason"] == "UnhealthyNode"
-    await fleet.until_held(failed, "Disabled: ")
-    await fleet.add_template()
-    await fleet.until_state(failed, lambda state: state.phase == "Remediating")
-    await fleet.until_said(failed, EXTERNAL, status="False", reason=WAITING)
-    await check.until_condition(AVAILABLE, status="True")
-    await fleet.nodes.recover(failed)
-    assert await fleet.outcome(failed) == "Remediated"
 
 
 async def _is_without(fleet: Fleet, machine: str, type_: str) -> bool:

@@ -17,7 +17,8 @@ SLOW = {"type": "Ready", "status": "Unknown", "timeoutSeconds": TIMEOUT.seconds}
 ROUNDING = timedelta(seconds=2)
 
 
-@pytest.mark.rule("rule 1", "CAPI B.2.5/mark again", "rule 33/restart", "rule 33/first")
+@pytest.mark.rule("rule 1", "rule 29", "rule 33/restart", "rule 33/first")
+@pytest.mark.rule("CAPI B.2.5/each", "CAPI B.2.5/mark again")
 async def test_deadline_and_mark_stay_whoever_dies_meanwhile(
     fleet: Fleet, paramedic: Paramedic, control_plane: ControlPlane
 ) -> None:

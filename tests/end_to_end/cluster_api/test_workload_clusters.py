@@ -5,19 +5,18 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from devcluster.control_plane import ControlPlane
-from devcluster.workload_cluster import inline_kubeconfig, kubeconfig_secret, secret_name
+from devcluster.workload_cluster import inline_kubeconfig
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import EVENTS, SECRETS, Object, Resource
+from kube.resource import EVENTS, Object, Resource
 from kube.transport import Transport
 from tests.end_to_end.cluster_api.conftest import Workload
-from tests.end_to_end.cluster_api.fleet import OWNER, SUCCEEDED, Fleet
+from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.machine_incidents import CHECK
 from tests.end_to_end.nodes import Nodes
@@ -53,27 +52,6 @@ async def home(world: World, control_plane: ControlPlane) -> AsyncIterator[Fleet
         await made.nodes.delete_node(node)
 
 
-@pytest.mark.rule("rule 38", "rule 38/default", "rule 37")
-async def test_control_plane_that_rolls_out_holds_the_checks_of_its_own_cluster_alone(
-    fleet: Fleet, home: Fleet
-) -> None:
-    (failed,), (other,) = await fleet.add("failed"), await home.add("other")
-    check = await fleet.add_check()
-    await home.add_check("beside")
-    await check.until_numbers(1, 1, 1)
-    await fleet.roll_out("True")
-    await fleet.nodes.fail(failed)
-    await home.nodes.fail(other)
-
-    await fleet.until_held(
-        failed, f"says KubeadmControlPlane/{fleet.namespace}/{fleet.cluster}: RollingOut=True"
-    )
-    await home.until_marked(other)
-    assert not await fleet.condition(failed, OWNER)
-    await fleet.roll_out("False")
-    await fleet.until_marked(failed)
-
-
 @pytest.mark.rule("rule 33/unreachable", "rule 33/clocks", "rule 3")
 async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_its_nodes_restart(
     fleet: Fleet, home: Fleet, workload: Workload
@@ -103,37 +81,6 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     # The detector may have seen the check before its Cluster, and told of that.
     restricted = [event["message"] for event in await fleet.events(CHECK, "RemediationRestricted")]
     assert sum("cannot be seen" in message for message in restricted) == 1
-
-
-@pytest.mark.rule("rule 33/first", "rule 33/refused", "rule 33/credentials", "CAPI B.2.3/Node gone")
-async def test_secret_that_is_missing_or_would_run_a_program_holds_and_one_that_comes_restarts_no_clock(
-    fleet: Fleet, workload: Workload, paramedic: Paramedic, tmp_path: Path
-) -> None:
-    failed, gone = await fleet.add("failed", "gone")
-    await fleet.client.delete(SECRETS, secret_name(fleet.cluster), fleet.namespace)
-    hour = datetime.now(UTC) - timedelta(hours=1)
-    await fleet.nodes.set_ready(failed, "Unknown", hour)
-    await fleet.nodes.delete_node(gone)
-    conditions = [{"type": "Ready", "status": "Unknown", "timeoutSeconds": 3000}]
-    check = await fleet.add_check(checks={"unhealthyNodeConditions": conditions})
-    told = await check.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
-    assert secret_name(fleet.cluster) in told["message"]
-    event = await fleet.until_told(CHECK, "RemediationRestricted")
-    assert event["message"].endswith(told["message"])
-    good, marker = inline_kubeconfig(workload.control_plane.kubeconfig), tmp_path / "was-run"
-    refused = kubeconfig_secret(fleet.cluster, fleet.namespace, with_program(good, marker))
-    await fleet.client.create(SECRETS, refused, fleet.namespace)
-
-    await fleet.world.until(
-        lambda: is_told(fleet, check.name, "nothing is ever run for credentials"), "it was never refused"
-    )
-    for name in (failed, gone):
-        assert "conditions" not in (await fleet.get(name))["status"]
-    await fleet.set_secret(good)
-    await fleet.until_marked(failed, gone)
-    assert (await fleet.condition(gone, SUCCEEDED))["reason"] == "NodeDeleted"
-    assert not marker.exists()
-    await must_be_unknown(fleet, paramedic, [*tokens(good), "no-secret-at-all"], failed)
 
 
 @pytest.mark.rule("rule 33", "rule 33/rotated", "rule 33/credentials")
@@ -194,14 +141,6 @@ async def test_cluster_that_is_deleted_is_watched_no_longer_and_its_incidents_en
     await fleet.world.until(is_watched_no_longer, f"{watched} are still watched")
 
 
-def with_program(kubeconfig: str, marker: Path) -> str:
-    """The same with a program that makes credentials, and says that it was run."""
-    content: dict[str, Any] = json.loads(kubeconfig)
-    run = {"apiVersion": "client.authentication.k8s.io/v1", "command": "touch", "args": [str(marker)]}
-    content["users"][0]["user"] = {"exec": run | {"env": [{"name": "KEY", "value": "no-secret-at-all"}]}}
-    return json.dumps(content)
-
-
 def tokens(kubeconfig: str) -> list[str]:
     """What nobody but the two processes may know."""
     return [entry["user"]["token"] for entry in json.loads(kubeconfig)["users"]]
@@ -235,12 +174,6 @@ def reads_of_nodes(audit_log: Path) -> set[tuple[str, str]]:
         if event.get("responseStatus", {}).get("code") == 200:
             found.add((event["verb"], event["user"]["username"]))
     return found
-
-
-async def is_told(fleet: Fleet, check: str, words: str) -> bool:
-    """Whether the check shows these words."""
-    resource = fleet.api.machine_health_checks
-    return words in json.dumps(await fleet.client.get(resource, check, fleet.namespace))
 
 
 async def must_be_unknown(fleet: Fleet, paramedic: Paramedic, secrets: list[str], *machines: str) -> None:

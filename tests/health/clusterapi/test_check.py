@@ -31,6 +31,7 @@ ASKED = condition("OwnerRemediated", "False", NOW)
 
 
 @pytest.mark.rule("CAPI B.2.2/selected", "CAPI B.2.2/excluded", "CAPI B.1/selector", "CAPI B.1/ClusterClass")
+@pytest.mark.rule("CAPI B.1/annotation/paused", "CAPI B.1/annotation/skip-remediation")
 @pytest.mark.parametrize(
     ("of", "is_selected"),
     [
@@ -56,7 +57,7 @@ def test_empty_selector_selects_nothing() -> None:
     assert not check(selector={}).selects(target())
 
 
-@pytest.mark.rule("CAPI B.2.7/nothing", "rule 7")
+@pytest.mark.rule("CAPI B.2.7/nothing", "CAPI B.1/annotation/paused", "rule 7")
 def test_check_is_paused_by_its_cluster_by_its_annotation_or_by_both() -> None:
     of_cluster = in_cluster(cluster(paused=True))
     by_cluster = "Cluster spec.paused is set to true"
