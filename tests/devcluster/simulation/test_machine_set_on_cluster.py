@@ -70,13 +70,19 @@ def condition(node: dict[str, Any], type_: str) -> str:
     return next(str(c["status"]) for c in node["status"]["conditions"] if c["type"] == type_)
 
 
-async def test_set_of_three_gets_three_running_machines_with_ready_nodes(
+async def test_set_of_three_gets_three_running_machines_with_ready_nodes_and_loses_one_when_scaled_down(
     transport: Transport, world: MachineWorld, control: Path
 ) -> None:
     await world.add_set(3)
     async with running(keep_machines(transport, control, AT_ONCE)):
-        machines = await world.until_running(3)
-    nodes = await world.nodes()
+        machines, nodes = await world.until_running(3), await world.nodes()
+        await world.scale(2)
+        left = {machine["status"]["nodeRef"]["name"] for machine in await world.until_running(2)}
+
+        async def nodes_of_two_are_left() -> bool:
+            return set(await world.nodes()) == left
+
+        await world.until(nodes_of_two_are_left, "the node of the third one is still there")
     owner = (await world.machine_set())["metadata"]["uid"]
     assert {machine["status"]["nodeRef"]["name"] for machine in machines} == set(nodes)
     assert len(nodes) == 3
@@ -125,21 +131,6 @@ async def test_deleted_machine_goes_with_its_node_and_is_replaced(
         after = {machine["metadata"]["name"] for machine in await world.until_running(2)}
     assert name not in after
     assert before.keys() < after
-
-
-async def test_scaled_down_set_loses_machines_and_nodes(
-    transport: Transport, world: MachineWorld, control: Path
-) -> None:
-    await world.add_set(2)
-    async with running(keep_machines(transport, control, AT_ONCE)):
-        await world.until_running(2)
-        await world.scale(1)
-        (left,) = await world.until_running(1)
-
-        async def one_node_is_left() -> bool:
-            return set(await world.nodes()) == {left["status"]["nodeRef"]["name"]}
-
-        await world.until(one_node_is_left, "the other node is still there")
 
 
 async def test_node_of_a_machine_is_stopped_by_the_control_socket(

@@ -1,6 +1,5 @@
 """No fault of the way to a real API server loses an add, a modify or a delete."""
 
-import asyncio
 import dataclasses
 import ssl
 import uuid
@@ -17,7 +16,6 @@ from kube.reflector import ReflectorSettings
 from kube.transport import Transport
 from tests.kube.eventually import eventually
 from tests.kube.faults.convergence import converge
-from tests.kube.faults.faults import REFUSED_SECONDS
 from tests.kube.faults.following import following
 from tests.kube.faults.real_cluster import RealCluster
 from tests.kube.faults.tcp_proxy import TcpProxy
@@ -49,14 +47,6 @@ async def connection_reset(proxy: TcpProxy) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def connection_refused(proxy: TcpProxy) -> AsyncIterator[None]:
-    await proxy.stop()
-    yield
-    await asyncio.sleep(REFUSED_SECONDS)  # the fault lasts so long
-    await proxy.start()
-
-
-@asynccontextmanager
 async def silence_that_ends(proxy: TcpProxy) -> AsyncIterator[None]:
     proxy.hold()
     accepted = proxy.accepted
@@ -84,7 +74,6 @@ async def answer_cut(proxy: TcpProxy) -> AsyncIterator[None]:
 
 THROUGH_TLS = [
     pytest.param(connection_reset, IMPATIENT, id="RST"),
-    pytest.param(connection_refused, IMPATIENT, id="refused for 4 s"),
     pytest.param(silence_that_ends, QUICKLY_SILENT, id="silence that ends"),
     pytest.param(silence_of_what_was_open, QUICKLY_SILENT, id="silence of what was open"),
     pytest.param(answer_cut, IMPATIENT, id="record of TLS cut in the middle"),
