@@ -69,7 +69,9 @@ async def test_requests_that_are_gone_or_whose_kind_or_group_is_keep_no_other_fr
 ) -> None:
     request = await world.make_request()
     gone = [request.model_copy(update=changes) for changes in GONE]
-    patches = [(one, {TIMED_OUT: WHEN}) for one in (*gone, request)]
+    patches: list[tuple[RequestReference, dict[str, str | None]]] = [
+        (one, {TIMED_OUT: WHEN}) for one in (*gone, request)
+    ]
     assert await worker.annotate(order(world, *patches)) == AnnotateResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}
 

@@ -76,12 +76,12 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     # The detector is told of a check once its pause is seen.
     assert upgrading.questions[0].handled == ()
     assert set(upgrading.questions[-1].handled) == {one.uid for one in upgrading.checks.values()}
-    assert upgrading.questions[-1].transitions == (since,)
+    assert list(upgrading.questions[-1].transitions) == [since]
     upgrading.also_since = (second,) = (since + HOUR,)
     await upgrading.wake()
     await upgrading.rests()
     # It knows of both signals what was handled, so nothing is held for the sake of the second one.
-    assert upgrading.questions[-1].transitions == (since, second)
+    assert list(upgrading.questions[-1].transitions) == [since, second]
     await ends(upgrading)
     result = await upgrading.result()
 
