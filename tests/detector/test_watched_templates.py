@@ -107,10 +107,12 @@ async def detector(control_plane: ControlPlane, other: OtherKind) -> AsyncIterat
 
 
 async def test_templates_are_known_where_a_watch_shows_all_of_them_and_is_fresh(
-    detector: Detector, other: OtherKind
+    detector: Detector, other: OtherKind, caplog: pytest.LogCaptureFixture
 ) -> None:
     await detector.kinds.wait_tried()
     assert detector.names() is None
+    said = {(record.message, getattr(record, "part", "")) for record in caplog.records}
+    assert ("checks are held", f"templates of kind ResetTemplate ({other.api_version})") in said
     assert detector.kinds.watched_templates(("nobody.example.com/v1", "NamesThisTemplate"), LIMIT) is None
     await other.grant()
 

@@ -74,7 +74,8 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     saved = await world.client.get(CONFIG_MAPS, evidence.name, evidence.namespace)
     assert saved["metadata"]["annotations"]["paramedic.dev/workflow-id"] == incident.workflow_id
     assert "status: Unknown" in saved["data"]["node.yaml"]
-    created = [datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in (saved, request)]
+    in_order = (saved, lease, request)
+    created = [datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in in_order]
     assert created == sorted(created)
     (kept,) = await world.client.list(CONFIG_MAPS, NAMESPACE, LABEL)  # one at most, by a setting
     assert kept["metadata"]["uid"] == saved["metadata"]["uid"]

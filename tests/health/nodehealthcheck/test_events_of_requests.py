@@ -9,7 +9,17 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.event import Severity
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from tests.health.reporter import Reporter
-from tests.objects import INVALID, NOW, expired, recovered, request_snapshot, snapshot, waiting
+from tests.objects import (
+    INVALID,
+    NOW,
+    check,
+    escalation,
+    expired,
+    recovered,
+    request_snapshot,
+    snapshot,
+    waiting,
+)
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 REQUEST = request_snapshot()
@@ -172,3 +182,25 @@ def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told(rep
     assert [reason for _, reason, _ in told] == ["Disabled"]
     told = reporter.sees(snapshot(expired("node-1")))
     assert [reason for _, reason, _ in told] == ["Enabled"]
+
+
+@pytest.mark.rule("rule 22", "rule 15")
+def test_remediator_that_gives_up_on_the_only_step_is_told_once() -> None:
+    reporter = Reporter()
+    reporter.sees(snapshot(expired("node-1", request_snapshot())))
+    failed = snapshot(expired("node-1", request_snapshot(succeeded=False)))
+
+    message = "[remediation] Remediation of node node-1 failed: Reboot node-1 reports Succeeded=False"
+    assert reporter.sees(failed) == [(WARNING, "RemediationFailed", message)]
+    assert reporter.sees(failed) == []
+    succeeded = snapshot(expired("node-1", request_snapshot(succeeded=True)))
+    assert reporter.sees(succeeded) == []
+
+
+@pytest.mark.rule("rule 22")
+def test_step_of_an_escalation_that_fails_is_followed_and_not_told() -> None:
+    escalating = check(remediationTemplate=None, escalatingRemediations=[escalation(1), escalation(2)])
+    reporter = Reporter()
+    reporter.sees(snapshot(expired("node-1", request_snapshot()), of=escalating))
+    failed = snapshot(expired("node-1", request_snapshot(succeeded=False)), of=escalating)
+    assert reporter.sees(failed) == []

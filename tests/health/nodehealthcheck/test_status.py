@@ -228,6 +228,16 @@ def test_what_the_operator_left_is_removed() -> None:
     assert [condition["type"] for condition in patch["conditions"]] == ["Disabled"]
 
 
+@pytest.mark.rule("rule 22")
+def test_nodes_whose_remediators_gave_up_are_named_while_they_are_remediated() -> None:
+    given_up = [expired(f"node-{number}", request_snapshot(succeeded=False)) for number in range(1, 3)]
+    done = expired("node-3", request_snapshot(succeeded=True))
+    result = status(snapshot(*given_up, done))
+
+    assert result["phase"] == "Remediating"
+    assert result["reason"] == "NHC is remediating 3 nodes; failed so far: node-1, node-2"
+
+
 @pytest.mark.rule("rule 9")
 def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
     stored = status(snapshot(expired("node-1", request_snapshot("one"))))
@@ -275,6 +285,19 @@ def test_recovery_is_stamped_once() -> None:
     first, second = status(kept, stored, LATER)["unhealthyNodes"]
     assert first["conditionsHealthyTimestamp"] == stamp(NOW)
     assert "conditionsHealthyTimestamp" not in second
+
+
+@pytest.mark.rule("NHC 1.2/unhealthyNodes/healthyDelayed")
+@pytest.mark.parametrize(
+    ("delay", "since", "is_delayed"),
+    [("1h", NOW, True), ("1h", None, False), ("-1s", NOW, False), ("0s", NOW, False)],
+)
+def test_delay_that_keeps_the_request_of_a_healthy_node_is_told(
+    delay: str, since: datetime | None, *, is_delayed: bool
+) -> None:
+    back = recovered("node-1", request_snapshot(healthy_since=since))
+    (entry,) = status(snapshot(back, of=check(healthyDelay=delay)))["unhealthyNodes"]
+    assert entry.get("healthyDelayed", False) is is_delayed
 
 
 @pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
