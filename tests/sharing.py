@@ -20,7 +20,7 @@ PARTS = {
     "tests/devcluster/cluster_api": 1,
     "tests/end_to_end/cluster_api": 1,
     "tests/end_to_end/machines": 1,
-    "tests/end_to_end/scenarios": 3,
+    "tests/end_to_end/scenarios": 2,
     "tests/end_to_end/cluster_context": 1,
 }
 ON_THE_SHARED_CONTROL_PLANE = (
