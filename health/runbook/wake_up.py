@@ -10,7 +10,7 @@ removes it. If it has ended, another one does.
 
 from datetime import UTC, datetime, timedelta
 
-from health.model.observation import ENDED, Observation, TargetState
+from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState
 from health.model.verdict import Fact
 from health.runbook.escalation import Plan
 from health.runbook.healthy_delay import Delay
@@ -85,12 +85,19 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
     if last.hold is None or _is_remediator_at_work(now):
         return False
     if last.state is now.state is TargetState.UNKNOWN:
-        return now.hold is not None and now.hold.reason != last.hold.reason
+        return now.hold is not None and _is_another_reason(last.hold, now.hold)
     is_unproven = now.state is TargetState.HEALTHY and now.proven_recovery_seconds > 0
     if now.state is not TargetState.EXPIRED and not is_unproven:
         # Its clock restarted, at the end of an upgrade: it has a timer again.
         return last.state is TargetState.EXPIRED and now.state is TargetState.WAITING
-    return now.hold is None or now.hold.reason != last.hold.reason
+    return now.hold is None or _is_another_reason(last.hold, now.hold)
+
+
+def _is_another_reason(last: Hold, now: Hold) -> bool:
+    """Whether another thing is wrong; of most reasons the words have numbers, which wake nobody."""
+    if now.reason is HoldReason.DISABLED:  # one word for all that may be wrong with a check
+        return (now.reason, now.message) != (last.reason, last.message)
+    return now.reason != last.reason
 
 
 def _has_another_chance(last: Observation, now: Observation) -> bool:

@@ -19,6 +19,10 @@ def answer(state: TargetState, **fields: Any) -> Observation:
     return Observation(state=state, reason="", **(defaults | fields))
 
 
+def disabled(why: str) -> Observation:
+    return answer(TargetState.EXPIRED, hold=Hold(reason=HoldReason.DISABLED, message=why))
+
+
 HEALTHY = answer(TargetState.HEALTHY)
 GONE = answer(TargetState.GONE)
 REPLACED = answer(TargetState.GONE, is_replaced=True)
@@ -98,6 +102,8 @@ def with_templates(observation: Observation, templates: str) -> Observation:
         ),
         pytest.param(ADMITTED, HELD_BACK, False, id="held now: it asks before it acts"),
         pytest.param(HELD_BACK, answer(TargetState.EXPIRED, hold=PAUSED), True, id="held for another reason"),
+        pytest.param(disabled("gone"), disabled("gone"), False, id="disabled as before"),
+        pytest.param(disabled("gone"), disabled("refused"), True, id="another thing is wrong with the check"),
         pytest.param(HELD_BACK, WAITING, True, id="its clock restarted at the end of an upgrade"),
         pytest.param(UNKNOWN, ADMITTED, True, id="the cluster is seen again"),
         pytest.param(UNKNOWN, HEALTHY, True, id="the cluster is seen again, and it recovered"),

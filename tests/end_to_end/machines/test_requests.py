@@ -101,6 +101,8 @@ async def test_request_without_a_template_or_that_cannot_be_created_is_told_in_i
     check = await machines.add_check(remediationTemplate=other_kind.template | {"namespace": "elsewhere"})
     said = await check.until_condition(TEMPLATE, status="False")
     assert (said["severity"], said["reason"]) == ("Error", "ExternalRemediationTemplateNotFound")
+    await machines.world.fail(name)
+    await machines.until_held(name, "RemediationTemplateNotFound: ")
     await put_template(machines, other_kind, {"metadata": {"labels": {"team": "no label!"}}})
 
     said = await check.until_condition(REQUEST, status="False")
@@ -108,7 +110,6 @@ async def test_request_without_a_template_or_that_cannot_be_created_is_told_in_i
     assert (said["severity"], said["reason"]) == ("Error", FAILED)
     assert said["message"] == not_served
     assert await check.condition(TEMPLATE) == {"status": "True"}
-    await machines.world.fail(name)
     refused = f"RemediationRequestCreationFailed: {not_served}"
     await machines.until_held(name, refused)
     await until_restricted(machines, "RemediationTemplateNotFound: ", refused)
