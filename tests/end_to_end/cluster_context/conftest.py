@@ -7,4 +7,4 @@ before it goes.
 from tests.end_to_end import shared_processes
 
 settings, pairs, paramedic = shared_processes.settings, shared_processes.pairs, shared_processes.paramedic
-world = shared_processes.world
+other_kind, world = shared_processes.other_kind, shared_processes.world

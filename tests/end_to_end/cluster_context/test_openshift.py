@@ -1,4 +1,4 @@
-"""OpenShift: an upgrade holds all that is new, and no clean-up; etcd holds a node that it cannot spare."""
+"""OpenShift: upgrades hold all that is new, and no clean-up; etcd holds a node that it cannot spare."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -7,12 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from devcluster.control_plane import ControlPlane
+from health.gate.upgrade import CLUSTER_VERSION
 from kube.client import Client
 from kube.errors import AlreadyExists
-from kube.resource import NAMESPACES, NODES
+from kube.resource import NAMESPACES, NODES, Object
 from kube.transport import Transport
 from tests.activities.openshift import BUDGETS, ETCD, Openshift
 from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
+from tests.end_to_end.holds import until_held
+from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.pairs import Pairs
 from tests.end_to_end.world import World
 
@@ -21,11 +24,19 @@ pytestmark = pytest.mark.cluster
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 DURATION = timedelta(seconds=10)
 """So long that a timer is seen to run."""
+SHORT = timedelta(seconds=4)
 POSTPONED = (
     "Normal",
     "RemediationSkipped",
     "[remediation] Postponing potential remediations because of ongoing cluster upgrade",
 )
+
+
+@pytest.fixture(scope="module")
+def settings(other_kind: OtherKind) -> dict[str, str]:
+    """What the other kind signals is an upgrade, too."""
+    signal = f"{other_kind.api_version}/{other_kind.requests.kind}/RollingOut=True"
+    return {"PARAMEDIC_UPGRADE_SIGNALS": f"{CLUSTER_VERSION},{signal}"}
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +85,42 @@ async def test_nothing_new_is_done_during_an_upgrade_but_clean_ups_and_clocks_re
     assert made >= ended + DURATION
     assert (await world.events()).count(POSTPONED) == 1
     assert world.requests.created(second) == 0
+
+
+async def _set_rolling_out(world: World, other: OtherKind, status: str) -> datetime:
+    """Let an object of another kind say that it is rolled out, or not, from now on; answers the time."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {"type": "RollingOut", "status": status, "lastTransitionTime": stamp}
+    body: Object = {
+        "apiVersion": other.requests.api_version,
+        "kind": other.requests.kind,
+        "metadata": {"name": "blue"},
+    }
+    with suppress(AlreadyExists):
+        await world.client.create(other.requests, body, "default")
+    patch: Object = {"status": {"conditions": [condition]}}
+    await world.client.merge_patch(other.requests, "blue", patch, "default")
+    return now
+
+
+@pytest.mark.rule("rule 38", "rule 37")
+@pytest.mark.usefixtures("openshift")
+async def test_nothing_new_is_done_while_an_object_of_the_setting_signals_an_upgrade(
+    world: World, other_kind: OtherKind
+) -> None:
+    await _set_rolling_out(world, other_kind, "True")
+    (node,) = await world.add_nodes(1)
+    await world.add_check(duration=f"{SHORT.seconds}s")
+    await world.fail(node)
+
+    await until_held(world, node, "Upgrading: ", "says Reset/default/blue: RollingOut=True")
+    assert world.requests.created(node) == 0
+    ended = await _set_rolling_out(world, other_kind, "False")
+
+    await world.until_requested(node)
+    made = datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
+    assert made >= ended + SHORT
 
 
 @pytest.fixture
