@@ -1,9 +1,9 @@
-"""Durations as Kubernetes writes them ("5m30s", "300s", "1.5h").
+"""Durations as Kubernetes writes them ("5m30s", "300s", "1.5h"), and as people write them, within bounds.
 
 The pattern is the one of the NodeHealthCheck schema: durationpy alone would also take signs, spaces and
 years. A duration that the pattern lets through but no clock can hold is refused, with its value: Go keeps
 durations in 63 bits of nanoseconds, and the machine-api-operator goes blind for every check when one
-overflows.
+overflows. In a document of ours a zero needs no unit, and an error names the bounds.
 """
 
 import re
@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Annotated
 
 import durationpy
-from pydantic import PlainValidator
+from pydantic import AfterValidator, PlainValidator
 
 from objects.bounds import LONGEST
 
@@ -67,9 +67,29 @@ def parse_go_duration(text: object) -> timedelta:
     return parse_duration(text)
 
 
+def _parse_written(value: object) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    is_zero = value == 0 and not isinstance(value, bool)
+    return parse_go_duration("0" if is_zero else value)
+
+
 Duration = Annotated[timedelta, PlainValidator(parse_duration)]
 GoDuration = Annotated[timedelta, PlainValidator(parse_go_duration)]
 SignedDuration = Annotated[timedelta, PlainValidator(parse_signed_duration)]
+WrittenDuration = Annotated[timedelta, PlainValidator(_parse_written)]
+"""As a document of ours has it: a zero needs no unit, written as a number or as text."""
+
+
+def within(shortest: timedelta, longest: timedelta) -> AfterValidator:
+    """Refuses what is shorter or longer."""
+
+    def check(duration: timedelta) -> timedelta:
+        if shortest <= duration <= longest:
+            return duration
+        raise ValueError(f"must be from {in_words(shortest)} to {in_words(longest)}")
+
+    return AfterValidator(check)
 
 
 def in_words(duration: timedelta) -> str:

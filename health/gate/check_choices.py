@@ -16,8 +16,7 @@ from health.gate.invalid_check import InvalidCheckError, problem_of
 from health.gate.limits import MOST, Limits, label_name
 from health.model.evidence import EvidenceStore
 from objects.bounds import Bounded
-from objects.duration_bounds import within
-from objects.durations import Duration
+from objects.durations import Duration, within
 
 PREFIX = "paramedic.dev/"
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)

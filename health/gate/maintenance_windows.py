@@ -19,7 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from health.model.observation import Hold, HoldReason
 from objects.bounds import Bounded
-from objects.duration_bounds import WrittenDuration, within
+from objects.durations import WrittenDuration, within
 from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)

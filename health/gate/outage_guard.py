@@ -20,8 +20,7 @@ from pydantic.alias_generators import to_camel
 from health.model.observation import Hold, HoldReason
 from objects.bounds import Bounded
 from objects.clusters import MANAGEMENT_CLUSTER
-from objects.duration_bounds import WrittenDuration, within
-from objects.durations import in_words
+from objects.durations import WrittenDuration, in_words, within
 from objects.timestamps import stamp
 
 SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=10), timedelta(hours=1)

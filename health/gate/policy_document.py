@@ -20,7 +20,7 @@ from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
 from health.model.event import Subject
 from objects.bounds import Bounded
-from objects.duration_bounds import WrittenDuration, within
+from objects.durations import WrittenDuration, within
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document
