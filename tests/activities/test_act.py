@@ -65,14 +65,16 @@ async def test_act_makes_the_request_that_remediators_expect(world: World, worke
 
 
 @pytest.mark.rule("NHC 1.8/duration", "NHC 1.8/holder", "NHC 2.5/durations", "NHC 2.5/obtain/missing")
-async def test_act_takes_the_lease_of_the_node_for_ten_minutes_and_one(
-    world: World, worker: WorkerActivities
+@pytest.mark.parametrize(("timeout_seconds", "lasts"), [(None, 660), (300, 360)])
+async def test_act_takes_the_lease_of_the_node_for_ten_minutes_or_the_timeout_of_its_step_and_one_more(
+    world: World, worker: WorkerActivities, timeout_seconds: float | None, lasts: int
 ) -> None:
-    await worker.act(world.order())
+    step = world.order().step.model_copy(update={"timeout_seconds": timeout_seconds})
+    await worker.act(world.order(step=step))
     lease = await world.lease()
     assert lease is not None
     assert lease["holderIdentity"] == f"NodeHealthCheck-{world.name}"
-    assert lease["leaseDurationSeconds"] == 660
+    assert lease["leaseDurationSeconds"] == lasts
 
 
 @pytest.mark.rule("NHC 1.7/isControlPlaneNode")
