@@ -1,9 +1,12 @@
 """The bill of materials, in CycloneDX: the wheel, and what it is installed with by the lock of the image.
 
-It says nothing of the moment or the machine, so the same commit gives the same bytes.
+The lock file is read as `uv pip compile` writes it: what is installed, and what needs it. The bill says
+nothing of the moment or the machine, so the same commit gives the same bytes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import NAMESPACE_URL, uuid5
 
@@ -13,7 +16,30 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from release.lock import PROJECT, Locked
+PROJECT = "paramedic"
+_PINNED = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)")
+_ASKED = re.compile(r" +# +(?:via +)?(?P<name>[a-z0-9-]+)(?: \(pyproject\.toml\))?$")
+
+
+@dataclass(frozen=True)
+class Locked:
+    """One dependency, and those that need it."""
+
+    name: str
+    version: str
+    needed_by: frozenset[str]
+
+
+def read_lock(text: str) -> tuple[Locked, ...]:
+    """All that is locked, in the order of the file."""
+    return tuple(_entries(text))
+
+
+def _entries(text: str) -> Iterator[Locked]:
+    for entry in re.split(r"\n(?=[A-Za-z0-9])", text):
+        if pinned := _PINNED.match(entry):
+            asking = frozenset(found["name"] for line in entry.splitlines() if (found := _ASKED.match(line)))
+            yield Locked(pinned["name"], pinned["version"], asking - {"via"})
 
 
 def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: datetime) -> str:

@@ -1,14 +1,18 @@
-"""All files of a release, made from a source tree and nothing else."""
+"""All files of a release, made from a source tree and nothing else, with SHA256SUMS of all others."""
 
+import hashlib
 import shutil
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from release import bill_of_materials, checksums, lock, manifests, wheel
+from release import manifests, wheel
+from release.bill_of_materials import bill, read_lock
 from release.errors import ReleaseError
 
 LOCK = Path("deploy/image/requirements.lock")
+CHECKSUMS = "SHA256SUMS"
+"""What `sha256sum --check` reads."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,23 @@ def write(release: Release, source: Path, into: Path) -> None:
         raise ReleaseError(f"pyproject.toml says version {found}, and the release is to be {release.version}")
     built = wheel.build(source, into, release.time)
     prefix = f"paramedic-{release.version}"
-    locked = (source / LOCK).read_text()
-    bill = bill_of_materials.bill(release.version, checksums.sha256(built), lock.read(locked), release.time)
-    (into / f"{prefix}.cdx.json").write_text(bill)
+    locked = read_lock((source / LOCK).read_text())
+    (into / f"{prefix}.cdx.json").write_text(bill(release.version, _sha256(built), locked, release.time))
     shutil.copyfile(source / LOCK, into / f"{prefix}-requirements.lock")
     manifests.choose_image(source, release.image, release.version)
     manifests.pack(source, into / f"{prefix}-deploy.tar.gz", release.time)
     for overlay in manifests.overlays(source):
         (into / f"{prefix}-{overlay.name}.yaml").write_text(manifests.render(overlay))
-    checksums.write(into)
+    _write_checksums(into)
+
+
+def _sha256(file: Path) -> str:
+    """In hexadecimal."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _write_checksums(folder: Path) -> None:
+    """Write the checksums of all other files of `folder`."""
+    files = sorted(file for file in folder.iterdir() if file.name != CHECKSUMS)
+    (folder / CHECKSUMS).write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))

@@ -22,7 +22,8 @@ import pytest
 import yaml
 
 from devcluster.polling import until
-from release import lock, wheel
+from release import wheel
+from release.bill_of_materials import read_lock
 from release.manifests import IMAGE
 from release.release import LOCK
 from tests.histories.files import files_of, read
@@ -151,7 +152,7 @@ def test_image_has_what_is_locked_and_nothing_of_development(image: Installed) -
         name.lower().replace("_", "-").replace(".", "-") for name in image.run("python", "-c", listed).split()
     }
 
-    locked = [f"{one.name}=={one.version}" for one in lock.read((ROOT / LOCK).read_text())]
+    locked = [f"{one.name}=={one.version}" for one in read_lock((ROOT / LOCK).read_text())]
     locked.append(f"paramedic=={wheel.version_of(ROOT)}")
     elsewhere = {"colorama"}  # on Windows alone
     assert found == {name.replace(".", "-") for name in locked if name.partition("==")[0] not in elsewhere}
