@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from detector.watching.kind_watch import Kind, Subject
-from detector.watching.kind_watches import KindWatches
+from detector.watching.named_kinds import KindWatches
 from devcluster.control_plane import ControlPlane
 from health.gate.template_validity import Template
 from kube.client import Client
