@@ -1,7 +1,7 @@
 """CheckContext: the context of one check at one moment, as status, Events and admission all see it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Self
 
@@ -66,9 +66,8 @@ class CheckContext:
 
     @property
     def holds(self) -> bool:
-        """Whether anything holds."""
-        by_context = (self.stop, self.policy, self.problem, self.upgrade, self.pause, self.unreachable)
-        return any((*by_context, self.outage, self.window))
+        """Whether anything holds: each field that is set does."""
+        return any(getattr(self, field.name) for field in fields(self))
 
 
 NO_CONTEXT = CheckContext()
