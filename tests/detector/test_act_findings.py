@@ -113,7 +113,7 @@ def test_heartbeat_of_the_node_leaves_what_was_found(cluster: SmallCluster) -> N
     assert snapshot_of(cluster).found == ETCD
 
 
-def test_incident_of_an_earlier_individual_says_nothing_of_the_one_that_is_there(
+def test_incident_of_an_earlier_target_of_that_name_says_nothing_of_the_one_that_is_there(
     cluster: SmallCluster,
 ) -> None:
     cluster.cluster_state.found(incident(), ETCD)

@@ -74,7 +74,7 @@ def test_request_is_for_the_node_that_it_says_or_is_named_after() -> None:
 
 
 @pytest.mark.rule("rule 39")
-def test_request_of_the_operator_does_not_say_for_which_individual_it_is() -> None:
+def test_request_of_the_operator_does_not_say_for_which_uid_it_is() -> None:
     assert request_with().target_uid == ""
     assert request_with(annotations={TARGET_UID: "a"}).target_uid == "a"
 
