@@ -183,7 +183,7 @@ class ClusterExamination:
         shadows = [self._is_in_shadow(one.check) for one in self._checks if one.kind is kind]
         if shadows and all(shadows):
             return []  # it is meant to run beside us
-        leases = await self._leases_named(kind.reference_lease)
+        leases = await self._leases_named(kind.operator_lease)
         return list(reference_findings(kind, leases, self._now))
 
     async def _examine_stop(self) -> list[Finding]:

@@ -106,12 +106,12 @@ def reference_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: date
         if not holder_is_valid(lease, now):
             continue
         place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
-        if kind.reference_guide:
+        if kind.operator_guide:
             yield note(
                 "ReferenceMayRun",
                 f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, and "
                 f"nothing says whether the one of {kind.plural} is off",
-                f"make sure by {kind.reference_guide}, two controllers would remediate the same targets",
+                f"make sure by {kind.operator_guide}, two controllers would remediate the same targets",
             )
             continue
         yield warning(

@@ -149,7 +149,7 @@ def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord],
         f"{lease.metadata.namespace}/{lease.metadata.name}"
         for kind in kinds
         for lease in leases
-        if lease.metadata.name == kind.reference_lease and not kind.reference_guide
+        if lease.metadata.name == kind.operator_lease and not kind.operator_guide
         if holder_is_valid(lease, now)
     ]
 

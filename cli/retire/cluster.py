@@ -106,7 +106,7 @@ class RetiredCluster:
 
         """
         client = self._connection.client
-        names = sorted({kind.reference_lease for kind in CHECK_KINDS.values()})
+        names = sorted({kind.operator_lease for kind in CHECK_KINDS.values()})
         return [LeaseRecord.read(one) for name in names for one in await client.list(LEASES, name=name)]
 
     async def evidence(self) -> str:

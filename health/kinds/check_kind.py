@@ -92,9 +92,9 @@ class CheckKind(ServedKind):
     """What it takes beside to answer an API server that asks whether a check may be stored."""
     operator: str
     """The controller whose place we take, as people know it."""
-    reference_lease: str
+    operator_lease: str
     """The name of its leader Lease."""
-    reference_guide: str = ""
+    operator_guide: str = ""
     """Where to read how it is kept off, if others lead by that Lease too and it says nothing of this one."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""

@@ -56,7 +56,7 @@ NODE_HEALTH_CHECK = CheckKind(
     confirmation_rights=CONFIRMATION_RIGHTS,
     webhook_rights=WEBHOOK_RIGHTS,
     operator="NodeHealthCheck operator",
-    reference_lease="e1f13584.medik8s.io",
+    operator_lease="e1f13584.medik8s.io",
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
 )

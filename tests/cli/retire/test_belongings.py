@@ -222,7 +222,7 @@ def test_deployment_is_scaled_up_while_it_has_pods_or_is_to_have_some(
 
 def test_operator_runs_while_its_leader_lease_is_held_and_a_shared_one_says_nothing() -> None:
     leases = [
-        LeaseRecord.read(lease(kind.reference_lease, "pod", renewed_ago=ago))
+        LeaseRecord.read(lease(kind.operator_lease, "pod", renewed_ago=ago))
         for kind in CHECK_KINDS.values()
         for ago in (timedelta(), timedelta(minutes=1))
     ]

@@ -215,7 +215,7 @@ async def test_incident_is_not_ended_in_the_middle_of_an_act(left_behind: Fleet,
 @pytest.fixture
 async def operator(client: Client, namespace: str) -> None:
     """The NodeHealthCheck operator leads."""
-    await client.create(LEASES, lease(NODE_HEALTH_CHECK.reference_lease, "its-pod"), namespace)
+    await client.create(LEASES, lease(NODE_HEALTH_CHECK.operator_lease, "its-pod"), namespace)
 
 
 @pytest.mark.usefixtures("operator")

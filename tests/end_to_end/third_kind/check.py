@@ -194,5 +194,5 @@ MACHINE_HEALTH_CHECK = CheckKind(
     failing_conditions=(),
     rights=(),
     operator="fleet-operator",
-    reference_lease="fleet-controller",
+    operator_lease="fleet-controller",
 )
