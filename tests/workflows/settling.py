@@ -8,6 +8,8 @@ from tests.workflows.polling import polled
 from workflows.messages import State
 
 A_BIT = timedelta(milliseconds=10)
+REAL_TIME = timedelta(seconds=20)
+"""More than passes by itself, on a machine however busy, until what is looked for was looked for."""
 """The clock cannot be moved by nothing."""
 
 

@@ -12,6 +12,7 @@ from health.runbook.new_step import STOP_PATIENCE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act, fail_steps, take_first_step
 from tests.workflows.settling import (
+    REAL_TIME,
     pass_until,
     pass_wakes,
     rests,
@@ -22,8 +23,6 @@ from workflows.messages import AbortOrder
 pytestmark = pytest.mark.rule("rule 47")
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-REAL_TIME = timedelta(seconds=20)
-"""The most that passes by itself on a machine that is busy."""
 FOR_EVER = 1000
 POWER_WORK = AbortOrder(reason="power work")
 
@@ -49,12 +48,12 @@ async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_
         assert "cannot annotate Reboot/ns/node-1: the API server is away (tried again at " in words
         assert "the next step waits until" in words
 
-    # Not to the second, which tests/health/test_stopping.py has: real time passes, too.
     await pass_wakes(incident, note.since + STOP_PATIENCE - REAL_TIME - await incident.now())
     assert incident.cluster.tried == ["first"]
     await pass_wakes(incident, REAL_TIME + SECOND)
     await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
+    assert incident.cluster.times("created")[1] >= note.since + STOP_PATIENCE
     assert 4 <= incident.cluster.count("annotate") <= 8
     assert incident.cluster.annotated == []
 

@@ -5,6 +5,7 @@ import pytest
 from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import FIVE_MINUTES, expired, waiting
+from tests.workflows.settling import REAL_TIME
 
 A_BIT = timedelta(seconds=2)
 
@@ -12,12 +13,12 @@ A_BIT = timedelta(seconds=2)
 @pytest.mark.rule("NHC 2.0/deadline", "rule 1")
 async def test_node_is_left_alone_until_its_deadline_and_then_acted_on_once(incident: IncidentDriver) -> None:
     await incident.start(waiting())
-    await incident.pass_time(FIVE_MINUTES - A_BIT)
+    await incident.pass_time(FIVE_MINUTES - REAL_TIME)
     assert (await incident.state()).phase is Phase.WAITING
     assert incident.cluster.log[1:] == []
 
     incident.cluster.observation = expired()
-    await incident.pass_time(2 * A_BIT)
+    await incident.pass_time(REAL_TIME + A_BIT)
     await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("act") == 1
     assert incident.cluster.times("act")[0] - incident.cluster.times("answered")[0] >= FIVE_MINUTES

@@ -9,7 +9,7 @@ from health.model.remediation_request import TIMED_OUT
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import healthy
 from tests.workflows.phases import take_first_step
-from tests.workflows.settling import pass_until, rests, settle
+from tests.workflows.settling import REAL_TIME, pass_until, rests, settle
 
 A_BIT = timedelta(seconds=2)
 TIMEOUTS = {
@@ -43,7 +43,7 @@ async def test_each_step_times_out_to_the_second_and_when_none_is_left_all_reque
     await take_first_step(incident)
     for number, template in enumerate(("first", "second", "third")):
         ends = timeout_of(incident, template)
-        await pass_until(incident, ends - A_BIT)
+        await pass_until(incident, ends - REAL_TIME)
         assert incident.cluster.count("annotate") == number
 
         await pass_until(incident, ends + timedelta(seconds=0.5))

@@ -9,7 +9,7 @@ from health.model.remediation_request import HEALTHY_DELAY
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import recovered
 from tests.workflows.phases import act
-from tests.workflows.settling import pass_until, rests
+from tests.workflows.settling import REAL_TIME, pass_until, rests
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
@@ -42,10 +42,11 @@ async def test_request_is_stamped_and_kept_to_the_second_for_the_delay_over_a_re
             assert abs(since - await incident.now()) < 3 * A_BIT
         await incident.pass_time(4 * MINUTE)
         async with incident.worker():
-            await pass_until(incident, since + 5 * MINUTE - A_BIT)
+            await pass_until(incident, since + 5 * MINUTE - REAL_TIME)
             assert incident.cluster.count("clean_up") == 0
             await pass_until(incident, since + 5 * MINUTE + A_BIT)
             assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.times("clean_up")[0] >= since + 5 * MINUTE
     assert len(stamps(incident)) == 1
 
 

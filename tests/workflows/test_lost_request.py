@@ -9,7 +9,7 @@ from health.model.observation import Observation
 from objects.timestamps import stamp
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired
-from tests.workflows.settling import pass_until, rests
+from tests.workflows.settling import REAL_TIME, pass_until, rests
 from workflows.messages import State
 
 MINUTE = timedelta(minutes=1)
@@ -57,10 +57,11 @@ async def test_each_loss_doubles_the_wait_for_the_next_one_over_a_restart_of_the
                 assert state.memory.loss is not None
                 assert state.memory.loss.attempt == number
                 lost_at = state.memory.loss.at
-                await pass_until(incident, lost_at + minutes * MINUTE - A_BIT)
+                await pass_until(incident, lost_at + minutes * MINUTE - REAL_TIME)
                 assert incident.cluster.count("created") == number
                 await pass_until(incident, lost_at + minutes * MINUTE + A_BIT)
                 await incident.happens("created", number + 1)
+                assert incident.cluster.times("created")[number] >= lost_at + minutes * MINUTE
                 await rests(incident, Phase.REMEDIATING)
                 state = await lose(incident)
     made = [asked for asked in incident.cluster.acts if not asked.known]

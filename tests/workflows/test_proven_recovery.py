@@ -8,7 +8,7 @@ from health.model.observation import Observation
 from tests.objects import NOW, fact
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import ESCALATION, escalating, healthy
-from tests.workflows.settling import pass_until, rests
+from tests.workflows.settling import REAL_TIME, pass_until, rests
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)
@@ -51,9 +51,10 @@ async def test_node_that_did_not_boot_gets_its_next_step_and_one_that_did_is_kep
             assert since is not None
         await incident.pass_time(MINUTE / 2)
         async with incident.worker():
-            await pass_until(incident, since + TIME - A_BIT)
+            await pass_until(incident, since + TIME - REAL_TIME)
             assert incident.cluster.count("clean_up") == 0
             await pass_until(incident, since + TIME + A_BIT)
             assert await incident.outcome() is Outcome.REMEDIATED
+    assert incident.cluster.times("clean_up")[0] >= since + TIME
     assert incident.cluster.tried == ["first", "second"]
     assert not incident.cluster.requests
