@@ -35,7 +35,7 @@ def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:
 
 
 class LossEvents:
-    """Says it in the words of the kind of check."""
+    """Says that a request was removed, in the words of the kind of check."""
 
     def __init__(self, live: LiveObjects) -> None:
         self._live = live

@@ -133,9 +133,10 @@ class Detector:
     def _is_leader(self) -> bool:
         return self._election.is_leader
 
-    async def _count_failing(self, workflow_type: str) -> int | None:
-        temporal, cluster = self._connections.temporal(), self._connections.cluster
-        return await task_failures.count(temporal, workflow_type, cluster, COUNT_TIMEOUT)
+    async def _count_failing(self) -> dict[str, int]:
+        return await task_failures.counts(
+            self._connections.temporal(), self._connections.cluster, COUNT_TIMEOUT
+        )
 
     def _policy(self) -> Policy:
         """The policy in force."""

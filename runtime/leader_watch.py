@@ -45,13 +45,14 @@ class LeaderWatch:
             KubernetesError: something cannot be read, or written.
 
         """
-        if not await self._is_leaderless():
+        if not await self._note_leader():
             return
         read = await self._writer.read()
-        if read is not None and await self._is_leaderless():
+        if read is not None and await self._note_leader():
             await self._writer.say(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
 
-    async def _is_leaderless(self) -> bool:
+    async def _note_leader(self) -> bool:
+        """Note who leads; answers whether nobody has for long."""
         before = self._observation
         self.forget()  # unless this look succeeds: one that failed, or was given up, saw nothing
         version, holder = await self._lease()

@@ -30,17 +30,20 @@ async def are_reported(client: Client, rpc_timeout: timedelta) -> bool:
     return answer.namespace_info.capabilities.reported_problems_search_attribute
 
 
-async def count(client: Client, workflow_type: str, cluster: str, rpc_timeout: timedelta) -> int | None:
-    """How many of a type fail now in the cluster of an identity; None: Temporal does not report it.
+async def counts(client: Client, cluster: str, rpc_timeout: timedelta) -> dict[str, int]:
+    """How many of each type fail now in the cluster of an identity; none is told where Temporal reports none.
 
     Raises:
         RPCError: Temporal cannot be asked.
 
     """
     if not await are_reported(client, rpc_timeout):
-        return None
-    query = failing((workflow_type,), (cluster,))
-    return (await client.count_workflows(query, rpc_timeout=rpc_timeout)).count
+        return {}
+    queries = {one: failing((one,), (cluster,)) for one in EVERY_WORKFLOW}
+    return {
+        one: (await client.count_workflows(query, rpc_timeout=rpc_timeout)).count
+        for one, query in queries.items()
+    }
 
 
 def failing(workflow_types: Iterable[str], clusters: Iterable[str]) -> str:

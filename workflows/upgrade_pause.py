@@ -221,7 +221,7 @@ class UpgradePause:
         return self._wakes.has_new or self._orders.has_new
 
     def _say(self, passed: Pass) -> None:
-        """What cannot be written is left out here: `state` has it as `failed`."""
+        """What cannot be written is left out of what `state` tells, which has it as `failed`."""
         self._details = passed.why
         workflow.set_current_details(passed.details)
 

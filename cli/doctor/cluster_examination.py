@@ -20,9 +20,9 @@ from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, check_findings, rea
 from cli.doctor.of_clocks import (
     detector_clock_findings,
     leader_findings,
+    operator_findings,
     other_leader_findings,
     own_clock_findings,
-    reference_findings,
 )
 from cli.doctor.of_own_status import not_served, own_status_findings
 from cli.doctor.of_policy import outage_guard_findings
@@ -184,7 +184,7 @@ class ClusterExamination:
         if shadows and all(shadows):
             return []  # it is meant to run beside us
         leases = await self._leases_named(kind.operator_lease)
-        return list(reference_findings(kind, leases, self._now))
+        return list(operator_findings(kind, leases, self._now))
 
     async def _examine_stop(self) -> list[Finding]:
         name = self._settings.lease_namespace

@@ -100,7 +100,7 @@ def other_leader_findings(
         )
 
 
-def reference_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datetime) -> Iterator[Finding]:
+def operator_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datetime) -> Iterator[Finding]:
     """The operator of a kind, where it holds one of `leases`, which are of the name that they use."""
     for lease in leases:
         if not holder_is_valid(lease, now):

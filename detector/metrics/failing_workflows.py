@@ -5,8 +5,9 @@ numbers are those of the leader's last question; where there is no answer, there
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -18,43 +19,47 @@ from workflows.upgrade_contracts import UPGRADE_PAUSE
 COUNT_EVERY_SECONDS = 60.0
 AGAIN_SECONDS = 5.0
 """After a question that was not answered."""
+SERIES = MappingProxyType(
+    {
+        WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
+        UPGRADE_PAUSE: ("paramedic_failing_upgrade_pauses", "Open upgrade pauses"),
+    }
+)
+"""Name and subject of the series of each type of workflow."""
 
 
 @dataclass(eq=False)  # a registry keeps it by its identity
 class FailingWorkflows(Collector):
     """The gauges of one detector.
 
-    `count` asks Temporal for those of a type; it raises RPCError, and answers None where Temporal does not
-    report them.
+    `counts` asks Temporal how many of each type fail; it raises RPCError, and answers nothing of those that
+    Temporal does not report.
     """
 
-    count: Callable[[str], Awaitable[int | None]]
-    _counts: dict[str, int] = field(default_factory=dict, init=False)
+    counts: Callable[[], Awaitable[Mapping[str, int]]]
+    _told: Mapping[str, int] = field(default_factory=dict, init=False)
 
     async def lead(self) -> None:
         """Count until cancelled."""
         try:
             while True:
-                wait = await self._counted()
+                wait = await self._count()
                 await asyncio.sleep(wait)
         finally:
-            self._counts = {}
+            self._told = {}
 
-    async def _counted(self) -> float:
+    async def _count(self) -> float:
         """Count; answers in how many seconds to count again."""
         try:
-            counts = {of_type: await self.count(of_type) for of_type in (WORKFLOW, UPGRADE_PAUSE)}
+            self._told = await self.counts()
         except RPCError:  # TemporalLink reports an outage
-            self._counts = {}
+            self._told = {}
             return AGAIN_SECONDS
-        self._counts = {of_type: count for of_type, count in counts.items() if count is not None}
         return COUNT_EVERY_SECONDS
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The last counts."""
-        again = "whose workflow task fails again and again, as Temporal reports it."
-        if (incidents := self._counts.get(WORKFLOW)) is not None:
-            yield GaugeMetricFamily("paramedic_failing_incidents", f"Open incidents {again}", value=incidents)
-        if (pauses := self._counts.get(UPGRADE_PAUSE)) is not None:
-            text = f"Open upgrade pauses {again}"
-            yield GaugeMetricFamily("paramedic_failing_upgrade_pauses", text, value=pauses)
+        for workflow_type, (name, subject) in SERIES.items():
+            if workflow_type in self._told:
+                text = f"{subject} whose workflow task fails again and again, as Temporal reports it."
+                yield GaugeMetricFamily(name, text, value=self._told[workflow_type])

@@ -93,7 +93,7 @@ class UpgradePauses:
 
     @property
     def is_concerned(self) -> bool:
-        """Whether there is anything to do here: once so, it stays so."""
+        """Whether there is anything to do here; who waits for it sees to it that it stays so."""
         return self._was_concerned or (self._is_on and self._sources.serves_signals())
 
     @property

@@ -66,7 +66,7 @@ class CheckContext:
 
     @property
     def holds(self) -> bool:
-        """Whether anything holds: each field that is set does."""
+        """Whether anything holds: each field that is set does; a full pause is a pause, too."""
         return any(getattr(self, field.name) for field in fields(self))
 
 

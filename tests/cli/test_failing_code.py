@@ -116,7 +116,7 @@ async def failing(fleet: Fleet, count: int, of_type: str = WORKFLOW) -> None:
     """Return when so many are reported."""
 
     async def reported() -> int:
-        return await task_failures.count(fleet.client, of_type, fleet.cluster, RPC_TIMEOUT) or 0
+        return (await task_failures.counts(fleet.client, fleet.cluster, RPC_TIMEOUT)).get(of_type, 0)
 
     while await reported() != count:  # noqa: ASYNC110  its lists are all there is
         await asyncio.sleep(POLL_SECONDS)
@@ -195,7 +195,7 @@ async def test_code_that_fails_is_told_by_the_incident_where_temporal_reports_no
             shown = await Command(environment_of(client))("show", "node-1", "-o", "json")
             assert await temporal_findings(environment_of(client), (fleet.cluster,)) == []
         assert shown.json["problem"].endswith("RuntimeError: no rule for node-1")
-        assert await task_failures.count(client, WORKFLOW, fleet.cluster, RPC_TIMEOUT) is None
+        assert await task_failures.counts(client, fleet.cluster, RPC_TIMEOUT) == {}
 
 
 async def test_worker_without_the_key_loses_nothing_and_says_which_it_lacks(

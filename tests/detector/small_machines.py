@@ -67,10 +67,11 @@ class SmallMachines:
     def delete_check(self) -> None:
         self.cluster_state.check_changed(MACHINE_HEALTH_CHECK, CHECK, None)
 
-    def node(self, name: str, *, ready: str = "True", since: datetime = LONG_AGO) -> None:
-        node = Node.model_validate(
-            node_object(condition("Ready", ready, since), name=name, uid=f"uid-{name}")
-        )
+    def node(
+        self, name: str, *, ready: str = "True", since: datetime = LONG_AGO, heard_of: datetime = LONG_AGO
+    ) -> None:
+        says = condition("Ready", ready, since) | {"lastHeartbeatTime": stamp(heard_of)}
+        node = Node.model_validate(node_object(says, name=name, uid=f"uid-{name}"))
         self.cluster_state.target_changed(TargetName("Node", "", name), node)
         self._join.node_changed(node_name(name), node)
 

@@ -404,8 +404,8 @@ def test_status_that_is_written_again_is_no_news(cluster: SmallMachines, phase: 
 @pytest.mark.rule("MHC A.2.1/heartbeat")
 @pytest.mark.parametrize("since", [NOW - MINUTE, LONG_AGO], ids=["its timer runs", "its time is over"])
 def test_heartbeat_of_a_node_that_failed_is_no_news(cluster: SmallMachines, since: datetime) -> None:
-    cluster.node("node-1", ready="Unknown", since=since)
+    cluster.node("node-1", ready="Unknown", since=since, heard_of=cluster.now)
     before = cluster.observe("machine-1")
     cluster.now += MINUTE
-    cluster.node("node-1", ready="Unknown", since=since)
+    cluster.node("node-1", ready="Unknown", since=since, heard_of=cluster.now)
     assert not needs_wake_up(before, cluster.observe("machine-1"))

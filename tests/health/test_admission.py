@@ -1,6 +1,6 @@
 """May this incident act now?"""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -82,6 +82,13 @@ def changed(question: Question, change: dict[str, Any]) -> Question:
         more = {name: value for name, value in vars(change["context"]).items() if value is not None}
         change = {"context": replace(question.context, **more)}
     return replace(question, **change)
+
+
+def test_each_field_of_the_context_of_a_check_objects_so_that_none_stops_storms_alone() -> None:
+    contexts = [change["context"] for change, _, _ in OBJECTIONS if "context" in change]
+    assert all(context.holds for context in contexts)
+    tried = {one.name for context in contexts for one in fields(context) if getattr(context, one.name)}
+    assert tried == {one.name for one in fields(CheckContext)} - {"is_fully_paused"}
 
 
 def test_nothing_objects() -> None:

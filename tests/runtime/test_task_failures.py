@@ -5,10 +5,11 @@ What Temporal says of them is in tests/cli/test_failing_code.py.
 
 from temporalio import workflow
 
+from detector.metrics.failing_workflows import SERIES
 from runtime.task_failures import EVERY_WORKFLOW
 from worker.worker import WORKFLOWS
 
 
-def test_every_workflow_of_the_worker_is_looked_at() -> None:
+def test_every_workflow_of_the_worker_is_looked_at_and_has_a_series() -> None:
     definitions = [workflow._Definition.must_from_class(one) for one in WORKFLOWS]  # noqa: SLF001  no other way
-    assert {one.name for one in definitions} == set(EVERY_WORKFLOW)
+    assert {one.name for one in definitions} == {*EVERY_WORKFLOW} == {*SERIES}

@@ -162,7 +162,7 @@ def node_cluster(cluster: Cluster | None) -> str:
 
 
 def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Cluster) -> dict[str, Any]:
-    """The part of a merge patch that makes the raw `metadata` of a check say that; empty if it does."""
+    """The part of a merge patch by which the raw `metadata` of a check names its Cluster; empty if so."""
     patch: dict[str, Any] = {}
     labels = metadata.get("labels")
     if not isinstance(labels, Mapping) or labels.get(CLUSTER_NAME) != cluster.metadata.name:

@@ -1,1 +1,1 @@
-"""What checks of Machines have in common, of whichever API: the two kinds use it, and nothing else does."""
+"""What checks of Machines have in common, of whichever API; who uses it belongs to one of the kinds."""

@@ -1,7 +1,8 @@
 """Restriction: how checks of Machines, of either API, tell that they may not remediate, once per transition.
 
 A check says so in the condition RemediationAllowed and by the Event RemediationRestricted. While anything
-holds it as a whole it has that one Event, and its targets have none (rules 6 and 15).
+holds it as a whole it has that one Event, and its targets have none (rules 6 and 15); of a policy that nobody
+can tell the ConfigMap has the Event.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

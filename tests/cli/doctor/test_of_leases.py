@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli.doctor.of_clocks import leader_findings, other_leader_findings, reference_findings
+from cli.doctor.of_clocks import leader_findings, operator_findings, other_leader_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.lease import LeaseRecord, new_lease
@@ -47,12 +47,12 @@ def test_detector_that_leads_in_another_namespace_is_one_too_many() -> None:
 
 
 def test_reference_controller_that_holds_its_lease_runs() -> None:
-    (finding,) = reference_findings(MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
+    (finding,) = operator_findings(MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
     assert finding.what.startswith("the machine-api-operator runs: 'pod-1' holds ")
 
 
 def test_lease_that_others_lead_by_as_well_is_no_proof_and_where_to_read_on_is_said() -> None:
-    (finding,) = reference_findings(CLUSTER_API_MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
+    (finding,) = operator_findings(CLUSTER_API_MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
     assert (finding.severity, finding.reason) == ("note", "ReferenceMayRun")
     assert finding.what.endswith("and nothing says whether the one of machinehealthchecks is off")
     assert "docs/cluster-api.md#switch" in finding.advice
