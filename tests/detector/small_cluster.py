@@ -27,6 +27,12 @@ CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 REQUEST_KIND = ("example.com/v1", "Reboot")
 
 
+def incident_of(node: str, check: CheckReference = CHECK, *, uid: str = "") -> IncidentReference:
+    """That of a Node of this name, as `SmallCluster.node` makes it."""
+    target = TargetReference(kind="Node", name=node, uid=uid or f"uid-{node}")
+    return IncidentReference(cluster="main-0a1b", check=check, target=target)
+
+
 class SmallCluster:
     """One check over nodes with the label role=worker, due 5 minutes after Ready is Unknown."""
 
@@ -41,10 +47,19 @@ class SmallCluster:
     def _template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         return self.template_kinds(api_version, kind)
 
-    def check(self, *, phase: str = "Enabled", **spec: Any) -> None:
-        conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]
-        body = check_object(unhealthyConditions=conditions, **spec) | {"status": {"phase": phase}}
-        self.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+    def check(
+        self,
+        check: CheckReference = CHECK,
+        *,
+        phase: str = "Enabled",
+        duration: str = "5m",
+        generation: int = 3,
+        **spec: Any,
+    ) -> None:
+        conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
+        body = check_object(**{"unhealthyConditions": conditions} | spec) | {"status": {"phase": phase}}
+        body["metadata"] |= {"name": check.name, "generation": generation}
+        self.cluster_state.check_changed(NODE_HEALTH_CHECK, check, CheckRecord.model_validate(body))
 
     def delete_check(self) -> None:
         self.cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, None)
@@ -52,10 +67,12 @@ class SmallCluster:
     def node(
         self, name: str, *, ready: str = "True", since: datetime = NOW, uid: str = "", **metadata: Any
     ) -> None:
-        made = node_object(
-            condition("Ready", ready, since),
-            **{"labels": {"role": "worker"}, "name": name, "uid": uid or f"uid-{name}", **metadata},
-        )
+        self.node_with(name, condition("Ready", ready, since), **{"uid": uid or f"uid-{name}", **metadata})
+
+    def node_with(self, name: str, *conditions: dict[str, Any], **metadata: Any) -> None:
+        """One with these conditions and no others."""
+        defaults = {"labels": {"role": "worker"}, "name": name, "uid": f"uid-{name}"}
+        made = node_object(*conditions, **{**defaults, **metadata})
         self.cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(made))
 
     def delete_node(self, name: str) -> None:
@@ -77,9 +94,7 @@ class SmallCluster:
         self._request(target, uid, age, exists=False)
 
     def answered(self, name: str, observation: Observation | None) -> None:
-        target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
-        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-        self.open.put(incident, observation, self.now)
+        self.open.put(incident_of(name), observation, self.now)
 
     def _request(  # noqa: PLR0913  each is a mark of the request
         self,

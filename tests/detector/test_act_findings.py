@@ -10,9 +10,9 @@ from health.gate.back_off import NO_BACK_OFF
 from health.gate.check_snapshot import TargetSnapshot
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
-from health.model.references import IncidentReference, TargetReference
+from health.model.references import IncidentReference
 from health.model.target import TargetName
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.objects import NOW, condition, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)
@@ -22,8 +22,7 @@ pytestmark = pytest.mark.rule("rule 15")
 
 
 def incident(uid: str = "uid-node-1") -> IncidentReference:
-    target = TargetReference(kind="Node", name="node-1", uid=uid)
-    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+    return incident_of("node-1", uid=uid)
 
 
 def fail(cluster: SmallCluster, uid: str = "") -> None:

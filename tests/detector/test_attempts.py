@@ -9,9 +9,9 @@ from detector.attempts.attempts import NOT_READ, Attempts
 from health.gate.back_off import EndedAttempt
 from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
-from health.model.references import IncidentReference, TargetReference
+from health.model.references import TargetReference
 from health.model.target import TargetName
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_cluster import SmallCluster, incident_of
 from tests.objects import NOW
 
 LIMIT = timedelta(minutes=30)
@@ -49,10 +49,9 @@ class Memory:
 
     def observe(self, name: str, at: timedelta) -> Observation:
         self.cluster.now = NOW + at
-        target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
-        incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+        incident = incident_of(name)
         freshness = CheckFreshness(timedelta(), MINUTE)
-        before = self.attempts.before(TargetName.of(target))
+        before = self.attempts.before(TargetName.of(incident.target))
         return ObservationBuilder(
             self.cluster.cluster_state, incident, freshness, self.cluster.now, back_off=before
         ).observation()

@@ -28,8 +28,8 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
 from tests.detector import test_ended_incidents
-from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.detector.test_late_requests import NODE, incident
+from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
+from tests.detector.test_late_requests import NODE
 from tests.kube.api_server import ApiServer
 from tests.kube.eventually import eventually
 from tests.objects import NOW, incident_reference, seen
@@ -107,7 +107,7 @@ async def test_incident_is_woken_by_no_change_that_is_none_to_it_while_temporals
     await eventually(lambda: made.calls.names == [NODE])
     made.handed_out.clear()
 
-    answer = await environment.run(answering.observe, ObserveInput(incident=incident(NODE)))
+    answer = await environment.run(answering.observe, ObserveInput(incident=incident_of(NODE)))
     assert answer.hold
     assert answer.hold.reason is HoldReason.CLOCK_SKEW
     made.dispatch.changed(CHECK, NODE)

@@ -14,9 +14,9 @@ from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
-from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import CheckReference, IncidentReference
 from health.model.verdict import Verdict
-from tests.detector.small_cluster import CHECK
+from tests.detector.small_cluster import CHECK, incident_of
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually
 
@@ -34,11 +34,6 @@ def _one_node_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
         return ORIGINAL(check, node, now, context)
 
     monkeypatch.setattr(NodeHealthCheck, "verdict", verdict)
-
-
-def incident(name: str) -> IncidentReference:
-    target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
-    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
 
 
 class GuardedDetector(Detector):
@@ -69,7 +64,7 @@ def test_it_holds_for_a_minute_and_says_what_failed(caplog: pytest.LogCaptureFix
     detector.fail(BAD)
     detector.cluster.request(BAD)
 
-    answers = [detector.observe(incident(BAD)) for _ in range(3)]
+    answers = [detector.observe(incident_of(BAD)) for _ in range(3)]
 
     assert answers[0].state is TargetState.UNKNOWN
     assert answers[0].hold is not None
@@ -79,7 +74,7 @@ def test_it_holds_for_a_minute_and_says_what_failed(caplog: pytest.LogCaptureFix
     assert answers[0].hold.ask_again_seconds == ASK_AGAIN_SECONDS
     assert [request.reference.name for request in answers[0].requests] == [BAD]
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
-    assert detector.observe(incident(GOOD)).state is TargetState.GONE
+    assert detector.observe(incident_of(GOOD)).state is TargetState.GONE
 
 
 async def test_it_is_started_once_and_so_is_each_that_comes_before_or_after_it(

@@ -7,19 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.references import IncidentReference, TargetReference
-from tests.detector.small_cluster import CHECK
+from tests.detector.small_cluster import incident_of
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually
 
 pytestmark = pytest.mark.rule("rule 41/late")
 
 NODE, ANOTHER = "node-1", "node-2"
-
-
-def incident(name: str) -> IncidentReference:
-    target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
-    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
 
 
 @pytest.fixture
@@ -38,8 +32,8 @@ async def detector() -> AsyncIterator[Detector]:
 
 def is_told(detector: Detector, *, would_act: bool = True) -> None:
     """The incident of the node asks, and is answered."""
-    observation = detector.observe(incident(NODE))
-    detector.dispatch.answered(incident(NODE), observation, observation, would_act=would_act)
+    observation = detector.observe(incident_of(NODE))
+    detector.dispatch.answered(incident_of(NODE), observation, observation, would_act=would_act)
 
 
 async def woken(detector: Detector) -> list[str]:

@@ -11,18 +11,15 @@ from health.gate.same_boot import SAME_BOOT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import EXCLUDE_LABEL, Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
 from health.runbook.wake_up import needs_wake_up
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.objects import NOW, check_object, condition, node_object
 
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
 BACK_OFF_LIMIT = timedelta(minutes=30)
-INCIDENT = IncidentReference(
-    cluster="main-0a1b", check=CHECK, target=TargetReference(kind="Node", name="node-1", uid="uid-node-1")
-)
+INCIDENT = incident_of("node-1")
 
 
 def cluster(choice: dict[str, str]) -> SmallCluster:

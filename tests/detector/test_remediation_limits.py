@@ -16,8 +16,8 @@ from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
 from health.gate.limits import HOUR, Limits
 from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
-from health.model.references import CheckReference, IncidentReference, TargetReference
-from tests.detector.small_cluster import CHECK, SmallCluster
+from health.model.references import CheckReference
+from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.health.proving import OLD, healthy
 from tests.objects import NOW, limits
 
@@ -27,12 +27,6 @@ SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 ZONE = "topology.kubernetes.io/zone"
 KNOWN = LIVES + Policy.staleness_limit
 """After the lead began."""
-
-
-def incident(name: str) -> IncidentReference:
-    return IncidentReference(
-        cluster="main-0a1b", check=CHECK, target=TargetReference(kind="Node", name=name, uid=f"uid-{name}")
-    )
 
 
 class Leader:
@@ -76,8 +70,8 @@ class Leader:
             self.limits,
             self.now,
         )
-        answer = observer.observe(incident(name))
-        self.limits.handed_out(incident(name), answer, would_act=would_act, skips_back_off=skips_back_off)
+        answer = observer.observe(incident_of(name))
+        self.limits.handed_out(incident_of(name), answer, would_act=would_act, skips_back_off=skips_back_off)
         return answer
 
     def look(self) -> set[str]:
@@ -140,7 +134,7 @@ def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> No
 
 def test_admission_of_a_target_that_is_healthy_with_the_same_boot_counts_as_any_other() -> None:
     detector = leader(limits(maxInFlight=1))
-    detector.limits.handed_out(incident("n0"), healthy(boot_id=OLD), would_act=True, skips_back_off=False)
+    detector.limits.handed_out(incident_of("n0"), healthy(boot_id=OLD), would_act=True, skips_back_off=False)
     assert not detector.ask("n1").is_admitted
 
 

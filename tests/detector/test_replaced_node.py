@@ -11,13 +11,13 @@ from detector.answers.observation_builder import CheckFreshness, ObservationBuil
 from health.model.moves import Move, Phase, RemoveRequests, phase_of
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
-from health.model.references import IncidentReference, TargetReference
+from health.model.references import IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.detector.small_machines import CHECK as MACHINE_CHECK
 from tests.detector.small_machines import REQUEST_KIND, SmallMachines
 from tests.health.openshift.samples import TEMPLATE
@@ -44,8 +44,7 @@ def observed(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
 
 
 def incident(uid: str) -> IncidentReference:
-    target = TargetReference(kind="Node", name="node-1", uid=uid)
-    return IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
+    return incident_of("node-1", uid=uid)
 
 
 @pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected", "rule 11/recreated")

@@ -6,10 +6,9 @@ import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from health.model.observation import Hold, HoldReason
-from health.model.references import IncidentReference, TargetReference
 from kube.lease import LeaseRecord
 from objects.timestamps import stamp
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_cluster import SmallCluster, incident_of
 from tests.objects import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)
@@ -35,9 +34,8 @@ def cluster() -> SmallCluster:
 
 
 def hold_of(cluster: SmallCluster) -> Hold | None:
-    target = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
-    incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-    return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation().hold
+    builder = ObservationBuilder(cluster.cluster_state, incident_of("node-1"), FRESH, cluster.now)
+    return builder.observation().hold
 
 
 @pytest.mark.rule("rule 13")

@@ -6,18 +6,15 @@ import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from health.model.observation import HoldReason, Observation, TargetState
-from health.model.references import IncidentReference, TargetReference
 from health.model.target import node_name
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.detector.small_cluster import SmallCluster, incident_of
 
 LONG = timedelta(minutes=10)
 FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 
 
 def observed(cluster: SmallCluster, node: str) -> Observation:
-    target = TargetReference(kind="Node", name=node, uid=f"uid-{node}")
-    incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=target)
-    return ObservationBuilder(cluster.cluster_state, incident, FRESH, cluster.now).observation()
+    return ObservationBuilder(cluster.cluster_state, incident_of(node), FRESH, cluster.now).observation()
 
 
 @pytest.mark.rule("rule 8/node")

@@ -14,23 +14,21 @@ import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.reporting.snapshot_builder import SnapshotBuilder
-from detector.state.check_state import CheckRecord
 from health.gate.back_off import NO_BACK_OFF
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.status import status_patch
-from health.model.node import CONFIRMED_HEALTHY, CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
+from health.model.node import CONFIRMED_HEALTHY, CONTROL_PLANE_LABELS, EXCLUDE_LABEL
 from health.model.observation import HoldReason, Observation, TargetState
-from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import CheckReference
 from health.model.remediation_request import CONTROL_PLANE_LABEL, RemediationRequest
-from health.model.target import TargetName
 from health.runbook.wake_up import needs_wake_up
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from objects.timestamps import stamp
-from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster
-from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node_object
+from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster, incident_of
+from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, condition
 
 NODE, WELL = "node-1", "node-2"
 SECOND_CHECK = CheckReference(kind="NodeHealthCheck", name="others")
@@ -52,29 +50,16 @@ class Seen:
         handlers = self.cluster.cluster_state.event_handlers
         handlers.add_change_handler(lambda check, target: self.told.append((check, target)))
 
-    def check(
-        self, of: CheckReference = CHECK, *, duration: str = "5m", generation: int = 3, **spec: Any
-    ) -> None:
-        conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
-        body = check_object(**{"unhealthyConditions": conditions, "minHealthy": 0} | spec)
-        body["metadata"] |= {"name": of.name, "generation": generation}
-        record = CheckRecord.model_validate(body)
-        self.cluster.cluster_state.check_changed(NODE_HEALTH_CHECK, of, record)
-
-    def node(
-        self, name: str, *conditions: dict[str, Any], labels: dict[str, str] | None = None, **metadata: Any
-    ) -> None:
-        labels = WORKER if labels is None else labels
-        body = node_object(*conditions, labels=labels, name=name, uid=f"uid-{name}", **metadata)
-        self.cluster.cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(body))
+    def check(self, of: CheckReference = CHECK, **spec: Any) -> None:
+        self.cluster.check(of, **{"minHealthy": 0} | spec)
 
     def fail(
         self, name: str = NODE, since: datetime = NOW - HOUR, labels: dict[str, str] | None = None
     ) -> None:
-        self.node(name, condition("Ready", "Unknown", since), labels=WORKER | (labels or {}))
+        self.cluster.node(name, ready="Unknown", since=since, labels=WORKER | (labels or {}))
 
     def recover(self, name: str = NODE, **metadata: Any) -> None:
-        self.node(name, condition("Ready", "True"), **metadata)
+        self.cluster.node(name, **metadata)
 
     def edit_request(self, name: str = NODE, **fields: Any) -> None:
         """Let the request of a node say this, too."""
@@ -95,7 +80,7 @@ class Seen:
 
     def observe(self, name: str = NODE, check: CheckReference = CHECK) -> Observation:
         return ObservationBuilder(
-            self.cluster.cluster_state, incident(name, check), FRESH, self.cluster.now
+            self.cluster.cluster_state, incident_of(name, check), FRESH, self.cluster.now
         ).observation()
 
     def snapshot(self, check: CheckReference = CHECK) -> CheckSnapshot:
@@ -110,7 +95,7 @@ class Seen:
 
     def wants(self, name: str, check: CheckReference = CHECK) -> bool:
         """Whether there should be an incident."""
-        return incident(name, check) in self.cluster.cluster_state.wanted(check, name)
+        return incident_of(name, check) in self.cluster.cluster_state.wanted(check, name)
 
     def shows(self, change: Change, name: str = NODE, check: CheckReference = CHECK) -> Observation:
         """What an incident that asks is answered after the change, of which status and Events are told."""
@@ -132,11 +117,6 @@ class Seen:
         seen = self.shows(change, name, check)
         assert self.wants(name, check)
         return seen
-
-
-def incident(name: str, check: CheckReference = CHECK) -> IncidentReference:
-    target = TargetReference(kind="Node", name=name, uid=f"uid-{name}")
-    return IncidentReference(cluster="main-0a1b", check=check, target=target)
 
 
 def lease_object(name: str, holder: str) -> dict[str, Any]:
@@ -215,16 +195,18 @@ def test_condition_that_appears_turns_or_goes_is_noticed_and_each_status_has_its
     appeared = seen.begins(Seen.fail, NODE)
     assert timedelta(seconds=appeared.remaining_seconds) // MINUTE == 30
 
-    turned = seen.notices(lambda seen: seen.node(NODE, condition("Ready", "False")))
+    turned = seen.notices(lambda seen: seen.cluster.node_with(NODE, condition("Ready", "False")))
     assert timedelta(seconds=turned.remaining_seconds) // MINUTE == 4
     unknown = condition("Ready", "Unknown", NOW - HOUR)
-    both = seen.notices(lambda seen: seen.node(NODE, unknown, condition("DiskPressure", "True")))
+    both = seen.notices(lambda seen: seen.cluster.node_with(NODE, unknown, condition("DiskPressure", "True")))
     assert timedelta(seconds=both.remaining_seconds) // MINUTE == 2
     assert both.fact is not None
     assert both.fact.condition == "DiskPressure"
-    eased = seen.notices(lambda seen: seen.node(NODE, unknown, condition("DiskPressure", "False")))
+    eased = seen.notices(
+        lambda seen: seen.cluster.node_with(NODE, unknown, condition("DiskPressure", "False"))
+    )
     assert timedelta(seconds=eased.remaining_seconds) // MINUTE == 30
-    assert seen.notices(lambda seen: seen.node(NODE)).state is TargetState.HEALTHY
+    assert seen.notices(lambda seen: seen.cluster.node_with(NODE)).state is TargetState.HEALTHY
 
 
 @pytest.mark.rule("NHC 2.2/timer runs")
@@ -246,7 +228,9 @@ def test_label_that_excludes_a_node_is_noticed_when_it_comes_and_when_it_goes(se
 
 @pytest.mark.rule("NHC 2.0/node selector label", "NHC 2.1/8", "NHC 2.1/12")
 def test_label_brings_a_node_into_a_check_and_out_of_it(seen: Seen) -> None:
-    released = seen.notices(lambda seen: seen.node(NODE, condition("Ready", "Unknown"), labels={}))
+    released = seen.notices(
+        lambda seen: seen.cluster.node_with(NODE, condition("Ready", "Unknown"), labels={})
+    )
     assert released.state is TargetState.RELEASED
     assert seen.status()["observedNodes"] == 1
     assert seen.begins(Seen.fail, NODE).is_admitted
