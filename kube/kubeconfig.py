@@ -80,6 +80,9 @@ def _read(path: Path) -> Content:
         mark = getattr(error, "problem_mark", None)
         why = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
         raise _unusable(path, why) from None  # the error quotes that line, which may hold a token
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        # PyYAML's constructors raise these for a scalar that its tag does not fit.
+        raise _unusable(path, "it has a value that cannot be read") from None
     if not content:
         raise _unusable(path, "it is empty")
     if not isinstance(content, dict):

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-import yaml
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from objects.yaml_document import LONGEST, NoDocumentError, read_document
 from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 
 KEY_BYTES = 32
@@ -83,13 +83,12 @@ class PayloadKeys:
 def _parsed(path: str) -> _File:
     # `from None`: what the parsers chain quotes the file.
     try:
-        return _File.model_validate(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+        with Path(path).open("rb") as file:
+            return _File.model_validate(read_document(file.read(LONGEST + 1)))
     except OSError as error:
         raise _wrong(path, str(error.strerror)) from error
-    except UnicodeDecodeError:
-        raise _wrong(path, "is not UTF-8") from None
-    except yaml.YAMLError:
-        raise _wrong(path, "is no YAML") from None
+    except NoDocumentError as error:
+        raise _wrong(path, str(error)) from None
     except ValidationError as error:
         raise _wrong(path, _sentence(error.errors(include_input=False, include_context=False)[0])) from None
 

@@ -30,7 +30,7 @@ def problem_of(details: ErrorDetails) -> InvalidCheckError:
     problem = details["msg"].removeprefix("Value error, ")
     if details["loc"][:2] == ("spec", "selector"):
         problem = f"Invalid selector: {problem}"
-    return InvalidCheckError(_cut(field), _shown(details), _cut(problem))
+    return InvalidCheckError(cut(field), _shown(details), cut(problem))
 
 
 def _shown(details: ErrorDetails) -> str | float | None:
@@ -38,8 +38,9 @@ def _shown(details: ErrorDetails) -> str | float | None:
     value = details["input"]
     if isinstance(details.get("ctx", {}).get("error"), SaysItsValueError):
         return None
-    return _cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
+    return cut(value) if isinstance(value, str) else value if isinstance(value, int | float) else None
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """Return `text`, shortened to LONGEST_PROBLEM characters."""
     return text if len(text) <= LONGEST_PROBLEM else f"{text[:LONGEST_PROBLEM]}…"

@@ -23,6 +23,8 @@ from objects.durations import WrittenDuration, within
 from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
+MOST_WINDOWS, LONGEST_SCHEDULE = 50, 100
+"""A schedule of 100 characters costs up to 2 ms a minute: no number of windows may stop the event loop."""
 _BEYOND_A_CHANGE = timedelta(hours=3)
 """From within the hour that a clock on the wall repeats, cronsim does not find all times of a schedule."""
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,7 +63,7 @@ class MaintenanceWindow(Bounded):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-    schedule: Annotated[StrictStr, AfterValidator(_schedule)]
+    schedule: Annotated[StrictStr, Field(max_length=LONGEST_SCHEDULE), AfterValidator(_schedule)]
     duration: Annotated[WrittenDuration, within(SHORTEST, LONGEST)]
     time_zone: Annotated[StrictStr, AfterValidator(_zone)] = "UTC"
     remediation: Remediation

@@ -13,9 +13,9 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from health.gate.held_nodes import HeldNodes
-from health.gate.invalid_check import problem_of
+from health.gate.invalid_check import InvalidCheckError, cut, problem_of
 from health.gate.limits import Limits
-from health.gate.maintenance_windows import MaintenanceWindow, unique
+from health.gate.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
 from health.model.event import Subject
@@ -50,9 +50,9 @@ class PolicyDocument(Bounded):
     shadow: StrictBool = Policy.shadow
     held_nodes: HeldNodes = Policy.held_nodes
     limits: Limits = Policy.limits
-    maintenance_windows: Annotated[tuple[MaintenanceWindow, ...], AfterValidator(unique)] = (
-        Policy.maintenance_windows
-    )
+    maintenance_windows: Annotated[
+        tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), AfterValidator(unique)
+    ] = Policy.maintenance_windows
 
     @classmethod
     def parse(cls, text: str) -> "PolicyDocument":
@@ -67,7 +67,8 @@ class PolicyDocument(Bounded):
         except EmptyDocumentError:
             return cls()
         except NoDocumentError as error:
-            raise InvalidPolicyError(f"{KEY}: {error}") from error
+            problem = InvalidCheckError(cut(error.field), cut(error.value) or None, str(error))
+            raise InvalidPolicyError(f"{KEY}: {problem}") from error
         except ValidationError as error:
             raise InvalidPolicyError(f"{KEY}: {cls._first_problem(error)}") from error
 
@@ -76,7 +77,7 @@ class PolicyDocument(Bounded):
         first = error.errors()[0]
         if first["type"] != "extra_forbidden":
             return str(problem_of(first))
-        where = ".".join(map(str, first["loc"]))
+        where = cut(".".join(map(str, first["loc"])))
         known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
         return f"{where}: there is no such field" + (f", there are {known}" if len(first["loc"]) == 1 else "")
 

@@ -115,6 +115,7 @@ def test_check_that_names_a_window_which_is_not_there_is_held() -> None:
     ("fields", "problem"),
     [
         ({"schedule": "0 22 * *"}, "must be a cron schedule of five fields"),
+        ({"schedule": f"{'0-59,' * 20}0 * * * *"}, "String should have at most 100 characters"),
         ({"schedule": "61 * * * *"}, "is no cron schedule"),
         ({"schedule": "0 0 30 2 *"}, "is no cron schedule"),
         ({"timeZone": "Europe/Berln"}, "is no time zone"),

@@ -20,6 +20,7 @@ from tests.objects import limits
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
 FIELDS = "backOffLimit, heldNodes, limits, maintenanceWindows, outageGuard, shadow, stalenessLimit"
 CORDONED = HeldNodes.model_validate({"cordoned": True})
+NIGHT = "{name: a, schedule: 0 22 * * *, duration: 1h, remediation: Allowed}"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 
@@ -101,11 +102,31 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ("limits: {maxStartsPerHour: true}", "limits.maxStartsPerHour: Input should be a valid integer"),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
         ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
-        ("backOffLimit: 1m\nbackOffLimit: 2m", "it has a key twice in one mapping"),
-        ("a: [", "line 1 is no YAML"),
+        (
+            "backOffLimit: 1m\nbackOffLimit: 2m",
+            "backOffLimit: a key stands twice in one mapping",
+        ),
+        ("a: [", "line 2 is no YAML"),
         ("[]", "it is YAML, but no mapping"),
         ("false", "it is YAML, but no mapping"),
-        ("a: &x 1\nb: *x", "it has an alias"),
+        ("a: &x 1\nb: *x", "b: it has an alias"),
+        ('stalenessLimit: !!int ""', "stalenessLimit: it has a tag (found 'tag:yaml.org,2002:int')"),
+        ("limits: {maxInFlight: !!int '3'}", "limits.maxInFlight: it has a tag"),
+        ("maintenanceWindows:\n- name: !x a", "maintenanceWindows[0].name: it has a tag (found '!x')"),
+        ("backOffLimit: 1:30", "backOffLimit: must be a duration such as 300s, 5m or 1h30m (found '1:30')"),
+        ("limits: {maxInFlight: 010}", "limits.maxInFlight: Input should be a valid integer"),
+        ("limits: {maxInFlight: 0x10}", "limits.maxInFlight: Input should be a valid integer"),
+        (f"limits: {{maxInFlight: {'9' * 5000}}}", "limits.maxInFlight: Input should be a valid integer"),
+        ("shadow: yes", "shadow: Input should be a valid boolean (found 'yes')"),
+        (f"shadow: {'1:' * 20_000}1", "it is longer than 32 KiB"),
+        (f"shadow: {'1:' * 16_000}1", "shadow: Input should be a valid boolean (found '1:1:"),
+        ("shadow: true\n---\nshadow: false", "it has more than one document"),
+        (
+            f"maintenanceWindows: [{','.join([NIGHT] * 51)}]",
+            "maintenanceWindows: Tuple should have at most 50 items",
+        ),
+        ("{[a]: b}", "it has a key that is no plain text"),
+        (f"{'a' * 1_000}: 1", f"{'a' * 500}…: there is no such field, there are {FIELDS}"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_field_and_value(text: str, problem: str) -> None:
