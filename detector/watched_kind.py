@@ -29,6 +29,9 @@ class TargetJoin(Protocol):
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         """A Node came, changed or (None) went."""
 
+    def node_decoding_changed(self, name: TargetName) -> None:
+        """A Node that exists stopped to decode, or one that did not decodes again or went."""
+
     def cluster_read(self, cluster: str) -> None:
         """The Nodes of a workload cluster were read completely."""
 

@@ -3,8 +3,9 @@
 An object is one or the other. Every method returns the changes of those that decode, in order. Two versions
 whose records are equal are no change; a Node's heartbeats end here. An object that was replaced under its
 name is two changes: the old one went, a new one came. One that does not decode is left out: told to
-`on_undecodable` and logged once per version, before its record is reported DELETED, and told once more,
-without an error, when it decodes again or is gone.
+`on_undecodable` and logged once per version, before its record is reported DELETED. `tell_resolved` tells it
+once more, without an error, when it decodes again or is gone; call it after its changes were told, or the
+object looks deleted for a moment.
 """
 
 import logging
@@ -96,6 +97,10 @@ class ObjectStore(Generic[RecordT]):
         """What is wrong with the others; a read-only view."""
         return self._undecodable.errors
 
+    def tell_resolved(self) -> None:
+        """Tell `on_undecodable` of the objects that decode again or are gone."""
+        self._undecodable.tell_resolved()
+
     def replace(self, listed: Listed[RecordT]) -> list[Change[RecordT]]:
         """Hold what a complete list holds."""
         self._undecodable.replace(listed.undecodable)
@@ -130,6 +135,7 @@ class UndecodableObjects:
         self._on_undecodable = on_undecodable
         self._versions: dict[Key, str] = {}
         self._errors: dict[Key, str] = {}
+        self._resolved: set[Key] = set()
         self.errors: Mapping[Key, str] = MappingProxyType(self._errors)
         """What is wrong with each of them; a read-only view."""
 
@@ -149,8 +155,14 @@ class UndecodableObjects:
         if self._versions.pop(key, None) is None:
             return
         del self._errors[key]
+        self._resolved.add(key)
+
+    def tell_resolved(self) -> None:
+        """Tell of those that were discarded since the last call, and were not added again."""
+        resolved, self._resolved = self._resolved - self._errors.keys(), set()
         if self._on_undecodable is not None:
-            self._on_undecodable(key, "")
+            for key in resolved:
+                self._on_undecodable(key, "")
 
     def replace(self, undecodable: Iterable[Undecodable]) -> None:
         """Make these the only ones: a complete list."""

@@ -68,9 +68,9 @@ class Reflector(Generic[RecordT]):
     `notify` and `on_undecodable` are called between two awaits, when the store shows the change, and must
     not raise. An object that does not decode any more is told to `on_undecodable` first and is then reported
     DELETED, because a record of what it was before must not be acted on: ask `undecodable` before believing
-    that it is gone. That it decodes again, or is gone, is told to `on_undecodable` without an error. An
-    absent kind counts as synced: an empty list is its truth. With `name` it follows that one object, and
-    needs no right on another.
+    that it is gone. That it decodes again, or is gone, is told to `on_undecodable` without an error, after
+    the changes. An absent kind counts as synced: an empty list is its truth. With `name` it follows that one
+    object, and needs no right on another.
     """
 
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
@@ -276,6 +276,7 @@ class Reflector(Generic[RecordT]):
     def _tell(self, changes: Iterable[Change[RecordT]]) -> None:
         for change in changes:
             self._notify(change)
+        self._object_store.tell_resolved()
 
     def _note(self, error: KubernetesError) -> None:
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):

@@ -9,8 +9,8 @@ from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.node import Node
 
 
-def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:  # noqa: ARG001  they always are
-    return MachineTarget(machine, node)
+def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:
+    return MachineTarget(machine, node, is_node_unread=not is_read)
 
 
 def machine_join(cluster_state: ClusterState) -> MachineJoin:

@@ -1,7 +1,7 @@
 """MachineJoin: each Machine with its Node, one target of the cluster state that either of the two changes.
 
-Two Machines may be linked to one Node: it counts for both. The Node may be in another cluster; while nobody
-has read the Nodes of that, it is not known whether it is there.
+Two Machines may be linked to one Node: it counts for both. A Node is unread while the Nodes of its cluster
+were not read, and while it exists and does not decode: then it is not known what it says, and it is not gone.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ class MakeTarget(Protocol):
     """Makes a target of what is joined."""
 
     def __call__(self, machine: Any, node: Node | None, *, is_read: bool) -> Target:  # noqa: ANN401  of the type that the kind reads
-        """Of a Machine, its Node, and whether the Nodes of its cluster were read."""
+        """Of a Machine, its Node, and whether it is known what the Node says, or that it is not there."""
 
 
 class MachineJoin:
@@ -58,8 +58,11 @@ class MachineJoin:
             self._nodes.pop(name, None)
         else:
             self._nodes[name] = node
-        for key in tuple(self._linked.get(name, ())):
-            self._put(key)
+        self._put_linked(name)
+
+    def node_decoding_changed(self, name: TargetName) -> None:
+        """A Node that exists stopped to decode, or one that did not decodes again or went."""
+        self._put_linked(name)
 
     def cluster_read(self, cluster: str) -> None:
         """The Nodes of a workload cluster were read completely."""
@@ -89,6 +92,10 @@ class MachineJoin:
         if not keys:
             self._linked.pop(node, None)
 
+    def _put_linked(self, name: TargetName) -> None:
+        for key in tuple(self._linked.get(name, ())):
+            self._put(key)
+
     def _put_all_of(self, cluster: str) -> None:
         for key in [key for key, machine in self._machines.items() if machine.node_cluster == cluster]:
             self._put(key)
@@ -97,9 +104,15 @@ class MachineJoin:
         machine = self._machines.get(key)
         target = None
         if machine is not None:
-            node = self._nodes.get(_node_of(machine))
-            target = self._target(machine, node, is_read=machine.node_cluster in self._read)
+            is_read = self._is_read(machine)
+            # A Node that does not decode any more may be known from before; that is not what it says now.
+            node = self._nodes.get(_node_of(machine)) if is_read else None
+            target = self._target(machine, node, is_read=is_read)
         self._cluster_state.target_changed(TargetName(self._kind_name, key.namespace, key.name), target)
+
+    def _is_read(self, machine: Machine) -> bool:
+        is_undecodable = self._cluster_state.targets.is_unreadable(_node_of(machine))
+        return machine.node_cluster in self._read and not is_undecodable
 
 
 def _node_of(machine: Machine) -> TargetName:

@@ -28,10 +28,7 @@ class TargetStore:
     def __init__(self) -> None:
         self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
         self._undecodable: dict[TargetName, str] = {}
-        """Those that exist but do not parse, with what is wrong; they are nobody's targets.
-
-        A Machine whose Node is one of them looks as if that was gone.
-        """
+        """Those that exist but do not parse, with what is wrong; they are nobody's targets."""
 
     def put(self, name: TargetName, target: Target | None) -> None:
         """Keep what a target is now, None if it is gone."""

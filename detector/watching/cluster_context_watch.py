@@ -155,6 +155,8 @@ class ClusterContextWatch:
         )
 
     def _stop(self) -> Stop | None:
+        for problem in self._lease_namespace.undecodable.values():
+            return Stop(f"the namespace of the Leases cannot be read: {problem}")
         for namespace in self._lease_namespace.store.values():
             return namespace.stop
         return None

@@ -64,6 +64,8 @@ class NodeWatch:
         """What was read through the connection before, which ages, until this one has read all."""
         self._told: set[str] = set()
         """The names of those that are there, as far as anybody was told."""
+        self._undecodable_told: set[str] = set()
+        """The names of those that do not decode, as far as anybody was told."""
         self._proven: float | None = None
         self.blind_time = BlindTime()
         """As of the last look."""
@@ -88,14 +90,18 @@ class NodeWatch:
         if source is None:
             return
         await source.wait_synced()
-        there = {key.name for key in (*source.store, *source.undecodable)}
-        for name in self._told - there:
+        undecodable = {key.name for key in source.undecodable}
+        for name in self._told - {key.name for key in source.store} - undecodable:
             self._tell(name, None)
+        for name in self._undecodable_told - undecodable:
+            self._tell_undecodable(name, "")
 
     def forget(self) -> None:
         """Tell of each Node as gone: nobody asks for this cluster any more."""
         for name in tuple(self._told):
             self._tell(name, None)
+        for name in tuple(self._undecodable_told):
+            self._tell_undecodable(name, "")
 
     @property
     def _read(self) -> Reflector[Node] | None:
@@ -156,4 +162,11 @@ class NodeWatch:
         self._notify(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
-        self._notify_undecodable(node_name(key.name, self.cluster), problem)
+        self._tell_undecodable(key.name, problem)
+
+    def _tell_undecodable(self, name: str, problem: str) -> None:
+        if problem:
+            self._undecodable_told.add(name)
+        else:
+            self._undecodable_told.discard(name)
+        self._notify_undecodable(node_name(name, self.cluster), problem)

@@ -137,8 +137,7 @@ class Sources:
         return self._policy_watch.current() if self._policy_watch else self._defaults()
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
-        undecodable = self._cluster_state.targets.put_undecodable
-        return NodeWatch(cluster, self._node, undecodable, reflectors, self._now)
+        return NodeWatch(cluster, self._node, self._undecodable_node, reflectors, self._now)
 
     def _in_small_pages(self) -> ReflectorSettings:
         return replace(self._reflectors(), paging=SMALL_PAGES)
@@ -249,6 +248,12 @@ class Sources:
             self._cluster_state.target_changed(name, node)
             for join in self._joins:
                 join.node_changed(name, node)
+
+    def _undecodable_node(self, name: TargetName, problem: str) -> None:
+        with self._cluster_state.guard.item("nodes", name.name):
+            self._cluster_state.targets.put_undecodable(name, problem)
+            for join in self._joins:
+                join.node_decoding_changed(name)
 
     def _cluster_read(self, cluster: str) -> None:
         with self._cluster_state.guard.item("clusters", cluster):

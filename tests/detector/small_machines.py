@@ -113,6 +113,7 @@ class SmallMachines:
     def break_node(self, name: str, problem: str) -> None:
         """Turns it into what cannot be read, which is told as its end."""
         self.cluster_state.targets.put_undecodable(node_name(name), problem)
+        self._join.node_decoding_changed(node_name(name))
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:

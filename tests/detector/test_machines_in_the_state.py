@@ -10,7 +10,7 @@ from health.model.references import Action
 from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
 from objects.timestamps import stamp
-from tests.detector.small_machines import LONG_AGO, SmallMachines
+from tests.detector.small_machines import CHECK, LONG_AGO, SmallMachines
 from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
 from tests.objects import NOW
 
@@ -369,6 +369,8 @@ def test_machine_whose_node_cannot_be_read_is_held_alone_with_field_and_value(cl
     assert seen.hold.message.startswith("Node node-1 of ")
     assert seen.hold.message.endswith("cannot be read: status.conditions.0.type: should be a string")
     assert cluster.observe("machine-2").is_admitted
+    assert "machine-1" not in cluster.cluster_state.checks[CHECK].unhealthy
+    assert "machine-1" in cluster.cluster_state.checks[CHECK].not_healthy
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from runtime.problems import Problems
 from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.kube.conftest import server, transport
 from tests.kube.eventually import eventually
-from tests.objects import condition
+from tests.objects import condition, node_object
 
 __all__ = ["server", "transport"]
 
@@ -257,3 +257,21 @@ async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(obs
         await eventually(lambda: any("no API server" in one for one in observer.problems.sentences), 5)
 
         assert observer.cluster_state.cluster_context.upgrade.phase is UpgradePhase.UNKNOWN
+
+
+@pytest.mark.rule("rule 42", "rule 3")
+async def test_namespace_of_the_leases_that_does_not_decode_stops_everything(
+    server: ApiServer, observer: Observer
+) -> None:
+    observer.serve()
+    observer.answer(OTHERS, NOT_SERVED)
+    namespace = node_object(name=NAMESPACE)
+    written = [{"manager": "kubectl", "time": "0000-01-01T00:00:00Z"}]
+    namespace["metadata"] |= {"resourceVersion": "9", "managedFields": written}
+    server.forget("GET", NAMESPACES.path())
+    observer.answer(NAMESPACES.path(), said({"metadata": {"resourceVersion": "10"}, "items": [namespace]}))
+    async with observer.open():
+        await eventually(lambda: observer.cluster_state.cluster_context.stop is not None, 10)
+        stop = observer.cluster_state.cluster_context.stop
+        assert stop is not None
+        assert "metadata.managedFields.0.time" in stop.reason

@@ -1,7 +1,11 @@
-"""A Machine that cannot be read is left out until it can, and the others are cared for."""
+"""A Machine that cannot be read is left out until it can, and the others are cared for.
+
+A Machine whose Node cannot be read has not lost it.
+"""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 import pytest
@@ -11,7 +15,7 @@ from detector.watching.sources import Scope, Sources
 from devcluster.simulation.resources import MACHINES
 from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.model.target import TargetName
+from health.model.target import TargetName, node_name
 from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES, Object, resource_of
 from kube.transport import Transport
@@ -26,6 +30,7 @@ from tests.objects import NOW, condition, node_object
 
 __all__ = ["server", "transport"]
 
+UNDECODABLE = {"type": "Ready", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
 LAST_YEAR = stamp(NOW - timedelta(days=365))
 
 
@@ -58,6 +63,52 @@ async def test_machine_that_cannot_be_read_is_left_out_and_the_others_are_cared_
     server.watch(MACHINES.path(), live)
     serve(server, MACHINES.path(), broken, machine_object("a", "9"))
     serve(server, NODES.path(), node_object(condition("Ready", "Unknown", NOW), name="node-1"))
+    async with watched(server, transport) as state:
+        await eventually(lambda: wanted(state) == {"a"}, 10)
+        assert state.targets.is_unreadable(TargetName("Machine", NAMESPACE, "broken"))
+        allowance = state.allowance(CHECK)
+        assert allowance is not None
+        assert (allowance.healthy, allowance.total) == (0, 1)
+
+        live.send({"type": "MODIFIED", "object": machine_object("broken", "11")})
+        await eventually(lambda: wanted(state) == {"a", "broken"}, 10)
+
+
+@pytest.mark.rule("rule 8/node")
+async def test_machine_never_looks_as_if_its_node_was_gone_while_that_does_not_decode(
+    server: ApiServer, transport: Transport
+) -> None:
+    live, ready = LiveWatch(), node_object(condition("Ready", "True", NOW), name="node-1")
+    server.watch(NODES.path(), live)
+    serve(server, NODES.path(), ready)
+    serve(server, MACHINES.path(), machine_object("a", "9"))
+    async with watched(server, transport) as state:
+        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 1, 10)
+        lost: list[bool] = []
+        state.event_handlers.add_change_handler(lambda _, target: lost.append(target in wanted(state)))
+        live.send({"type": "MODIFIED", "object": at_version(node_object(UNDECODABLE, name="node-1"), "11")})
+        await eventually(lambda: state.targets.is_unreadable(node_name("node-1")), 10)
+        live.send({"type": "MODIFIED", "object": at_version(ready, "12")})
+        await eventually(lambda: (found := state.allowance(CHECK)) is not None and found.healthy == 1, 10)
+        assert len(lost) > 1
+        assert not any(lost)
+
+        live.send({"type": "MODIFIED", "object": at_version(node_object(UNDECODABLE, name="node-1"), "13")})
+        live.send({"type": "DELETED", "object": at_version(node_object(UNDECODABLE, name="node-1"), "14")})
+        await eventually(lambda: wanted(state) == {"a"}, 10)
+
+
+def wanted(state: ClusterState) -> set[str]:
+    return {incident.target.name for incident in state.all_wanted()}
+
+
+def at_version(found: Object, version: str) -> Object:
+    return found | {"metadata": found["metadata"] | {"resourceVersion": version}}
+
+
+@asynccontextmanager
+async def watched(server: ApiServer, transport: Transport) -> AsyncIterator[ClusterState]:
+    """What a detector knows of one check, and of what the test serves."""
     serve(server, resource_of(MACHINE_HEALTH_CHECK).path(), check_object(unhealthyConditions=[UNKNOWN]))
     for path in (LEASES.path("leases"), NAMESPACES.path()):
         serve(server, path)
@@ -65,18 +116,9 @@ async def test_machine_that_cannot_be_read_is_left_out_and_the_others_are_cared_
     running = asyncio.create_task(
         Sources(ClusterConnection.over(transport), state, scope, Problems(), Policy).run()
     )
-
-    def wanted() -> set[str]:
-        return {incident.target.name for incident in state.all_wanted()}
-
-    await eventually(lambda: wanted() == {"a"}, 10)
-    assert state.targets.is_unreadable(TargetName("Machine", NAMESPACE, "broken"))
-    allowance = state.allowance(CHECK)
-    assert allowance is not None
-    assert (allowance.healthy, allowance.total) == (0, 1)
-
-    live.send({"type": "MODIFIED", "object": machine_object("broken", "11")})
-    await eventually(lambda: wanted() == {"a", "broken"}, 10)
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    try:
+        yield state
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running

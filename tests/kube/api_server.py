@@ -75,6 +75,10 @@ class ApiServer:
     def answer(self, method: str, path: str, *answers: Answer) -> None:
         self._answers[method, path, False].extend(answers)
 
+    def forget(self, method: str, path: str) -> None:
+        """Take back what was to be answered."""
+        self._answers[method, path, False].clear()
+
     def version(self, path: str, *answers: Answer) -> None:
         self._versions[path].extend(answers)
 

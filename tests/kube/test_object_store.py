@@ -37,7 +37,10 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
     (change,) = object_store.apply(received(ChangeKind.MODIFIED, read("a", 3)))
     assert change.kind is ChangeKind.ADDED
     assert not object_store.undecodable
-    assert told == [("wrong in 2", True), ("", False)]
+    assert told == [("wrong in 2", True)]
+    object_store.tell_resolved()
+    object_store.tell_resolved()
+    assert told == [("wrong in 2", True), ("", True)]
 
 
 def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> None:
@@ -46,8 +49,19 @@ def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> N
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
 
     assert object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2))) == []
+    object_store.tell_resolved()
     assert told == ["wrong in 1", ""]
     assert not object_store.undecodable
+
+
+def test_object_that_was_replaced_by_another_one_that_does_not_decode_is_not_told_as_resolved() -> None:
+    told: list[str] = []
+    object_store: ObjectStore[Widget] = ObjectStore("Widget", lambda _, error: told.append(error))
+    object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
+    object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2)))
+    object_store.apply(received(ChangeKind.ADDED, undecodable(A, 3)))
+    object_store.tell_resolved()
+    assert told == ["wrong in 1", "wrong in 3"]
 
 
 def test_list_and_the_end_of_a_kind_leave_nothing_of_before() -> None:

@@ -166,6 +166,7 @@ async def test_object_that_does_not_decode_is_left_out_and_told_once_a_version(
         watch.send(event("MODIFIED", widget("bad", 4, size=1)))
         await eventually(lambda: told.brief()[-1] == ("ADDED", "bad"))
         assert not reflector.undecodable
+        assert told.resolved == [("bad", len(told.changes))]
 
 
 async def test_object_that_becomes_unreadable_leaves_the_store(

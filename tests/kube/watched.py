@@ -39,6 +39,8 @@ class Told:
     def __init__(self) -> None:
         self.changes: list[Change[Widget]] = []
         self.undecodable: list[tuple[str, str]] = []
+        self.resolved: list[tuple[str, int]] = []
+        """Those that decode again or are gone, and how many changes were told before."""
 
     def change(self, change: Change[Widget]) -> None:
         self.changes.append(change)
@@ -46,6 +48,8 @@ class Told:
     def on_undecodable(self, key: Key, error: str) -> None:
         if error:
             self.undecodable.append((key.name, error))
+        else:
+            self.resolved.append((key.name, len(self.changes)))
 
     def brief(self) -> list[tuple[str, str]]:
         return [(change.kind.value, change.key.name) for change in self.changes]

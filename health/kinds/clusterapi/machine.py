@@ -114,8 +114,6 @@ class MachineTarget(LinkedMachineTarget):
     """
 
     machine: Machine
-    is_node_unread: bool = False
-    """Whether the Nodes of its cluster were not read (yet), so that nobody knows about its own."""
 
     @property
     def node_cluster(self) -> str:

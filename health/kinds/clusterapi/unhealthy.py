@@ -8,7 +8,8 @@
 
 The startup timer begins with the latest of four: the creation of the Machine, and when the Cluster's control
 plane, its infrastructure and that of the Machine became ready. Zero turns it off. Before the control plane is
-initialized nobody looks for Nodes: then none is gone. Of Nodes that were not read nothing is said at all.
+initialized nobody looks for Nodes: then none is gone. Of a Node that was not read, or exists and cannot be
+decoded, nothing is said at all.
 
 All expire strictly after their time. After a time in which Nodes could not be seen their conditions and the
 startup timer count from its end (rule 33); conditions of Machines are seen all the time. After an upgrade of

@@ -88,6 +88,8 @@ class LinkedMachineTarget(Target):
     machine: LinkedMachine
     node: Node | None = None
     """The Node that it is linked to, if that is there and was read."""
+    is_node_unread: bool = False
+    """Whether its Node may be there: the Nodes of its cluster were not read, or this one does not decode."""
 
     @property
     def metadata(self) -> MachineMetadata:

@@ -79,7 +79,7 @@ class MachineTarget(LinkedMachineTarget):
     @property
     def has_lost_its_node(self) -> bool:
         """Whether it was linked to a Node that is not there (any more)."""
-        return bool(self.node_name) and self.node is None
+        return bool(self.node_name) and self.node is None and not self.is_node_unread
 
 
 def mark_on(stored: Mapping[str, Any]) -> str:

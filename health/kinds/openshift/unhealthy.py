@@ -7,6 +7,7 @@
 4. Conditions of its Node, as in `health.model.verdict`.
 
 Rows 2 and 3 are nothing for a Machine that is being deleted: whoever deletes it takes its Node away first.
+They are nothing either for one whose Node exists and cannot be decoded (rule 8).
 
 The times of rows 1 to 3 are the Machine's last change, and move with each write of its status.
 
@@ -81,7 +82,7 @@ def _in_words(lost: Fact, target: MachineTarget) -> str:
 def _matches(target: MachineTarget, rules: Rules, blind_until: datetime | None = None) -> list[Match]:
     if target.node is not None:
         return matches(target.node, rules.conditions, blind_until)
-    if not rules.node_startup or target.machine.is_going:
+    if not rules.node_startup or target.machine.is_going or target.is_node_unread:
         return []
     return [Match(_moving(NODE, MISSING, target), rules.node_startup, blind_until)]
 

@@ -124,6 +124,18 @@ class SmallClusterApi:
     def delete_node(self, name: str, *, in_cluster: str = EDGE) -> None:
         self.join.node_changed(node_name(name, in_cluster), None)
 
+    def break_node(self, name: str, problem: str) -> None:
+        """Turn it into what cannot be read."""
+        of_edge = node_name(name, EDGE)
+        self.cluster_state.targets.put_undecodable(of_edge, problem)
+        self.join.node_decoding_changed(of_edge)
+        self.delete_node(name)
+
+    def delete_broken_node(self, name: str) -> None:
+        of_edge = node_name(name, EDGE)
+        self.cluster_state.targets.put_undecodable(of_edge, "")
+        self.join.node_decoding_changed(of_edge)
+
     def target(self, name: str) -> MachineTarget:
         """What is seen of a Machine."""
         found = self.cluster_state.targets.of(named())[name]

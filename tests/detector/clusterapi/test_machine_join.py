@@ -3,6 +3,7 @@
 import pytest
 
 from health.kinds.clusterapi.machine import MachineTarget
+from health.kinds.clusterapi.machine_conditions import NOTHING, Said, said_of
 from health.model.verdict import Health
 from tests.detector.clusterapi.small_cluster_api import (
     EDGE,
@@ -30,6 +31,11 @@ def health(small: SmallClusterApi, name: str, check: str = "workers") -> Health:
     found = small.cluster_state.checks[named(check)].check
     target: MachineTarget = small.target(name)
     return found.verdict(target, NOW, small.context).health  # type: ignore[union-attr]  # it can be read
+
+
+def said(small: SmallClusterApi, name: str) -> Said:
+    found = small.cluster_state.checks[named()].check
+    return said_of(found, small.target(name), NOW, small.context, None)  # type: ignore[arg-type]  # it can be read
 
 
 @pytest.mark.rule("CAPI B.2.1/Node")
@@ -78,6 +84,24 @@ def test_cluster_that_nobody_watches_any_more_has_lost_no_node(small: SmallClust
     small.delete_node("a")
     assert small.target("a").node is None
     assert small.cluster_state.checks[named()].unhealthy == set()
+
+
+@pytest.mark.rule("rule 8/node")
+@pytest.mark.parametrize("was_read_before", [True, False])
+def test_node_that_is_there_and_does_not_decode_is_not_gone_and_nothing_is_said_of_its_machine(
+    small: SmallClusterApi, *, was_read_before: bool
+) -> None:
+    small.machine(machine_object("a"))
+    if was_read_before:
+        small.node("a")
+    small.break_node("a", "status.conditions.0.lastTransitionTime: no time")
+    assert said(small, "a") == NOTHING
+    assert small.cluster_state.checks[named()].unhealthy == set()
+    assert small.numbers() == (0, 1)
+
+    small.delete_broken_node("a")
+    assert health(small, "a") is Health.EXPIRED
+    assert said(small, "a").is_unhealthy
 
 
 @pytest.mark.rule("CAPI B.2.1/Cluster", "CAPI B.2.7/nothing", "rule 45/gates")

@@ -57,6 +57,9 @@ class Machines:
     def node_changed(self, name: TargetName, node: Node | None) -> None:
         """Nothing."""
 
+    def node_decoding_changed(self, name: TargetName) -> None:
+        """Nothing."""
+
     def cluster_read(self, cluster: str) -> None:
         """Nothing."""
 
