@@ -74,7 +74,7 @@ class MarkMachine:
         failed = _check_of(confirmed).failure(target, now, confirmed.context)
         if failed is None or asked.step not in confirmed.check.steps_for(target):
             raise not_true(f"{asked.incident.check} no longer asks the owner of {target.metadata.name}")
-        return status_patch(found.get("status") or {}, found["apiVersion"], asked_of_owner(failed), now)
+        return status_patch(found, asked_of_owner(failed), now)
 
     def _now(self, asked: ActInput) -> datetime:
         """No earlier than the detector saw the time of the Machine to be over."""

@@ -33,14 +33,16 @@ class SnapshotBuilder:
         entry = cluster_state.checks.get(reference)
         if entry is None:
             return None
-        uid = entry.record.metadata.uid
+        uid, generation = entry.record.metadata.uid, entry.record.metadata.generation
         if isinstance(entry.check, InvalidCheckError):
-            return CheckSnapshot(entry.check, uid, allowance=None, storm=storm)
+            return CheckSnapshot(entry.check, uid, allowance=None, storm=storm, generation=generation)
         names = entry.unhealthy | cluster_state.requests.targets_of(reference)
         targets = {name: self._target(entry.check, name, now) for name in sorted(names)}
         context = check_context(cluster_state, reference, now)
         allowance, selected = cluster_state.allowance(reference), frozenset(entry.selected)
-        return CheckSnapshot(entry.check, uid, allowance, targets, context, storm, selected)
+        return CheckSnapshot(
+            entry.check, uid, allowance, targets, context, storm, selected, generation=generation
+        )
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
         cluster_state, reference = self.cluster_state, check.reference

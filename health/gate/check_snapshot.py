@@ -86,6 +86,8 @@ class CheckSnapshot:
     """The names of all its targets."""
     request_changes: tuple[RequestChange, ...] = ()
     """What became of its requests since the snapshot before, also of those that came and went in between."""
+    generation: int = 0
+    """That of the check, also of one that does not parse."""
 
     def of_late(self, now: datetime) -> "CheckSnapshot":
         """The same with those targets alone that may be untold to who begins to tell now.

@@ -78,7 +78,9 @@ STATUS = Section(
             "Conditions have the form of the version that is served, with the twins that it keeps for the "
             "other one (rule 32)."
         ),
-        "lastTransitionTime": "Moves when the status of a condition changes.",
+        "lastTransitionTime": (
+            "Moves when the status of a condition changes; in the form of v1beta1 when anything of it does."
+        ),
         "other conditions": "Conditions of somebody else stay as they are.",
     },
 )

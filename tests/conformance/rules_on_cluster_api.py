@@ -1,10 +1,10 @@
-"""Rules 29 to 33 and 45: Cluster API's MachineHealthCheck, and its workload clusters."""
+"""Rules 29 to 33, 45 and 48: Cluster API's MachineHealthCheck, and its workload clusters."""
 
 from tests.conformance.rule import Section
 
 CLUSTER_API = Section(
     "rule ",
-    "Rules 29 to 33 and 45: MachineHealthCheck, Cluster API",
+    "Rules 29 to 33, 45 and 48: MachineHealthCheck, Cluster API",
     {
         "29": (
             "Each unhealthy Machine is marked or gets its request, however many have one already, and "
@@ -42,6 +42,10 @@ CLUSTER_API = Section(
         ),
         "45/gates": "A change of ControlPlaneInitialized or InfrastructureReady is noticed at once.",
         "45/counting": "Missing infrastructure never stops the counting.",
+        "48": (
+            "Conditions that we write carry the observedGeneration of their object; the list has the order "
+            "that Cluster API's controllers give it."
+        ),
     },
 )
 

@@ -40,8 +40,9 @@ class MachineAnnotations:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class MachineMetadata(common.MachineMetadata):
-    """Identity, labels, owners and annotations of a Machine."""
+    """Identity, generation, labels, owners and annotations of a Machine."""
 
+    generation: int = 0
     annotations: MachineAnnotations = MachineAnnotations()
 
 
@@ -55,7 +56,7 @@ class MachineSpec:
 def _with_served_conditions(raw: object) -> object:
     if not isinstance(raw, Mapping):
         return raw
-    return {**raw, "conditions": tuple(served_conditions(raw, with_message=OURS))}
+    return {**raw, "conditions": tuple(served_conditions(raw, in_full=OURS))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)

@@ -12,6 +12,7 @@
 Each form of the list is judged by itself: an owner may know one of them only.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -104,9 +105,15 @@ def asked_of_owner(failed: Failure) -> Said:
     return Said(_failed(failed), is_owner_asked=True)
 
 
-def status_patch(status: dict[str, Any], api_version: str, said: Said, now: datetime) -> dict[str, Any]:
-    """The merge patch that makes a Machine's `status`, read in that version, say so; empty if it does."""
-    return conditions_patch(status, api_version, lambda stored: _changes(stored, said), now)
+def status_patch(machine: Mapping[str, Any], said: Said, now: datetime) -> dict[str, Any]:
+    """The merge patch that makes the status of a Machine, as it was read, say so; empty if it does."""
+    return conditions_patch(
+        machine.get("status") or {},
+        lambda stored: _changes(stored, said),
+        api_version=machine["apiVersion"],
+        generation=machine["metadata"].get("generation", 0),
+        now=now,
+    )
 
 
 def _changes(stored: Stored, said: Said) -> Changes:

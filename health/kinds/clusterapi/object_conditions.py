@@ -4,7 +4,7 @@ Both versions have them in `status.conditions`. Beside those v1beta1 has the one
 `status.v1beta2.conditions`: of a type that is in both lists the first is read, which is what the owners of
 Machines of that version go by. The deprecated ones of v1beta2 are read by nobody any more.
 
-Messages are left out where no rule needs them: they change while nothing does.
+Messages and generations are left out where no rule needs them: they change while nothing does.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -30,6 +30,8 @@ class Condition:
     reason: str = ""
     message: str = ""
     last_transition_time: Time | None = None
+    observed_generation: int = 0
+    """0 where the condition says none, or it is not kept."""
 
     @property
     def is_true(self) -> bool:
@@ -37,8 +39,8 @@ class Condition:
         return self.status == "True"
 
 
-def served_conditions(status: Mapping[str, Any], with_message: Collection[str] = ()) -> Iterator[Condition]:
-    """Those that a status has, one of a type; messages of these types alone."""
+def served_conditions(status: Mapping[str, Any], in_full: Collection[str] = ()) -> Iterator[Condition]:
+    """Those that a status has, one of a type; message and generation of the types `in_full` alone."""
     of_v1beta2 = status.get("v1beta2")
     later = entries(of_v1beta2, "conditions") if isinstance(of_v1beta2, Mapping) else []
     seen: set[str] = set()
@@ -46,14 +48,16 @@ def served_conditions(status: Mapping[str, Any], with_message: Collection[str] =
         type_ = word(one, "type")
         if type_ and type_ not in seen:
             seen.add(type_)
-            yield _condition(one, type_, with_message)
+            yield _condition(one, type_, is_in_full=type_ in in_full)
 
 
-def _condition(raw: Mapping[str, Any], type_: str, with_message: Collection[str]) -> Condition:
+def _condition(raw: Mapping[str, Any], type_: str, *, is_in_full: bool) -> Condition:
+    observed = raw.get("observedGeneration")
     return Condition(
         type=type_,
         status=word(raw, "status"),
         reason=word(raw, "reason"),
-        message=word(raw, "message") if type_ in with_message else "",
+        message=word(raw, "message") if is_in_full else "",
         last_transition_time=as_time(raw.get("lastTransitionTime")),
+        observed_generation=observed if is_in_full and isinstance(observed, int) else 0,
     )

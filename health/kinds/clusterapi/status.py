@@ -28,7 +28,11 @@ _NUMBERS = ("expectedMachines", "currentHealthy", "remediationsAllowed")
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
     """The merge patch that makes `stored` true; empty if it is."""
     of_conditions = conditions_patch(
-        stored, _api_version(snapshot), lambda listed: changes(snapshot, listed), now
+        stored,
+        lambda listed: changes(snapshot, listed),
+        api_version=_api_version(snapshot),
+        generation=snapshot.generation,
+        now=now,
     )
     wanted = {} if is_paused(snapshot) else _numbers(snapshot)
     return {key: value for key, value in wanted.items() if stored.get(key) != value} | of_conditions
@@ -50,6 +54,6 @@ def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
     names = sorted(snapshot.selected)[:MOST_TARGETS]
     return {
         **dict(zip(_NUMBERS, numbers, strict=True)),
-        "observedGeneration": snapshot.check.generation,
+        "observedGeneration": snapshot.generation,
         "targets": names or None,
     }

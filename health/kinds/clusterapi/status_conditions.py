@@ -6,15 +6,20 @@ version keeps one for readers of the other: `deprecated.v1beta1` in v1beta2, `v1
 may know nothing of that twin, so that it is lost: whether anything is written is decided by the list of the
 version alone.
 
-A patch replaces a list as a whole. So it holds what others wrote just as they wrote it, where it was, and is
-sent with the resourceVersion that the list was read with. A lastTransitionTime moves when the status does.
+A patch replaces a list as a whole. So it holds what others wrote just as they wrote it, and is sent with the
+resourceVersion that the list was read with. The list has the order that Cluster API's controllers give it at
+each write; a list in another order is no reason to write.
+
+The form of v1beta2 has the observedGeneration of the object, and a lastTransitionTime that moves with the
+status. The form of v1beta1 has no generation, and a lastTransitionTime that moves with anything that it says.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from health.kinds.clusterapi.condition_order import in_order
 from health.kinds.clusterapi.group import V1BETA1
 from health.model.stored_status import word
 from objects.timestamps import stamp
@@ -55,26 +60,43 @@ Decide: TypeAlias = Callable[[Stored], Changes]
 """What is to become of a list, by what is in it: each form is judged by itself."""
 
 
+@dataclass(frozen=True)
+class _Form:
+    """How conditions are written into one of the two lists, at one moment."""
+
+    is_old: bool
+    """Whether it is the form of v1beta1."""
+    generation: int
+    now: datetime
+
+    @property
+    def of_twin(self) -> "_Form":
+        return replace(self, is_old=not self.is_old)
+
+
 def conditions_patch(
-    status: Mapping[str, Any], api_version: str, decide: Decide, now: datetime
+    status: Mapping[str, Any], decide: Decide, *, api_version: str, generation: int, now: datetime
 ) -> dict[str, Any]:
-    """The part of a merge patch that makes the conditions of `status` true; empty if they are."""
-    is_old = api_version == V1BETA1
-    updated = _updated(status, decide(status), now, is_old=is_old)
-    if updated == _listed(status):
+    """The part of a merge patch that makes the conditions of `status` true; empty if they are.
+
+    `generation` is that of the object, which its observedGeneration follows.
+    """
+    form = _Form(api_version == V1BETA1, generation, now)
+    updated = _updated(status, decide(status), form)
+    if updated is None:
         return {}
-    return {"conditions": updated, **_twin(status, decide, now, is_old=is_old)}
+    return {"conditions": updated, **_twin(status, decide, form.of_twin)}
 
 
-def _twin(status: Mapping[str, Any], decide: Decide, now: datetime, *, is_old: bool) -> dict[str, Any]:
-    path = ("v1beta2",) if is_old else ("deprecated", "v1beta1")
+def _twin(status: Mapping[str, Any], decide: Decide, form: _Form) -> dict[str, Any]:
+    path = ("deprecated", "v1beta1") if form.is_old else ("v1beta2",)
     stored = _at(status, path)
     changes = decide(stored)
-    if not is_old:
+    if form.is_old:
         kept = tuple(one for one in changes.wanted if one.has_deprecated_twin)
         changes = Changes(kept, changes.gone)
-    updated = _updated(stored, changes, now, is_old=not is_old)
-    if updated == _listed(stored):
+    updated = _updated(stored, changes, form)
+    if updated is None:
         return {}
     patch: dict[str, Any] = {"conditions": updated}
     for field in reversed(path):
@@ -94,31 +116,34 @@ def _listed(stored: Stored) -> list[Any]:
     return list(found) if isinstance(found, list | tuple) else []
 
 
-def _updated(stored: Stored, changes: Changes, now: datetime, *, is_old: bool) -> list[Any]:
+def _updated(stored: Stored, changes: Changes, form: _Form) -> list[Any] | None:
+    """The list as it is to be; None where it is so but for its order."""
     wanted = {one.type: one for one in changes.wanted}
     kept = [one for one in _listed(stored) if _type_of(one) not in changes.gone]
-    updated = [_true_of(wanted.pop(_type_of(one), None), one, now, is_old=is_old) for one in kept]
-    return [*updated, *(_written(one, stamp(now), is_old=is_old) for one in wanted.values())]
+    updated = [_true_of(wanted.pop(_type_of(one), None), one, form) for one in kept]
+    updated += [_written(one, stamp(form.now), form) for one in wanted.values()]
+    return None if updated == _listed(stored) else in_order(updated, _type_of, is_old=form.is_old)
 
 
-def _true_of(wanted: StatusCondition | None, stored: Any, now: datetime, *, is_old: bool) -> Any:  # noqa: ANN401
+def _true_of(wanted: StatusCondition | None, stored: Any, form: _Form) -> Any:  # noqa: ANN401
     """The stored condition where it says what it should, else one that does."""
     if wanted is None:
         return stored
-    changed = word(stored, "status") != wanted.status
-    since = stamp(now) if changed else word(stored, "lastTransitionTime") or stamp(now)
-    written = _written(wanted, since, is_old=is_old)
+    is_moved = form.is_old or word(stored, "status") != wanted.status
+    since = stamp(form.now) if is_moved else word(stored, "lastTransitionTime") or stamp(form.now)
+    written = _written(wanted, since, form)
     is_same = all((stored.get(key) or "") == written.get(key, "") for key in _SAID)
     return stored if is_same else written
 
 
-_SAID = ("status", "severity", "reason", "message")
+_SAID = ("status", "severity", "reason", "message", "observedGeneration")
 
 
-def _written(one: StatusCondition, since: str, *, is_old: bool) -> dict[str, str]:
+def _written(one: StatusCondition, since: str, form: _Form) -> dict[str, Any]:
     written = {"type": one.type, "status": one.status, "lastTransitionTime": since}
-    if not is_old:
-        return written | {"reason": one.reason, "message": one.message[:_LONGEST]}
+    if not form.is_old:
+        observed = {"observedGeneration": form.generation} if form.generation else {}
+        return written | observed | {"reason": one.reason, "message": one.message[:_LONGEST]}
     reason = one.reason if one.deprecated_reason is None else one.deprecated_reason
     message = one.message if one.deprecated_message is None else one.deprecated_message
     told = {"message": message[:_LONGEST_OF_V1BETA1]} if message else {}

@@ -33,26 +33,25 @@ def _next_change(check: MachineHealthCheck, target: MachineTarget, known: Target
 def _is_stored(said: Said, target: MachineTarget) -> bool:
     machine = target.machine
     is_old = machine.api_version == V1BETA1
-    seen = {"conditions": [_as_written(one, is_old=is_old) for one in machine.status.conditions]}
-    # Nothing but the time of what would be written depends on this moment.
-    return not status_patch(seen, machine.api_version, said, target.metadata.creation_timestamp)
-
-
-def _as_written(one: Condition, *, is_old: bool) -> dict[str, str]:
-    """The severity, which nobody goes by, is not kept: it is as we write it."""
-    severity = {"severity": "Warning"} if is_old and one.status != "True" else {}
-    return {
-        "type": one.type,
-        "status": one.status,
-        "reason": one.reason,
-        "message": one.message,
-        **severity,
+    seen = {
+        "apiVersion": machine.api_version,
+        "metadata": {"generation": machine.metadata.generation},
+        "status": {"conditions": [_as_written(one, is_old=is_old) for one in machine.status.conditions]},
     }
+    # Nothing but the time of what would be written depends on this moment.
+    return not status_patch(seen, said, target.metadata.creation_timestamp)
+
+
+def _as_written(one: Condition, *, is_old: bool) -> dict[str, Any]:
+    """The severity, which nobody goes by, is not kept: it is as we write it."""
+    of_form: dict[str, Any] = {"observedGeneration": one.observed_generation}
+    if is_old:
+        of_form = {"severity": "Warning"} if one.status != "True" else {}
+    return {"type": one.type, "status": one.status, "reason": one.reason, "message": one.message, **of_form}
 
 
 def _patch(said: Said, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    status = found.get("status")
-    patch = status_patch(dict(status or {}), found["apiVersion"], said, now)
+    patch = status_patch(found, said, now)
     return {"status": patch} if patch else {}
 
 

@@ -126,6 +126,7 @@ def machine(  # noqa: PLR0913  each is a part of a Machine that the rules look a
         "name": "machine-1",
         "namespace": NAMESPACE,
         "uid": "machine-uid",
+        "generation": 4,
         "creationTimestamp": stamp(created),
         "labels": LABELS | (labels or {}),
         "annotations": annotations or {},
@@ -191,11 +192,13 @@ def snapshot(
     """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(judged, "check-uid", allowance=None)
+        return CheckSnapshot(judged, "check-uid", allowance=None, generation=3)
     known = {one.name: one for one in targets}
     decided = judged.allowance(total=total, healthy=healthy)
     selected = frozenset(f"machine-{number}" for number in range(total))
-    return CheckSnapshot(judged, "check-uid", decided, known, context, selected=selected)
+    return CheckSnapshot(
+        judged, "check-uid", decided, known, context, selected=selected, generation=judged.generation
+    )
 
 
 def merged(stored: Any, patch: Any) -> Any:

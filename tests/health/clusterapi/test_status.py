@@ -63,6 +63,7 @@ def condition(type_: str, of: Any, *path: str) -> Any:
 )
 def test_status_of_a_check_that_may_remediate() -> None:
     since = {"lastTransitionTime": stamp(NOW)}
+    observed = {"observedGeneration": 3}
     allowed = {"type": "RemediationAllowed", "status": "True", **since}
     assert status(snapshot(of=FORTY, healthy=4)) == {
         "expectedMachines": 5,
@@ -71,8 +72,8 @@ def test_status_of_a_check_that_may_remediate() -> None:
         "observedGeneration": 3,
         "targets": [f"machine-{number}" for number in range(5)],
         "conditions": [
-            allowed | {"reason": "RemediationAllowed", "message": ""},
-            {"type": "Paused", "status": "False", "reason": "NotPaused", "message": "", **since},
+            allowed | observed | {"reason": "RemediationAllowed", "message": ""},
+            {"type": "Paused", "status": "False", "reason": "NotPaused", "message": "", **since, **observed},
         ],
         "deprecated": {"v1beta1": {"conditions": [allowed]}},
     }
