@@ -19,6 +19,7 @@ from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.policy import DEFAULTS
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.gate.policy_in_force import MISSING_POLICY
 from health.gate.same_boot import still_states
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
@@ -79,9 +80,12 @@ class Confirmed:
 class Revalidation:
     """Reads target and check again, and whether a person stopped everything, or has nothing written."""
 
-    def __init__(self, live: LiveObjects, lease_namespace: str, namespace: str) -> None:
-        """`namespace` is where the policy is."""
+    def __init__(
+        self, live: LiveObjects, lease_namespace: str, namespace: str, *, requires_policy: bool = False
+    ) -> None:
+        """`namespace` is where the policy is; `requires_policy`: a missing one refuses every act."""
         self.live = live
+        self._requires_policy = requires_policy
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
@@ -96,7 +100,7 @@ class Revalidation:
         (check, owner), _, _ = await asyncio.gather(
             self._check(asked, is_shadow=is_shadow),
             self._refuse_if_stopped(),
-            self._refuse_if_all_in_shadow(is_shadow=is_shadow),
+            self._refuse_by_policy(is_shadow=is_shadow),
         )
         context = await self._context(asked, check)
         target = await self._target(asked, context)
@@ -116,15 +120,19 @@ class Revalidation:
         if stop is not None:
             raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
-    async def _refuse_if_all_in_shadow(self, *, is_shadow: bool) -> None:
-        """By the policy; of one that cannot be taken the detector, who admitted, knows the last good one."""
+    async def _refuse_by_policy(self, *, is_shadow: bool) -> None:
+        """Refuse where the policy says shadow, or is required and missing.
+
+        If the policy cannot be taken, the detector admitted by the last good one.
+        """
         if is_shadow:
             return
         found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
-        if found is None:
-            return
+        stored = None if found is None else StoredPolicy.model_validate(found)
+        if self._requires_policy and (stored is None or stored.is_blank):
+            raise Held(MISSING_POLICY.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
         with suppress(InvalidPolicyError):
-            if StoredPolicy.model_validate(found).over(DEFAULTS).shadow:
+            if stored is not None and stored.over(DEFAULTS).shadow:
                 raise _in_shadow("every check")
 
     async def _context(self, asked: Judged, check: HealthCheck) -> ClusterContext:

@@ -158,6 +158,7 @@ class Detector:
             ),
             self._pause_progress,
             settings.namespace,
+            settings.requires_policy,
             self._blind_times.of,
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, defaults)
@@ -252,7 +253,11 @@ class Detector:
             now=self._now,
         )
         return Reporters(
-            dependencies, self._connections.management, self._sees_targets, self._own_status.said
+            dependencies,
+            self._connections.management,
+            self._sees_targets,
+            self._own_status.said,
+            self._settings.namespace,
         )
 
     def _made_kind_metrics(self) -> list[KindMetrics]:

@@ -138,6 +138,8 @@ class Settings(Frozen):
     """PARAMEDIC_CONFIRMATIONS: what becomes of a person's mark that a target is healthy."""
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
+    missing_policy: Literal["hold", "allow"] = "allow"
+    """PARAMEDIC_MISSING_POLICY: whether every check is held while the policy is missing (rule 51)."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(
         default_factory=_signals_of_kinds
     )
@@ -148,6 +150,11 @@ class Settings(Frozen):
         default=LONG_UPGRADE.total_seconds(), gt=0, le=timedelta(days=366).total_seconds()
     )
     """PARAMEDIC_LONG_UPGRADE_SECONDS: after how long an upgrade is told to take long."""
+
+    @property
+    def requires_policy(self) -> bool:
+        """Whether a missing policy holds every check."""
+        return self.missing_policy == "hold"
 
     @property
     def policy(self) -> Policy:

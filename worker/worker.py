@@ -76,7 +76,12 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     live = LiveRequests(connection)
     objects = LiveObjects(ClusterConnections(connection, connections.workload_clusters), readers())
-    revalidation = Revalidation(objects, settings.lease_namespace, settings.namespace)
+    revalidation = Revalidation(
+        objects,
+        settings.lease_namespace,
+        settings.namespace,
+        requires_policy=settings.requires_policy,
+    )
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
     removes_confirmations = settings.confirmations == "remove"
     patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=TOLD_WITHIN)

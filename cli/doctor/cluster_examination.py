@@ -6,7 +6,7 @@ other questions go on. A cluster is meant by its configured name (`prod`) or its
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import chain
 
@@ -25,7 +25,7 @@ from cli.doctor.of_clocks import (
     own_clock_findings,
 )
 from cli.doctor.of_own_status import not_served, own_status_findings
-from cli.doctor.of_policy import outage_guard_findings
+from cli.doctor.of_policy import missing_policy, outage_guard_findings
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
@@ -38,6 +38,7 @@ from health.gate.policy_document import POLICY, StoredPolicy
 from health.gate.policy_in_force import NO_OBJECT
 from health.gate.shadow import is_in_shadow
 from health.kinds.check_kind import CheckKind
+from kube.absence import none_if_absent
 from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord
@@ -201,12 +202,13 @@ class ClusterExamination:
         return [warning("Stopped", f"{found.stop.words}{since}", "`paramedic start` lifts it")]
 
     async def _examine_policy(self) -> list[Finding]:
-        try:
-            found = await self._connection.client.get(CONFIG_MAPS, POLICY, self._settings.namespace)
-        except NotFound:
-            return list(outage_guard_findings(self._settings.policy))
-        stored = StoredPolicy.model_validate(found)
-        self._policy = NO_OBJECT.after(stored, self._settings.policy)
+        settings = self._settings
+        found = await none_if_absent(self._connection.client.get(CONFIG_MAPS, POLICY, settings.namespace))
+        stored = None if found is None else StoredPolicy.model_validate(found)
+        before = replace(NO_OBJECT, is_required=settings.requires_policy)
+        self._policy = before.after(stored, settings.policy)
+        if self._policy.is_missing:
+            return [missing_policy(settings.namespace)]
         if self._policy.rejection:
             what = f"{stored} cannot be taken: {self._policy.rejection}"
             advice = (

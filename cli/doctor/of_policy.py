@@ -1,10 +1,18 @@
-"""What the policy leaves off that most clusters are better with."""
+"""Findings about the policy: that it is missing, or leaves off what most clusters are better with."""
 
 from collections.abc import Iterator
 
-from cli.doctor.finding import Finding, note
+from cli.doctor.finding import Finding, note, problem
 from health.gate.policy import Policy
 from health.gate.policy_document import POLICY
+from health.gate.policy_in_force import MISSING
+
+
+def missing_policy(namespace: str) -> Finding:
+    """That every check is held, because the policy is required and missing."""
+    what = f"{MISSING} in the namespace {namespace}: every check is held"
+    advice = "create it again; or set PARAMEDIC_MISSING_POLICY=allow, if no policy is meant to exist"
+    return problem("PolicyMissing", what, advice)
 
 
 def outage_guard_findings(policy: Policy) -> Iterator[Finding]:

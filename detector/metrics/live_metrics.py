@@ -72,7 +72,7 @@ def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
 
 
 def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "1 while the policy is edited in a way that cannot be taken."
+    text = "1 while the policy is edited in a way that cannot be taken, or is required and missing."
     is_refused = bool(cluster_state.cluster_context.policy.rejection)
     return GaugeMetricFamily("paramedic_policy_invalid", text, value=is_refused)
 

@@ -1,4 +1,4 @@
-"""PolicyReporter: tells by Events on the ConfigMap what became of each of its edits.
+"""PolicyReporter: tells by Events on the ConfigMap what became of each of its edits, or that it is missing.
 
 Each edit is told of once, whoever leads: the name of its Event says which edit it is.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from detector.reporting.event_recorder import TRY_AGAIN_SECONDS, note_of
+from health.gate.policy_document import policy_subject
 from health.gate.policy_in_force import PolicyInForce
 from health.model.event import Event, Subject
 from kube.client import Client
@@ -23,8 +24,15 @@ class PolicyReporter:
     """Tells as long as this detector leads."""
 
     def __init__(
-        self, client: Client, instance: str, policy: Callable[[], PolicyInForce], now: Callable[[], datetime]
+        self,
+        client: Client,
+        instance: str,
+        namespace: str,
+        policy: Callable[[], PolicyInForce],
+        now: Callable[[], datetime],
     ) -> None:
+        """`namespace` is where the policy is looked for."""
+        self._missing = policy_subject(namespace)
         self._events = Events(client, DETECTOR, instance)
         self._policy = policy
         self._now = now
@@ -43,8 +51,9 @@ class PolicyReporter:
             await self._changed.wait()
             self._changed.clear()
             policy = self._policy()
-            if policy.stored is not None and policy.event.seed != self._told:
-                await self._tell(policy.event, policy.stored.subject)
+            about = policy.stored.subject if policy.stored else self._missing
+            if (policy.stored or policy.is_missing) and policy.event.seed != self._told:
+                await self._tell(policy.event, about)
 
     async def _tell(self, event: Event, about: Subject) -> None:
         try:

@@ -21,6 +21,7 @@ class Reporters:
         connection: ClusterConnection,
         sees_targets: Callable[[CheckReference], bool],
         own_status: Callable[[], Status | None],
+        policy_namespace: str,
     ) -> None:
         cluster_state, now = dependencies.cluster_state, dependencies.now
         self.of_checks = StatusReporters(dependencies)
@@ -28,6 +29,7 @@ class Reporters:
         self.of_policy = PolicyReporter(
             dependencies.client,
             dependencies.instance,
+            policy_namespace,
             lambda: cluster_state.cluster_context.policy,
             now,
         )

@@ -21,16 +21,19 @@ _log = logging.getLogger(__name__)
 class PolicyWatch:
     """The policy in force, as far as it was read."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each says what is watched, and how
         self,
         transport: Transport,
         namespace: str,
         defaults: CurrentPolicy,
         changed: Callable[[], None],
         reflectors: CurrentSettings = patient,
+        *,
+        is_required: bool = False,
     ) -> None:
+        """`is_required`: a missing policy holds every check."""
         self._defaults = defaults
-        self._in_force = replace(UNREAD, policy=defaults())
+        self._in_force = replace(UNREAD, policy=defaults(), is_required=is_required)
         self.source = Reflector(
             transport,
             CONFIG_MAPS,

@@ -70,6 +70,8 @@ class Scope:
     """How far checks are paused for upgrades; None: nobody pauses any."""
     policy_namespace: str = ""
     """Where the ConfigMap with the policy is looked for; "": nowhere."""
+    policy_is_required: bool = False
+    """Whether a missing policy holds every check."""
     blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
     """What an earlier process noted of this cluster, or of a group of Nodes."""
 
@@ -94,7 +96,7 @@ class Sources:
         self._tasks = asyncio.TaskGroup()
         self._reflectors = settings = scope.reflectors
         self._kinds = NamedKinds(connection, cluster_state, settings)
-        self._policy_watch = self._made_policy_watch(scope.policy_namespace)
+        self._policy_watch = self._made_policy_watch(scope)
         self._context = ClusterContextWatch(
             connection,
             scope.lease_namespace,
@@ -127,10 +129,17 @@ class Sources:
             self.refresh_context,
         )
 
-    def _made_policy_watch(self, namespace: str) -> PolicyWatch | None:
-        if not namespace:
+    def _made_policy_watch(self, scope: Scope) -> PolicyWatch | None:
+        if not scope.policy_namespace:
             return None
-        return PolicyWatch(self._transport, namespace, self._defaults, self.refresh_context, self._reflectors)
+        return PolicyWatch(
+            self._transport,
+            scope.policy_namespace,
+            self._defaults,
+            self.refresh_context,
+            self._reflectors,
+            is_required=scope.policy_is_required,
+        )
 
     def policy(self) -> Policy:
         """The policy as it is now."""

@@ -86,11 +86,21 @@ class PolicyDocument(Bounded):
         return replace(defaults, **{name: getattr(self, name) for name in self.model_fields_set})
 
 
+def policy_subject(namespace: str, uid: str = "") -> Subject:
+    """The ConfigMap, for Events; without a uid where there is none."""
+    return Subject("v1", "ConfigMap", namespace, POLICY, uid)
+
+
 class StoredPolicy(FrozenObject):
     """The ConfigMap."""
 
     metadata: ObjectMetadata
     data: Mapping[str, str] = Field(default_factory=dict)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it has no policy at all: no key, or nothing in it."""
+        return not self.data.get(KEY, "").strip()
 
     def over(self, defaults: Policy) -> Policy:
         """The policy that it says, above `defaults`.
@@ -109,8 +119,7 @@ class StoredPolicy(FrozenObject):
     @property
     def subject(self) -> Subject:
         """It, for Events."""
-        metadata = self.metadata
-        return Subject("v1", "ConfigMap", metadata.namespace, metadata.name, metadata.uid)
+        return policy_subject(self.metadata.namespace, self.metadata.uid)
 
     def __str__(self) -> str:
         return f"ConfigMap {self.metadata.namespace}/{self.metadata.name}"

@@ -2,16 +2,22 @@
 
 An edit that cannot be taken changes nothing: the last good policy stays, and that there was no ConfigMap is
 one, too. Where none is known, as after a restart in the middle of a bad edit, nobody knows what was
-forbidden: nothing new is done until the edit is mended (rule 3). A ConfigMap that is deleted leaves the
-defaults.
+forbidden: nothing new is done until the edit is mended (rule 3).
+
+A ConfigMap that is deleted leaves the defaults. Where a policy is required, a ConfigMap that is deleted, or
+blank, holds every check until it is back (rule 51); the last good policy says all else meanwhile.
 """
 
 from dataclasses import dataclass, replace
 
 from health.gate.policy import DEFAULTS, Policy
-from health.gate.policy_document import InvalidPolicyError, StoredPolicy
+from health.gate.policy_document import KEY, POLICY, InvalidPolicyError, StoredPolicy
 from health.model.event import Event, Severity
 from health.model.observation import Hold, HoldReason
+
+MISSING = f"The ConfigMap {POLICY} with the key {KEY} is required and missing"
+MISSING_POLICY = Hold(reason=HoldReason.POLICY_UNKNOWN, message=f"{MISSING[0].lower()}{MISSING[1:]}")
+"""Holds every check, and every act (rule 51)."""
 
 
 @dataclass(frozen=True)
@@ -25,23 +31,31 @@ class PolicyInForce:
     """Why that is not taken; "" if it is."""
     is_known: bool = True
     """Whether `policy` was ever good; else it is the defaults, and nobody knows better."""
+    is_required: bool = False
+    """Whether a missing policy holds every check."""
+    is_missing: bool = False
+    """Whether a policy is required and there is none now."""
 
     def after(self, stored: StoredPolicy | None, defaults: Policy) -> "PolicyInForce":
         """What is in force once the ConfigMap is `stored`."""
+        if self.is_required and (stored is None or stored.is_blank):
+            return replace(self, stored=stored, rejection=MISSING, is_missing=True)
         if stored is None:
-            return PolicyInForce(defaults)
+            return PolicyInForce(defaults, is_required=self.is_required)
         try:
-            return PolicyInForce(stored.over(defaults), stored)
+            return PolicyInForce(stored.over(defaults), stored, is_required=self.is_required)
         except InvalidPolicyError as error:
             return self.refused(str(error), stored)
 
     def refused(self, why: str, stored: StoredPolicy | None = None) -> "PolicyInForce":
         """What is in force once the ConfigMap is one that cannot be taken."""
-        return replace(self, stored=stored, rejection=why)
+        return replace(self, stored=stored, rejection=why, is_missing=False)
 
     @property
     def hold(self) -> Hold | None:
-        """Why nothing new may be done: nobody knows what was forbidden."""
+        """Why nothing new may be done: the policy is missing, or what it forbids is not known."""
+        if self.is_missing:
+            return MISSING_POLICY
         if self.is_known:
             return None
         message = f"the policy cannot be read, and no earlier one is known: {self.rejection}"
@@ -54,8 +68,9 @@ class PolicyInForce:
 
     @property
     def event(self) -> Event:
-        """What is told of the ConfigMap as it is, where there is one."""
+        """What is told of the ConfigMap as it is, or of its absence where it is required."""
         reason = "PolicyRefused" if self.rejection else "PolicyTaken"
+        reason = "PolicyMissing" if self.is_missing else reason
         version = self.stored.metadata.resource_version if self.stored else ""
         return Event(
             seed="\n".join((version, reason, str(self.is_known))),
@@ -67,6 +82,8 @@ class PolicyInForce:
     @property
     def words(self) -> str:
         """What became of the ConfigMap as it is, for people."""
+        if self.is_missing:
+            return f"{self.rejection}: until it is back, nothing new is remediated."
         if not self.rejection:
             return "The policy is in force."
         kept = "the last good policy stays in force" if self.is_known else "nothing new is remediated"

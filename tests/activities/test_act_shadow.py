@@ -1,4 +1,4 @@
-"""Each act looks whether nothing may be written, whatever the detector has seen."""
+"""Each act reads the policy itself, whatever the detector has seen."""
 
 from collections.abc import AsyncIterator
 
@@ -6,9 +6,11 @@ import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy_document import KEY, POLICY
+from health.gate.policy_in_force import MISSING_POLICY
 from health.gate.shadow import SHADOW
 from health.model.observation import HoldReason
 from kube.resource import CONFIG_MAPS
+from kube.transport import Transport
 from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities
 from tests.activities.world import World
 
@@ -52,3 +54,27 @@ async def test_act_makes_nothing_where_the_policy_says_shadow(world: World, work
 
     # By the last good one, which the detector knows, it was admitted.
     assert (await worker.act(world.order())).request is not None
+
+
+@pytest.mark.rule("rule 51")
+async def test_act_makes_nothing_while_a_required_policy_is_missing_and_goes_on_when_it_is_back(
+    world: World, worker_transport: Transport
+) -> None:
+    worker = WorkerActivities(worker_transport, requires_policy=True)
+
+    async def assert_held() -> None:
+        result = await worker.act(world.order())
+        assert result.hold is not None
+        assert (result.hold.reason, result.hold.message) == (MISSING_POLICY.reason, MISSING_POLICY.message)
+        assert (await world.request(), await world.lease()) == (None, None)
+
+    await assert_held()
+    body = {"metadata": {"name": POLICY}, "data": {"another-key": "shadow: true"}}
+    await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
+    try:
+        await assert_held()
+        restored = {"data": {"another-key": None, KEY: "{}"}}
+        await world.client.merge_patch(CONFIG_MAPS, POLICY, restored, POLICY_NAMESPACE)
+        assert (await worker.act(world.order())).request is not None
+    finally:
+        await world.client.delete(CONFIG_MAPS, POLICY, POLICY_NAMESPACE)

@@ -62,6 +62,7 @@ class WorkerActivities:
         client: Client | None = None,
         *,
         removes_confirmations: bool = True,
+        requires_policy: bool = False,
     ) -> None:
         self._removes_confirmations = removes_confirmations
         self._client = client or Client(transport, "tests")
@@ -71,7 +72,9 @@ class WorkerActivities:
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
         live = LiveObjects(clusters, readers())
-        self._revalidation = Revalidation(live, lease_namespace, POLICY_NAMESPACE)
+        self._revalidation = Revalidation(
+            live, lease_namespace, POLICY_NAMESPACE, requires_policy=requires_policy
+        )
 
     async def act(
         self,

@@ -16,6 +16,7 @@ from tests.conformance import (
     rules_on_machines,
     rules_on_nodes,
     rules_on_safety,
+    rules_on_trust,
     upgrade_pause_behaviour,
 )
 
@@ -36,6 +37,7 @@ SECTIONS = (
     *rules_on_nodes.SECTIONS,
     *rules_on_machines.SECTIONS,
     *rules_on_cluster_api.SECTIONS,
+    *rules_on_trust.SECTIONS,
 )
 RULES = tuple(rule for section in SECTIONS for rule in section.rules())
 BY_ID = {rule.id: rule for rule in RULES}

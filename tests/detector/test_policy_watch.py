@@ -12,6 +12,7 @@ from detector.watching.policy_watch import PolicyWatch
 from devcluster.control_plane import ControlPlane
 from health.gate.policy import Policy
 from health.gate.policy_document import KEY, POLICY
+from health.gate.policy_in_force import MISSING_POLICY
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import CONFIG_MAPS, EVENTS
@@ -59,12 +60,14 @@ async def person(control_plane: ControlPlane) -> AsyncIterator[Person]:
 
 
 @asynccontextmanager
-async def watching(control_plane: ControlPlane) -> AsyncIterator[PolicyWatch]:
+async def watching(control_plane: ControlPlane, *, is_required: bool = False) -> AsyncIterator[PolicyWatch]:
     """As a detector that leads."""
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         changed = asyncio.Event()
-        watch = PolicyWatch(transport, NAMESPACE, lambda: DEFAULTS, changed.set)
-        reporter = PolicyReporter(Client(transport), "tests", watch.look, lambda: datetime.now(UTC))
+        watch = PolicyWatch(transport, NAMESPACE, lambda: DEFAULTS, changed.set, is_required=is_required)
+        reporter = PolicyReporter(
+            Client(transport), "tests", NAMESPACE, watch.look, lambda: datetime.now(UTC)
+        )
 
         async def tell() -> None:
             while True:
@@ -75,6 +78,7 @@ async def watching(control_plane: ControlPlane) -> AsyncIterator[PolicyWatch]:
         running = [asyncio.create_task(run) for run in (watch.source.run(), reporter.lead(), tell())]
         try:
             await asyncio.wait_for(watch.source.wait_synced(), timeout=30)
+            changed.set()  # as the cluster context does, which is another one once the policy was read
             yield watch
         finally:
             for task in running:
@@ -104,6 +108,25 @@ async def test_edit_is_in_force_at_once_and_a_bad_one_keeps_the_last_and_is_told
             await person.deletes()
             await eventually(lambda: restarted.look().hold is None)
         await eventually(lambda: watch.look().policy == DEFAULTS)
+
+
+@pytest.mark.rule("rule 51")
+async def test_required_policy_that_is_pruned_holds_with_an_event_until_it_is_restored(
+    control_plane: ControlPlane, person: Person
+) -> None:
+    async with watching(control_plane, is_required=True) as watch:
+        assert watch.look().hold == MISSING_POLICY
+        await _eventually_told(person, "PolicyMissing", "The ConfigMap paramedic-policy with the key")
+        await person.creates("backOffLimit: 10m")
+        await eventually(lambda: watch.look().hold is None)
+
+        await person.deletes()
+        await eventually(lambda: watch.look().hold == MISSING_POLICY)
+        assert watch.current().back_off_limit == timedelta(minutes=10)
+
+        await person.creates("backOffLimit: 11m")
+        await eventually(lambda: watch.look().hold is None)
+        assert watch.current().back_off_limit == timedelta(minutes=11)
 
 
 async def _eventually_told(person: Person, reason: str, message: str) -> None:

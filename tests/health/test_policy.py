@@ -12,7 +12,7 @@ from health.gate.held_nodes import HeldNodes
 from health.gate.outage_guard import OutageGuard
 from health.gate.policy import DEFAULTS, Policy
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
-from health.gate.policy_in_force import UNREAD, PolicyInForce
+from health.gate.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
 from health.model.event import Severity
 from health.model.observation import HoldReason
 from tests.objects import limits
@@ -213,3 +213,44 @@ def test_each_edit_is_another_event() -> None:
     seeds.append(good.after(stored(BAD, "3"), SETTINGS).event.seed)
 
     assert len(set(seeds)) == len(seeds)
+
+
+REQUIRED = replace(UNREAD, is_required=True)
+
+
+@pytest.mark.rule("rule 51")
+@pytest.mark.parametrize(
+    "missing",
+    [None, stored(None, "2"), stored("", "2"), stored(" \n", "2"), stored(None, "2", other="x")],
+    ids=["deleted", "without its key", "empty", "blank", "with another key"],
+)
+def test_required_policy_that_is_missing_holds_every_check_until_it_is_back(
+    missing: StoredPolicy | None,
+) -> None:
+    good = REQUIRED.after(stored("shadow: true"), SETTINGS)
+    assert good.hold is None
+    gone = good.after(missing, SETTINGS)
+
+    assert gone.hold == MISSING_POLICY
+    assert gone.hold.reason is HoldReason.POLICY_UNKNOWN
+    assert (gone.policy, gone.is_shadow) == (good.policy, True)
+    assert (gone.event.reason, gone.event.severity) == ("PolicyMissing", Severity.WARNING)
+    back = gone.after(stored(GOOD, "3"), SETTINGS)
+    assert (back.hold, back.rejection, back.policy.shadow) == (None, "", False)
+    assert back.after(missing, SETTINGS).hold == MISSING_POLICY
+
+
+@pytest.mark.rule("rule 51")
+def test_required_policy_that_is_missing_at_the_start_holds_and_nothing_is_written() -> None:
+    missing = REQUIRED.after(None, SETTINGS)
+
+    assert (missing.hold, missing.is_shadow) == (MISSING_POLICY, True)
+    assert missing.after(stored(BAD), SETTINGS).hold is not None
+    assert missing.after(stored("{}"), SETTINGS).hold is None
+
+
+def test_bad_edit_after_a_deletion_is_told_as_one_and_the_last_good_policy_stays() -> None:
+    good = REQUIRED.after(stored(GOOD), SETTINGS)
+    bad = good.after(None, SETTINGS).after(stored(BAD, "2"), SETTINGS)
+
+    assert (bad.policy, bad.hold, bad.event.reason) == (good.policy, None, "PolicyRefused")

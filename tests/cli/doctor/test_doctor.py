@@ -213,6 +213,20 @@ async def test_namespace_that_is_not_set_up_and_forgets_too_soon_is_told_as_both
         await client.delete(CONFIG_MAPS, POLICY, "paramedic-system")
 
 
+@pytest.mark.rule("rule 51")
+async def test_required_policy_that_is_missing_or_blank_is_found(doctor: Command, client: Client) -> None:
+    required = {"PARAMEDIC_MISSING_POLICY": "hold"}
+    missing = "is required and missing in the namespace paramedic-system: every check is held"
+    assert about(await findings(doctor, **required), missing) == ["PolicyMissing"]
+    assert about(await findings(doctor), missing) == []
+
+    await client.create(CONFIG_MAPS, {"metadata": {"name": POLICY}}, "paramedic-system")
+    try:
+        assert about(await findings(doctor, **required), missing) == ["PolicyMissing"]
+    finally:
+        await client.delete(CONFIG_MAPS, POLICY, "paramedic-system")
+
+
 async def test_cluster_that_is_not_there_is_one_finding_and_temporal_is_looked_at(
     doctor: Command, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

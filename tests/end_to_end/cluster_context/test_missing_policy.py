@@ -1,0 +1,53 @@
+"""A policy that is required, pruned and restored while our processes run."""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from health.gate.policy_document import KEY, POLICY
+from kube.errors import NotFound
+from kube.resource import CONFIG_MAPS, Object
+from runtime.process_names import NAMESPACE
+from tests.end_to_end.holds import until_held
+from tests.end_to_end.world import World
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 51")]
+
+BODY: Object = {"metadata": {"name": POLICY}, "data": {KEY: "backOffLimit: 0s"}}
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, str]:
+    """Both processes require a policy."""
+    return {"PARAMEDIC_MISSING_POLICY": "hold"}
+
+
+@pytest.fixture
+async def policies(world: World) -> AsyncIterator[None]:
+    """No policy is left behind, and what was made is cleaned up under one."""
+    yield
+    with suppress(NotFound):
+        await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+
+
+@pytest.mark.usefixtures("policies")
+async def test_pruned_policy_holds_every_check_until_it_is_restored_and_nothing_is_restarted(
+    world: World,
+) -> None:
+    first, second = await world.add_nodes(2)
+    await world.add_check()
+    await world.fail(first)
+    await until_held(world, first, "PolicyUnknown", "is required and missing")
+
+    await world.client.create(CONFIG_MAPS, BODY, NAMESPACE)
+    await world.until_requested(first)
+    await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+    await world.fail(second)
+    await until_held(world, second, "PolicyUnknown", "is required and missing")
+    await world.recover(first)  # what exists is cleaned up all the same
+    await world.until_clean(first)
+    assert world.requests.created(second) == 0
+
+    await world.client.create(CONFIG_MAPS, BODY, NAMESPACE)
+    await world.until_requested(second)
