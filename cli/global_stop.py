@@ -3,10 +3,15 @@
 Both may be repeated. So who lifts it lifts the order that was told, and none that somebody gave a moment ago.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime
 
-from cli.failing import CommandError
+from pydantic import ValidationError
+
+from cli.failing import CommandError, NotFoundError
+from cli.installations import lease_namespaces, refuse_unread
 from cli.terminal import plain
 from health.gate.global_stop import STOP, LeaseNamespace
 from kube.client import Client
@@ -15,6 +20,9 @@ from kube.resource import NAMESPACES, Object
 from kube.retry_on_conflict import retry_on_conflict
 from kube.transport import Transport
 from objects.timestamps import stamp
+
+LOOK_WITHIN_SECONDS = 5.0
+"""How long the namespaces that installations read are asked for: a stop is urgent."""
 
 
 async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str | None) -> str:
@@ -26,6 +34,7 @@ async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str
     """
 
     async def attempt(client: Client) -> str:
+        await _refuse_unread(client, namespace)
         found = await _read(client, namespace)
         if found.stop is not None and reason in {None, found.stop.reason}:
             return f"was stopped already{_order(found)}"
@@ -45,6 +54,7 @@ async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
     """
 
     async def attempt(client: Client) -> str:
+        await _refuse_unread(client, namespace)
         found = await _read(client, namespace)
         if found.stop is None:
             return "is not stopped"
@@ -67,12 +77,19 @@ async def _carried_out(
         raise CommandError(error.message) from error
 
 
+async def _refuse_unread(client: Client, namespace: str) -> None:
+    """Refuse a namespace that no installation reads; where none can be listed, go on: a stop is urgent."""
+    with suppress(KubernetesError, ValidationError, TimeoutError):
+        async with asyncio.timeout(LOOK_WITHIN_SECONDS):
+            refuse_unread(namespace, await lease_namespaces(client))
+
+
 async def _read(client: Client, namespace: str) -> LeaseNamespace:
     try:
         return LeaseNamespace.model_validate(await client.get(NAMESPACES, namespace))
     except NotFound as error:
         problem = f"there is no namespace {namespace}: --lease-namespace names the one of the Leases"
-        raise CommandError(problem) from error
+        raise NotFoundError(problem) from error
 
 
 async def _annotate(client: Client, found: LeaseNamespace, reason: str | None) -> LeaseNamespace:

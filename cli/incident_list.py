@@ -42,6 +42,12 @@ class Filter:
         return is_here and self._check.takes(incident.check) and self._target.takes(incident.target)
 
     @property
+    def words(self) -> str:
+        """Of what, for a sentence that says that nothing was found; "": of anything."""
+        named = (("check", self.check), ("target", self.target), ("cluster", self.cluster))
+        return "".join(f" of {what} {name!r}" for what, name in named if name)
+
+    @property
     def query(self) -> str:
         """The part that Temporal filters by."""
         parts = [f"WorkflowType = '{WORKFLOW}'"]

@@ -17,8 +17,9 @@ from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_summary import IncidentSummary
 from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
+from cli.known_clusters import unknown_cluster
 from cli.naming import object_name
-from cli.terminal import console, print_trimmed
+from cli.terminal import console, plain, print_trimmed
 from cli.watching import Page, watch
 from health.model.moves import Phase
 from objects.frozen import Frozen
@@ -91,6 +92,8 @@ class Listed:
     has_more: bool
     """Whether older ones were left out."""
     now: datetime
+    nothing: str = ""
+    """What nothing was found of, and the names that there are; "": something was found."""
 
 
 class IncidentListView(Frozen):
@@ -128,6 +131,8 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     listed = carry_out(_list(context, wanted))
     if output is ListOutput.JSON:
         typer.echo(_json(listed))
+        if not listed.summaries:
+            typer.echo(_headline(listed), err=True)
     else:
         _print(listed, is_wide=output is ListOutput.WIDE)
 
@@ -147,7 +152,14 @@ async def look(client: Client, wanted: Wanted) -> Listed:
     found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
     asked = await Asking(client).all([*found, *closed[: wanted.closed]])
-    return Listed(list(filter(wanted.shows, asked)), len(closed) > wanted.closed > 0, datetime.now(UTC))
+    shown = list(filter(wanted.shows, asked))
+    nothing = "" if shown else await _nothing(client, wanted.filter)
+    return Listed(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)
+
+
+async def _nothing(client: Client, wanted: Filter) -> str:
+    unknown = await unknown_cluster(client, wanted.cluster)
+    return f"{wanted.words}{f'; {unknown}' if unknown else ''}"
 
 
 async def _watch(context: typer.Context, wanted: Wanted) -> None:
@@ -170,7 +182,7 @@ def _print(listed: Listed, *, is_wide: bool) -> None:
 
 def _headline(listed: Listed) -> str:
     if not listed.summaries:
-        return "no incidents"
+        return f"no incidents{plain(listed.nothing)}"
     more = "; older ones are left out, see --limit" if listed.has_more else ""
     return f"{headline(listed.summaries)}{more}"
 

@@ -9,6 +9,7 @@ from cli.choosing import forms, kind_names, with_kind
 from cli.failing import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_summary import IncidentSummary
+from cli.known_clusters import unknown_cluster
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.node import EXCLUDE_LABEL
@@ -97,7 +98,8 @@ async def find_open(client: Client, name: str, cluster: str) -> IncidentSummary:
     """
     found = await _open(client, name, cluster)
     if not found:
-        raise NotFoundError(f"no open incident of {name!r}; {KEPT_OUT}")
+        advice = await unknown_cluster(client, cluster) or KEPT_OUT
+        raise NotFoundError(f"no open incident of {name!r}; {advice}")
     return only_one(name, found, "open incident")
 
 
@@ -113,6 +115,8 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
     if not found:
         closed = await closed_incidents(client, _filter(name, cluster), NEWEST)
         found = _newest_of_each([summary for summary in closed if is_named(name, summary.incident)])
+    if not found and (unknown := await unknown_cluster(client, cluster)):
+        raise NotFoundError(f"no incident of {name!r}; {unknown}")
     return only_one(name, found, "incident")
 
 

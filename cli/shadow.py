@@ -12,9 +12,10 @@ from cli.choosing import one_of, words
 from cli.connection import temporal
 from cli.failing import carry_out
 from cli.incident_list import Filter, ended_since, open_incidents
+from cli.known_clusters import unknown_cluster
 from cli.listing import OfCheck, OfCluster
 from cli.shadow_report import ShadowReport
-from cli.terminal import console, print_trimmed
+from cli.terminal import console, plain, print_trimmed
 
 LONGEST = timedelta(days=366)
 WEEK = timedelta(days=7)
@@ -62,16 +63,20 @@ def shadow(
 ) -> None:
     """Compare what Paramedic would have done in shadow with what the present controller did."""
     wanted = Filter(check=check or "", cluster=cluster or "")
-    report = carry_out(_read(context, wanted, datetime.now(UTC) - since))
+    report, unknown = carry_out(_read(context, wanted, datetime.now(UTC) - since))
     if output is ReportOutput.JSON:
         typer.echo(report.view.model_dump_json(indent=2))
-        return
-    if report.comparisons:
+    elif report.comparisons:
         print_trimmed(report.table, console(is_cut=False))
-    typer.echo(report.headline, err=True)
+    of = "" if report.comparisons else wanted.words
+    sentences = [*([f"{report.headline}{of}"] if output is ReportOutput.TABLE else []), unknown]
+    if said := "; ".join(filter(None, sentences)):
+        typer.echo(plain(said), err=True)
 
 
-async def _read(context: typer.Context, wanted: Filter, since: datetime) -> ShadowReport:
+async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str]:
+    """The report, and a sentence where there is no cluster of that name."""
     async with temporal(context) as client:
         found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
-        return ShadowReport.of(await Asking(client).all(found), since)
+        unknown = "" if found else await unknown_cluster(client, wanted.cluster)
+        return ShadowReport.of(await Asking(client).all(found), since), unknown

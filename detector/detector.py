@@ -56,7 +56,7 @@ from kube.reflector_settings import PATIENT, ReflectorSettings
 from runtime import task_failures
 from runtime.connections import Connections, connected
 from runtime.guard import Guard
-from runtime.process_names import DETECTOR, LEADER_LEASE
+from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
 from runtime.status_loop import look_forever
 
@@ -122,7 +122,7 @@ class Detector:
         self._dispatch = self._made_dispatch(calls)
         self._failing_workflows = FailingWorkflows(self._count_failing)
         self._answering = Answering(self._observe, self._dispatch, self._cluster_state, self._is_leader)
-        self._own_status = OwnStatus(connections, settings.namespace, settings.identity, self._is_leader)
+        self._own_status = OwnStatus(connections, settings, self._is_leader)
         self._reporters = self._made_reporters()
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
@@ -225,6 +225,7 @@ class Detector:
             self._settings.namespace,
             LEADER_LEASE,
             self._settings.identity,
+            annotations={CLUSTER_ANNOTATION: self._connections.cluster},
             on_started=self._start_leading,
             on_stopped=self._stop_leading,
             gives_way=self._handover.gives_way,

@@ -8,8 +8,9 @@ of the machines say and however long a process hangs. Timestamps in the Lease ar
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from kube.absence import none_if_absent
 from kube.client import Client
@@ -51,10 +52,14 @@ class LeaderElection:
         on_started: Callable[[], None] = _nothing,
         on_stopped: Callable[[], None] = _nothing,
         gives_way: Callable[[], bool] = _never,
+        annotations: Mapping[str, str] = MappingProxyType({}),
         clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = wall_clock,
     ) -> None:
-        """`gives_way` says whether another is to lead in its place: it does not stand while that is so."""
+        """`gives_way` says whether another is to lead in its place: it does not stand while that is so.
+
+        The leader keeps `annotations` on the Lease.
+        """
         if not retry_period < renew_deadline < lease_duration:
             raise ValueError("A leader election needs retry_period < renew_deadline < lease_duration.")
         self._client = client
@@ -67,6 +72,7 @@ class LeaderElection:
         self._on_started = on_started
         self._on_stopped = on_stopped
         self._gives_way = gives_way
+        self._annotations = annotations
         self._clock = clock
         self._now = now
         self._leads_until = clock()
@@ -152,9 +158,9 @@ class LeaderElection:
         self._observe(lease)
         holder = lease.spec.holder_identity
         if holder == self._identity:
-            await self._write(renewed(lease, self._lease_duration, self._now()))
+            await self._keep(renewed(lease, self._lease_duration, self._now()))
         elif not holder or self._is_over(lease):
-            await self._write(taken_over(lease, self._identity, self._lease_duration, self._now(), None))
+            await self._keep(taken_over(lease, self._identity, self._lease_duration, self._now(), None))
         else:
             return False
         return True
@@ -174,12 +180,17 @@ class LeaderElection:
 
     async def _create(self) -> bool:
         body = new_lease(self._name, self._namespace, self._identity, self._lease_duration, self._now(), None)
+        body["metadata"]["annotations"] = dict(self._annotations)
         try:
             created = await self._client.create(LEASES, body, self._namespace)
         except AlreadyExists:
             return False  # another candidate was faster
         self._ours = LeaseRecord.read(created)
         return True
+
+    async def _keep(self, patch: Object) -> None:
+        patch["metadata"]["annotations"] = dict(self._annotations)
+        await self._write(patch)
 
     async def _write(self, patch: Object) -> None:
         answer = await self._client.merge_patch(LEASES, self._name, patch, self._namespace)

@@ -59,6 +59,15 @@ class Statement:
     message: str
 
 
+class Installation(FrozenObject):
+    """What an installation is configured with, so that a command can tell a wrong name from an idle one."""
+
+    cluster: str = ""
+    """The identity of the cluster; "": the detector that wrote the status did not say."""
+    lease_namespace: str = ""
+    temporal_namespace: str = ""
+
+
 class Condition(FrozenObject):
     """What is written of one statement."""
 
@@ -79,6 +88,7 @@ class Status(FrozenObject):
     conditions: tuple[Condition, ...] = ()
     heartbeat_time: AwareDatetime | None = None
     heartbeat_by: str = ""
+    installation: Installation = Installation()
 
     @classmethod
     def read(cls, body: Object) -> Self:
@@ -109,16 +119,40 @@ class Status(FrozenObject):
             for one in self.conditions
         ]
         heartbeat = stamp(self.heartbeat_time) if self.heartbeat_time else None
-        said = {"conditions": conditions, "heartbeatTime": heartbeat, "heartbeatBy": self.heartbeat_by}
+        said = {
+            "conditions": conditions,
+            "heartbeatTime": heartbeat,
+            "heartbeatBy": self.heartbeat_by,
+            "installation": self.installation.model_dump(by_alias=True),
+        }
         return {"metadata": {"resourceVersion": resource_version}, "status": said}
 
 
-def amended(stored: Status, statements: Sequence[Statement], by: str, now: datetime) -> Status | None:
-    """What is to be written in the place of `stored`; None: it may stay."""
+def amended(
+    stored: Status,
+    statements: Sequence[Statement],
+    by: str,
+    now: datetime,
+    installation: Installation | None = None,
+) -> Status | None:
+    """What is to be written in the place of `stored`; None: it may stay.
+
+    Without `installation`, the stored one is kept: only the leading detector writes it.
+    """
     conditions = tuple(_condition(stored.condition(one.type), one, now) for one in statements)
-    if not _is_due(stored, statements, conditions, now):
+    kept = installation or stored.installation
+    if not _is_renamed(stored.installation, kept) and not _is_due(stored, statements, conditions, now):
         return None
-    return Status(conditions=conditions, heartbeat_time=now, heartbeat_by=by)
+    return Status(conditions=conditions, heartbeat_time=now, heartbeat_by=by, installation=kept)
+
+
+def _is_renamed(stored: Installation, current: Installation) -> bool:
+    """Whether another one is written there.
+
+    One that is empty waits for the next heartbeat: an older CustomResourceDefinition prunes the field, and
+    would have it written again and again.
+    """
+    return stored not in (current, Installation())
 
 
 def _is_due(

@@ -9,3 +9,5 @@ WORKER = "paramedic-worker"
 SERVICE_ACCOUNTS = {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}
 LEADER_LEASE = DETECTOR
 """Whose holder is the detector that leads."""
+CLUSTER_ANNOTATION = "paramedic.dev/cluster"
+"""On that Lease: the identity of the cluster that the detector is configured with."""

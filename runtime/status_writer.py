@@ -10,7 +10,15 @@ from kube.client import Client
 from kube.errors import AlreadyExists, KindUnknown, NotFound
 from kube.events import Events, ObjectReference, event_name
 from kube.resource import Object
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Statement, Status, amended, events
+from runtime.paramedic_status import (
+    NAME,
+    PARAMEDIC_STATUSES,
+    Installation,
+    Statement,
+    Status,
+    amended,
+    events,
+)
 
 
 class StatusWriter:
@@ -56,7 +64,9 @@ class StatusWriter:
         except AlreadyExists:  # another detector was faster
             return await self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace)
 
-    async def say(self, statements: Sequence[Statement], read: Object) -> Status:
+    async def say(
+        self, statements: Sequence[Statement], read: Object, installation: Installation | None = None
+    ) -> Status:
         """Write what is not written yet, if the object is still as it was read; then tell what changed.
 
         Answers what stands there then.
@@ -67,7 +77,7 @@ class StatusWriter:
         """
         metadata, now = read["metadata"], self._now()
         status = Status.read(read)
-        due = amended(status, statements, self._instance, now)
+        due = amended(status, statements, self._instance, now, installation)
         if due is not None:
             patch = due.as_patch(metadata["resourceVersion"])
             await self._client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, self._namespace, "status")

@@ -18,6 +18,7 @@ from runtime.utf8 import in_utf8
 PREFIX = "TEMPORAL_"
 FILE = f"{PREFIX}CONFIG_FILE"
 DEFAULT_ADDRESS = "localhost:7233"
+DEFAULT_NAMESPACE = "default"
 _BOOLEANS = ("true", "false", "1", "0")
 """The SDK takes every other word for true, `no` and `off` too."""
 
@@ -35,6 +36,11 @@ def temporal_settings(environment: Mapping[str, str] | None) -> ClientConnectCon
     config.setdefault("target_host", DEFAULT_ADDRESS)
     _check(config, variables)
     return config
+
+
+def temporal_namespace(environment: Mapping[str, str] | None) -> str:
+    """The Temporal namespace that `environment` names; raises SettingsError as `temporal_settings` does."""
+    return temporal_settings(environment).get("namespace") or DEFAULT_NAMESPACE
 
 
 def named(setting: str, environment: Mapping[str, str] | None) -> str:

@@ -1,13 +1,14 @@
 """Examination of the cluster and of Temporal, side by side."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from pydantic import ValidationError
 
 from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
+from cli.doctor.of_own_status import installation_findings
 from cli.doctor.temporal_examination import temporal_findings
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from kube.cluster_connections import ClusterConnections
@@ -18,8 +19,9 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.address import Address
 from runtime.cluster import read_cluster_identity
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
 from runtime.settings import Settings
-from runtime.temporal_settings import temporal_settings
+from runtime.temporal_settings import temporal_namespace, temporal_settings
 
 
 async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:
@@ -50,11 +52,26 @@ async def _examine_both(
                     ClusterExamination(connections, settings, watched, host).findings(),
                     temporal_findings(environment, meant, limit),
                 )
-            return meant[0], [*of_cluster, *of_temporal]
+                of_installation = await _examine_installation(connection, settings, meant, environment)
+            return meant[0], [*of_installation, *of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
         return None, [unreachable, *await temporal_findings(environment, (), settings.policy.back_off_limit)]
+
+
+async def _examine_installation(
+    connection: ClusterConnection,
+    settings: Settings,
+    meant: Sequence[str],
+    environment: Mapping[str, str],
+) -> list[Finding]:
+    try:
+        found = await connection.client.get(PARAMEDIC_STATUSES, NAME, settings.namespace)
+    except KubernetesError:  # the examination of the cluster reads it, too, and reports this
+        return []
+    temporal = temporal_namespace(environment)
+    return list(installation_findings(Status.read(found).installation, meant, settings, temporal))
 
 
 async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> timedelta:

@@ -4,18 +4,37 @@ That nobody leads and that no worker polls `paramedic doctor` sees by itself; th
 Temporal it does not: it has a connection of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from cli.doctor.finding import Finding, problem, warning
 from objects.timestamps import stamp
-from runtime.paramedic_status import PARAMEDIC_STATUSES, STALE, Answer, ConditionType, Status
+from runtime.paramedic_status import PARAMEDIC_STATUSES, STALE, Answer, ConditionType, Installation, Status
+from runtime.settings import Settings
 
 
 def not_served() -> Finding:
     """That nothing of it can be said."""
     what = f"{PARAMEDIC_STATUSES.full_name} is not served: kubectl does not show whether we can work"
     return warning("StatusNotServed", what, "apply deploy/base/crds/paramedic.dev_paramedicstatuses.yaml")
+
+
+def installation_findings(
+    installation: Installation, meant: Sequence[str], settings: Settings, temporal: str
+) -> Iterator[Finding]:
+    """That the installation in the namespace of `settings` is configured otherwise than this command.
+
+    `meant` are the identities that the given name may mean, `temporal` is the Temporal namespace.
+    """
+    for what, variable, stored, given in (
+        ("the cluster", "PARAMEDIC_CLUSTER", installation.cluster, meant),
+        ("Leases in", "PARAMEDIC_LEASE_NAMESPACE", installation.lease_namespace, (settings.lease_namespace,)),
+        ("the Temporal namespace", "TEMPORAL_NAMESPACE", installation.temporal_namespace, (temporal,)),
+    ):
+        if stored and stored not in given:
+            sentence = f"the detector in {settings.namespace} works with {what} {stored}, not with {given[0]}"
+            advice = f"correct {variable}, or PARAMEDIC_NAMESPACE; this command looked at what it was given"
+            yield problem("OtherInstallation", sentence, advice)
 
 
 def own_status_findings(status: Status, now: datetime) -> Iterator[Finding]:

@@ -11,7 +11,8 @@
 |                          | latter alone                            |                                   |
 | the pause of a check for | the mark is beside it                   | both are taken off, once the      |
 | an upgrade               |                                         | upgrade is over                   |
-| the Leases of detectors  | their names and label                   | deleted, in either case           |
+| the Leases of detectors  | their names and label, unless the       | deleted, in either case           |
+|                          | leader's names another cluster          |                                   |
 | a mark on a target       | nobody can tell                         | left to who acts on it            |
 
 With `--hand-over` the rest stays as it is: the operators find what they would have written (rule 39). What is
@@ -24,6 +25,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from cli.installations import FoundInstallation, named_by_leases
 from health.kinds.check_kind import CheckKind
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
@@ -70,6 +72,8 @@ class Snapshot:
     target_leases: tuple[Object, ...] = ()
     own_leases: tuple[Object, ...] = ()
     """Those in the namespace of our processes."""
+    installed: tuple[FoundInstallation, ...] = ()
+    """Of this name, and of others."""
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
     markable: tuple[tuple[CheckKind, Stored], ...] = ()
     """Targets that may be marked for somebody else."""
@@ -125,7 +129,7 @@ def belongings(snapshot: Snapshot, whose: Whose) -> tuple[Belonging, ...]:
         *(_of_another(one, incident) for one, incident in owned if incident.cluster != whose.cluster),
         *_leases(snapshot, whose, incidents, frozenset(map(_sign, of_others))),
         *_pauses(snapshot, whose),
-        *_own_leases(snapshot),
+        *_own_leases(snapshot, whose.cluster),
         *_marks(snapshot.markable),
     )
 
@@ -156,9 +160,14 @@ def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord],
 
 def _incident_of(stored: Stored, whose: Whose) -> IncidentReference | None:
     """The incident that a request is of, of whatever cluster; None: it is somebody else's."""
+    return incident_on(stored) or whose.adopted.get(stored.metadata.uid)
+
+
+def incident_on(stored: Stored) -> IncidentReference | None:
+    """The incident that a request is annotated with, of whatever cluster; None: it has no such annotation."""
     request = RemediationRequest.model_validate({"metadata": stored.body["metadata"]})
     if request.is_unsigned:
-        return whose.adopted.get(request.metadata.uid)
+        return None
     return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
 
 
@@ -241,9 +250,14 @@ def _pauses(snapshot: Snapshot, whose: Whose) -> Iterator[Belonging]:
         yield Belonging(stored, Disposal.UNPAUSE, "it was paused for an upgrade", annotations.patch(action))
 
 
-def _own_leases(snapshot: Snapshot) -> Iterator[Belonging]:
-    for body in filter(_is_of_detector, snapshot.own_leases):
-        yield Belonging(Stored(LEASES, body), Disposal.DELETE, "no detector leads by it any more")
+def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[Belonging]:
+    own = list(filter(_is_of_detector, snapshot.own_leases))
+    others = {one.installation.cluster for one in named_by_leases(own)} - {cluster}
+    for body in own:
+        if others:
+            yield Belonging(Stored(LEASES, body), Disposal.LEAVE, f"it is of the cluster {', '.join(others)}")
+        else:
+            yield Belonging(Stored(LEASES, body), Disposal.DELETE, "no detector leads by it any more")
 
 
 def _is_of_detector(lease: Object) -> bool:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
+from cli.installations import installations
 from cli.retire.belongings import (
     Belonging,
     Disposal,
@@ -43,7 +44,7 @@ class RetiredCluster:
 
     def __init__(self, connection: ClusterConnection, settings: Settings) -> None:
         self._connection = connection
-        self._settings = settings
+        self.settings = settings
         self._request_kinds: frozenset[Resource] | None = None
 
     def now(self) -> datetime:
@@ -63,8 +64,9 @@ class RetiredCluster:
         return Snapshot(
             now=self.now(),
             requests=tuple([one for kind in self._request_kinds for one in await self._listed(kind)]),
-            target_leases=tuple(await self._leases(self._settings.lease_namespace)),
-            own_leases=tuple(await self._leases(self._settings.namespace)),
+            target_leases=tuple(await self._leases(self.settings.lease_namespace)),
+            own_leases=tuple(await self._leases(self.settings.namespace)),
+            installed=await installations(self._connection.client),
             pausable=tuple((kind, one) for kind, one in checks if kind.upgrade_pause is not None),
             markable=tuple(await self._markable()),
             upgrading=await self._upgrading(),
@@ -77,7 +79,7 @@ class RetiredCluster:
             KubernetesError: nobody can say.
 
         """
-        found = running_detectors(await self._leases(self._settings.namespace), self.now())
+        found = running_detectors(await self._leases(self.settings.namespace), self.now())
         return found or await self._deployed(DETECTOR)
 
     async def workers(self) -> tuple[str, ...]:
@@ -91,7 +93,7 @@ class RetiredCluster:
 
     async def _deployed(self, process: str) -> tuple[str, ...]:
         """Its Deployment as our manifests name it; a detector of another is known by its Leases alone."""
-        namespace = self._settings.namespace
+        namespace = self.settings.namespace
         try:
             found = await self._connection.client.get(DEPLOYMENTS, process, namespace)
         except NotFound:
@@ -111,7 +113,7 @@ class RetiredCluster:
 
     async def evidence(self) -> str:
         """What there is of evidence, and how it is deleted; "": nothing."""
-        namespace = self._settings.namespace
+        namespace = self.settings.namespace
         delete = f"`kubectl delete configmaps -n {namespace} -l {LABEL}` deletes it"
         try:
             found = await self._connection.client.list_metadata(CONFIG_MAPS, namespace, LABEL)
@@ -202,7 +204,7 @@ class RetiredCluster:
     async def _upgrading(self) -> str:
         """Why nobody may unpause a check now; "": no upgrade goes on."""
         known = []
-        for signal in signals_upgrades_here(self._settings):
+        for signal in signals_upgrades_here(self.settings):
             with suppress(KindUnknown):
                 resource = await self._connection.discovery.resource(signal.api_version, signal.kind)
                 bodies = await self._connection.client.list(resource)

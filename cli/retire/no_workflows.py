@@ -1,6 +1,7 @@
 """NoWorkflows: in place of the workflows of a cluster whose Temporal is gone. Nothing is known of any."""
 
 from cli.incident_summary import IncidentSummary
+from cli.retire.identification import Traces
 from health.model.references import IncidentReference
 
 
@@ -8,6 +9,7 @@ class NoWorkflows:
     """As `Workflows`, where there is nobody to ask."""
 
     progress = "Temporal is not asked"
+    namespace = ""
 
     def __init__(self) -> None:
         self.incidents: frozenset[IncidentReference] = frozenset()
@@ -16,6 +18,10 @@ class NoWorkflows:
     async def note_open(self) -> list[IncidentSummary]:
         """None that is known of."""
         return []
+
+    async def traces(self) -> dict[str, Traces]:
+        """None that is known of."""
+        return {}
 
     async def terminated(self) -> frozenset[IncidentReference]:
         """None that is known of."""

@@ -43,6 +43,7 @@ class Asked:
     is_handed_over: bool
     is_dry: bool
     is_without_temporal: bool
+    beside: tuple[str, ...] = ()
 
 
 async def perform(
@@ -67,6 +68,7 @@ async def perform(
                     cluster,
                     workflows,
                     identity,
+                    beside=asked.beside,
                     is_handed_over=asked.is_handed_over,
                     scale_down=lambda name: (
                         f"`kubectl -n {settings.namespace} scale deployment {name} --replicas=0`"

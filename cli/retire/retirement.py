@@ -14,7 +14,7 @@ it is begun again. It is over when two looks in a row found nothing to do: a lis
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -28,6 +28,7 @@ from cli.retire.belongings import (
     running_operators,
 )
 from cli.retire.cluster import RetiredCluster
+from cli.retire.identification import refuse_other_name, refuse_other_place, traces_of
 from cli.retire.no_workflows import NoWorkflows
 from cli.retire.workflows import Workflows
 from health.kinds.registry import CHECK_KINDS
@@ -65,15 +66,17 @@ class Retirement:
         workflows: Workflows | NoWorkflows,
         identity: str,
         *,
+        beside: Collection[str],
         is_handed_over: bool,
         scale_down: Callable[[str], str],
         tell: Callable[[str], None],
         tell_progress: Callable[[str], None],
     ) -> None:
-        """`scale_down` is the command that ends a process."""
+        """`beside` are other names in this cluster that a person knows of, `scale_down` ends a process."""
         self._cluster = cluster
         self._workflows = workflows
         self._identity = identity
+        self._beside = beside
         self._is_handed_over = is_handed_over
         self._scale_down = scale_down
         self._tell = tell
@@ -89,7 +92,7 @@ class Retirement:
             RPCError: Temporal cannot be asked.
 
         """
-        snapshot = await self._examined()
+        snapshot = await self._identified()
         listed = await self._workflows.note_open()
         names = [f"{one.incident.check.name}/{one.incident.target.name}" for one in listed]
         how = "leave what exists of it, and end it" if self._is_handed_over else "abort it, and end it"
@@ -103,12 +106,12 @@ class Retirement:
         """See that it can be begun, before anything is changed.
 
         Raises:
-            CommandError: an operator runs, or an incident cannot be read.
+            CommandError: the name is wrong, an operator runs, or an incident cannot be read.
             KubernetesError: a part of the cluster cannot be read.
             RPCError: Temporal cannot be asked.
 
         """
-        await self._examined()
+        await self._identified()
         await self._workflows.note_open()
 
     async def carry_out(self, within: timedelta) -> tuple[Belonging, ...]:
@@ -133,6 +136,14 @@ class Retirement:
             message = f"not retired yet: {waits}{more}; `paramedic retire` goes on from here"
             raise CommandError(message) from error
         return latest.left
+
+    async def _identified(self) -> Snapshot:
+        """The cluster, if what is in it has the name that is to be retired."""
+        snapshot = await self._examined()
+        traces = traces_of(self._identity, snapshot, await self._workflows.traces())
+        refuse_other_name(self._identity, traces, self._beside)
+        refuse_other_place(self._identity, traces, self._cluster.settings, self._workflows.namespace)
+        return snapshot
 
     async def _examined(self) -> Snapshot:
         """The cluster, where no operator runs that what is to be removed may be of."""

@@ -15,7 +15,9 @@ from cli.choosing import quoted
 from cli.failing import CommandError, NotFoundError, UsageError
 from cli.incident_list import Filter, open_incidents
 from cli.incident_summary import IncidentSummary
+from cli.known_clusters import known_clusters
 from cli.orders import GivenOrder, send
+from cli.retire.identification import Traces
 from cli.retire.incident_step import Action, IncidentStep, next_step
 from health.model.references import IncidentReference
 from kube.bounded import bounded
@@ -81,6 +83,30 @@ class Workflows:
         self.incidents |= {one.incident for one in found}
         self._open = len(found)
         return found
+
+    @property
+    def namespace(self) -> str:
+        """The Temporal namespace that is asked."""
+        return self._client.namespace
+
+    async def traces(self) -> dict[str, Traces]:
+        """How many workflows there are of each name of this cluster.
+
+        Raises:
+            RPCError: Temporal cannot be asked.
+
+        """
+        uid = self._cluster.rpartition("-")[2]
+        names = {one for one in await known_clusters(self._client) if one.rpartition("-")[2] == uid}
+        counted = {
+            name: Traces(open=await self._count(name, "="), closed=await self._count(name, "!="))
+            for name in sorted(names | {self._cluster})
+        }
+        return {name: traces for name, traces in counted.items() if traces.open or traces.closed}
+
+    async def _count(self, cluster: str, comparison: str) -> int:
+        query = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus {comparison} 'Running'"
+        return (await self._client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
 
     async def terminated(self) -> frozenset[IncidentReference]:
         """The incidents that somebody ended before, as far as Temporal remembers."""

@@ -5,14 +5,14 @@ means: Temporal knows clusters by the workflows that it still has of them, and o
 who polls its queue, if it is named in full. What needs an upgrade is refused, with what to do instead.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
 
-from cli.choosing import is_cluster_called, quoted, with_kind
+from cli.choosing import is_cluster_called, with_kind
 from cli.failing import NotFoundError
+from cli.known_clusters import known_clusters
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from runtime import search_attributes
@@ -27,10 +27,6 @@ from workflows.upgrade_contracts import (
     upgrade_pause_id,
 )
 from workflows.upgrade_orders import Order
-
-RPC_TIMEOUT = timedelta(seconds=10)
-MOST_CLUSTERS = 100
-"""That are looked for: each is a call."""
 
 
 def refuse_without_upgrade(order: Order, cluster: str) -> None:
@@ -74,7 +70,7 @@ async def cluster_meant(client: Client, cluster: str) -> str:
         RPCError: Temporal cannot be asked.
 
     """
-    called = [one for one in await _known(client) if is_cluster_called(cluster, one)]
+    called = [one for one in await known_clusters(client) if is_cluster_called(cluster, one)]
     candidates = called or ([cluster] if cluster else [])
     polled = [one for one in candidates if await is_polled(client, worker_queue(one))]
     if len(polled) == 1:
@@ -88,21 +84,6 @@ async def cluster_meant(client: Client, cluster: str) -> str:
         f"no cluster that a worker works for is {whose}: say which with --cluster, by its full name, "
         "as in the ids of its workflows (prod-1a2b3c4d)"
     )
-
-
-async def _known(client: Client) -> list[str]:
-    """Those of which Temporal still has a workflow, open or not."""
-    known: list[str] = []
-    name = search_attributes.CLUSTER.name
-    while len(known) < MOST_CLUSTERS:
-        query = " AND ".join([f"{name} IS NOT NULL", *(f"{name} != {quoted(one)}" for one in known)])
-        listing = client.list_workflows(query, limit=1, page_size=1, rpc_timeout=RPC_TIMEOUT)
-        listed = [one async for one in listing]
-        found = [one.typed_search_attributes.get(search_attributes.CLUSTER) for one in listed]
-        if not found or not found[0]:
-            break
-        known.append(found[0])
-    return sorted(known)
 
 
 def beginning(cluster: str, order: Order) -> WithStartWorkflowOperation[Any, Any]:

@@ -10,8 +10,9 @@ import typer
 from cli.choosing import filled, one_of, words
 from cli.connection import command_line, temporal
 from cli.failing import carry_out
+from cli.known_clusters import unknown_cluster
 from cli.show import PageOutput
-from cli.terminal import console, print_trimmed
+from cli.terminal import console, plain, print_trimmed
 from cli.upgrade.finding import asked, last_upgrades, open_upgrades
 from cli.upgrade.orders import forget, pause, unpause
 from cli.upgrade.page import upgrade_page
@@ -44,11 +45,13 @@ def show_upgrades(
     if order := context.invoked_subcommand:
         _refuse_before(order, {"--cluster": cluster, "--output": output})
         return
-    summaries = carry_out(_read(context, cluster or ""))
+    summaries, unknown = carry_out(_read(context, cluster or ""))
     if output is PageOutput.JSON:
         typer.echo(_json(summaries))
+        if unknown:
+            typer.echo(plain(unknown), err=True)
     else:
-        _print(summaries, cluster or "", command_line(context))
+        _print(summaries, cluster or "", unknown, command_line(context))
 
 
 def _refuse_before(order: str, given: dict[str, str | None]) -> None:
@@ -60,13 +63,15 @@ def _refuse_before(order: str, given: dict[str, str | None]) -> None:
             )
 
 
-async def _read(context: typer.Context, cluster: str) -> Sequence[UpgradeSummary]:
+async def _read(context: typer.Context, cluster: str) -> tuple[Sequence[UpgradeSummary], str]:
+    """The upgrade pauses, and a sentence where there is no cluster of that name."""
     async with temporal(context) as client:
         found = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
-        return await asyncio.gather(*(asked(client, one) for one in found))
+        unknown = "" if found else await unknown_cluster(client, cluster)
+        return await asyncio.gather(*(asked(client, one) for one in found)), unknown
 
 
-def _print(summaries: Sequence[UpgradeSummary], cluster: str, command: str) -> None:
+def _print(summaries: Sequence[UpgradeSummary], cluster: str, unknown: str, command: str) -> None:
     now, out = datetime.now(UTC), console()
     for number, summary in enumerate(summaries):
         if number:
@@ -75,7 +80,8 @@ def _print(summaries: Sequence[UpgradeSummary], cluster: str, command: str) -> N
     if not any(summary.is_open for summary in summaries):
         of_cluster = f" of cluster {cluster!r}" if cluster else ""
         last = "; so ended the last" if summaries else ""
-        typer.echo(f"no upgrade pause{of_cluster} is open{last}", err=True)
+        names = f"; {unknown}" if unknown else ""
+        typer.echo(plain(f"no upgrade pause{of_cluster} is open{last}{names}"), err=True)
 
 
 def _json(summaries: Sequence[UpgradeSummary]) -> str:

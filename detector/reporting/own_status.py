@@ -13,11 +13,13 @@ from temporalio.service import RPCError
 from kube.server_clock import monotonic_clock
 from runtime.connections import Connections
 from runtime.leader_watch import LeaderWatch
-from runtime.paramedic_status import Status
+from runtime.paramedic_status import Installation, Status
 from runtime.polling import workers_polling
 from runtime.process_names import DETECTOR
+from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader
 from runtime.status_writer import StatusWriter
+from runtime.temporal_settings import temporal_namespace
 from workflows.contracts import worker_queue
 
 ASK_EVERY = timedelta(seconds=30)
@@ -26,18 +28,21 @@ ASK_EVERY = timedelta(seconds=30)
 class OwnStatus(Collector):
     """The voice of one detector."""
 
-    def __init__(
-        self, connections: Connections, namespace: str, identity: str, is_leader: Callable[[], bool]
-    ) -> None:
+    def __init__(self, connections: Connections, settings: Settings, is_leader: Callable[[], bool]) -> None:
         management = connections.management
         self._temporal = connections.temporal
         self._queue = worker_queue(connections.cluster)
-        self._identity = identity
+        self._identity = settings.identity
+        self._installation = Installation(
+            cluster=connections.cluster,
+            lease_namespace=settings.lease_namespace,
+            temporal_namespace=temporal_namespace(None),
+        )
         self._is_leader = is_leader
         self._writer = StatusWriter(
-            management.client, namespace, DETECTOR, identity, management.server_clock.now
+            management.client, settings.namespace, DETECTOR, settings.identity, management.server_clock.now
         )
-        self._watch = LeaderWatch(management.client, namespace, self._writer)
+        self._watch = LeaderWatch(management.client, settings.namespace, self._writer)
         self._workers = WorkerObservation()
         self._asked: timedelta | None = None
         self._said: Status | None = None
@@ -63,7 +68,7 @@ class OwnStatus(Collector):
         now, trouble = _now(), self._temporal.trouble()
         if self._is_leader():
             statements = by_leader(self._identity, trouble, self._workers, self._queue, now)
-            self._said = await self._writer.say(statements, read)
+            self._said = await self._writer.say(statements, read, self._installation)
 
     async def _ask(self) -> None:
         """Ask Temporal for workers, if that is due; after a question that was not answered it is."""

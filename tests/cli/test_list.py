@@ -164,13 +164,44 @@ async def test_all_shows_how_closed_incidents_ended(fleet: Fleet, paramedic: Com
     assert not any(line.startswith("node-1 ") for line in table.splitlines())
 
 
-async def test_nothing_to_list_is_no_failure(paramedic: Command) -> None:
-    ran = await paramedic("list", "--cluster", "nowhere")
-    assert (ran.code, ran.out, ran.err) == (0, "", "no incidents\n")
-    assert (await paramedic("list", "--cluster", "nowhere", "-o", "json")).json == {
-        "incidents": [],
-        "has_more": False,
-    }
+async def test_nothing_to_list_is_no_failure(fleet: Fleet, paramedic: Command) -> None:
+    await three(fleet)
+    ran = await paramedic("list", "--cluster", fleet.cluster, "--check", "typo")
+    of = f"no incidents of check 'typo' of cluster {fleet.cluster!r}\n"
+    assert (ran.code, ran.out, ran.err) == (0, "", of)
+    in_json = await paramedic("list", "--cluster", fleet.cluster, "--check", "typo", "-o", "json")
+    assert (in_json.json, in_json.err) == ({"incidents": [], "has_more": False}, of)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("list",), 0),
+        (("list", "-o", "json"), 0),
+        (("upgrade",), 0),
+        (("upgrade", "-o", "json"), 0),
+        (("shadow",), 0),
+        (("shadow", "-o", "json"), 0),
+        (("show", "node-1"), 3),
+        (("abort", "node-1"), 3),
+        (("hold", "node-1"), 3),
+        (("resume", "node-1"), 3),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+async def test_cluster_that_temporal_does_not_know_is_told_with_those_that_it_knows(
+    fleet: Fleet, paramedic: Command, arguments: tuple[str, ...], code: int
+) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.listed("Running", 1)
+
+    typo = fleet.cluster.replace("-", "x-")
+    ran = await paramedic(*arguments, "--cluster", typo)
+
+    assert ran.code == code
+    (line,) = ran.err.splitlines()
+    assert f"has no workflow of a cluster called {typo!r}; it has workflows of {fleet.cluster}" in line
+    assert "exclude-from-remediation" not in line
 
 
 async def test_phase_is_unknown_where_no_worker_answers_and_no_filter_hides_that(

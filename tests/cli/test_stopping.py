@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from health.gate.global_stop import STOP
 from kube.client import Client
+from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES
 from kube.transport import Transport
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
 from tests.cli.command import Command
 from tests.ports import free_port
 
@@ -26,7 +29,8 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
     """A person with all rights; the namespace is there."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-        await Client(transport).create(NAMESPACES, body)
+        with suppress(AlreadyExists):
+            await Client(transport).create(NAMESPACES, body)
         yield Client(transport)
 
 
@@ -70,8 +74,28 @@ async def test_stop_is_given_changed_and_lifted_and_each_may_be_repeated(
 async def test_namespace_that_is_not_there_is_no_stop(paramedic: Command) -> None:
     ran = await paramedic("stop", "--lease-namespace", "typo")
 
-    assert ran.code == 1
+    assert ran.code == 3
     assert "there is no namespace typo" in ran.err
+
+
+@pytest.mark.parametrize("order", ["stop", "start"])
+async def test_namespace_that_no_installation_reads_is_neither_stopped_nor_started(
+    paramedic: Command, client: Client, order: str
+) -> None:
+    body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
+    made = await client.create(PARAMEDIC_STATUSES, body | {"metadata": {"name": NAME}}, NAMESPACE)
+    installation = Installation(cluster="prod-1a2b3c4d", lease_namespace=NAMESPACE)
+    patch = Status(installation=installation).as_patch(made["metadata"]["resourceVersion"])
+    await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, NAMESPACE, "status")
+    try:
+        ran = await paramedic(order, "--lease-namespace", "default")
+        assert (ran.code, ran.out) == (3, "")
+        assert "no installation reads the namespace default, nothing was changed" in ran.err
+        assert f"give --lease-namespace {NAMESPACE}" in ran.err
+        assert STOP not in (await client.get(NAMESPACES, "default"))["metadata"].get("annotations", {})
+        assert (await paramedic("start")).code == 0
+    finally:
+        await client.delete(PARAMEDIC_STATUSES, NAME, NAMESPACE)
 
 
 async def test_who_may_not_stop_is_told_so(paramedic: Command, control_plane: ControlPlane) -> None:

@@ -48,6 +48,7 @@ class Candidate:
             on_started=lambda: self.told.append("started"),
             on_stopped=lambda: self.told.append("stopped"),
             gives_way=lambda: self.gives_way,
+            annotations={"example.com/of": "us"},
             clock=self.clock,
             now=lambda: NOW,
         )
@@ -106,6 +107,8 @@ async def test_leader_renews_without_reading(server: ApiServer, candidate: Candi
             asked.body["metadata"]["resourceVersion"] for asked in server.asked if asked.method == "PATCH"
         ]
         assert versions[:2] == ["1", "2"]
+        written = [asked.body["metadata"]["annotations"] for asked in server.asked if asked.method != "GET"]
+        assert {tuple(one.items()) for one in written[:3]} == {(("example.com/of", "us"),)}
 
 
 async def test_lease_of_another_is_waited_for_by_our_own_clock(

@@ -11,6 +11,7 @@ from runtime.paramedic_status import (
     TOLD_FOR,
     Answer,
     ConditionType,
+    Installation,
     Statement,
     Status,
     amended,
@@ -70,6 +71,32 @@ def test_time_of_a_transition_is_that_of_its_status_alone() -> None:
 
     away = written(AWAY, NOW + 2 * SECOND, same)
     assert [one.last_transition_time for one in away.conditions] == [NOW + 2 * SECOND]
+
+
+OURS = Installation(cluster="prod-1a2b3c4d", lease_namespace="leases", temporal_namespace="default")
+
+
+def test_installation_is_written_with_the_first_status_and_kept_by_those_that_do_not_lead() -> None:
+    first = amended(Status(), [WELL], "leader", NOW, OURS)
+    assert first is not None
+    assert first.installation == OURS
+    kept = amended(first, [AWAY], "worker", NOW + SECOND)
+    assert kept is not None
+    assert kept.installation == OURS
+
+
+def test_other_installation_is_written_at_once_and_one_that_is_pruned_only_with_a_heartbeat() -> None:
+    renamed = OURS.model_copy(update={"cluster": "production-1a2b3c4d"})
+    first = amended(Status(), [WELL], "leader", NOW, OURS)
+    assert first is not None
+    assert amended(first, [WELL], "leader", NOW + SECOND, OURS) is None
+    second = amended(first, [WELL], "leader", NOW + SECOND, renamed)
+    assert second is not None
+    assert second.installation == renamed
+
+    pruned = first.model_copy(update={"installation": Installation()})
+    assert amended(pruned, [WELL], "leader", NOW + SECOND, OURS) is None
+    assert amended(pruned, [WELL], "leader", NOW + HEARTBEAT, OURS) is not None
 
 
 def test_patch_holds_for_the_object_that_was_read_and_is_read_as_it_was_meant() -> None:

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from cli.doctor.of_own_status import own_status_findings
-from runtime.paramedic_status import STALE, Status, amended
+from cli.doctor.of_own_status import installation_findings, own_status_findings
+from runtime.paramedic_status import STALE, Installation, Status, amended
+from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, by_others
 from tests.objects import NOW
 
@@ -36,3 +37,28 @@ def test_detector_that_does_not_reach_temporal_is_named_with_what_it_says() -> N
     assert finding.reason == "DetectorWithoutTemporal"
     assert finding.what.startswith("pod-1, which leads, has not reached Temporal since ")
     assert "Temporal at t:7233 does not answer" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [
+        ({"cluster": "prod-1a2b3c4d"}, "works with the cluster prod-1a2b3c4d, not with prdo-1a2b3c4d"),
+        ({"lease_namespace": "leases"}, "works with Leases in leases, not with medik8s-leases"),
+        ({"temporal_namespace": "nodes"}, "works with the Temporal namespace nodes, not with default"),
+    ],
+)
+def test_command_that_is_configured_otherwise_than_the_detector_is_a_problem(
+    stored: dict[str, str], words: str
+) -> None:
+    settings = Settings(cluster="prdo")
+    (finding,) = installation_findings(Installation(**stored), ("prdo-1a2b3c4d",), settings, "default")
+    assert (finding.reason, words in finding.what) == ("OtherInstallation", True)
+
+
+def test_command_that_is_configured_as_the_detector_or_meets_an_older_one_is_fine() -> None:
+    same = Installation(
+        cluster="prod-1a2b3c4d", lease_namespace="medik8s-leases", temporal_namespace="default"
+    )
+    for stored in (same, Installation()):
+        meant = ("prod-1a2b3c4d", "prod-1a2b3c4d-1a2b3c4d")
+        assert not list(installation_findings(stored, meant, Settings(cluster="prod"), "default"))

@@ -24,7 +24,8 @@ from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime.cluster import read_cluster_identity
-from runtime.process_names import DETECTOR, WORKER
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
+from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
@@ -60,6 +61,19 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
         for kind in (REQUESTS, LEASES, CHECKS, DEPLOYMENTS, CONFIG_MAPS):
             for one in await made.list(kind, namespace):
                 await made.delete(kind, one["metadata"]["name"], namespace)
+
+
+@pytest.fixture(autouse=True)
+async def status(client: Client, namespace: str, cluster_name: str) -> AsyncIterator[None]:
+    """What the detector of this cluster wrote, before anything failed."""
+    identity = await read_cluster_identity(client, cluster_name)
+    installation = Installation(cluster=identity, lease_namespace=namespace)
+    body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
+    made = await client.create(PARAMEDIC_STATUSES, body | {"metadata": {"name": NAME}}, namespace)
+    patch = Status(installation=installation).as_patch(made["metadata"]["resourceVersion"])
+    await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, namespace, "status")
+    yield
+    await client.delete(PARAMEDIC_STATUSES, NAME, namespace)
 
 
 @pytest.fixture
@@ -210,6 +224,76 @@ async def test_incident_is_not_ended_in_the_middle_of_an_act(left_behind: Fleet,
         assert ran.code == 0, ran.err
         assert "workers/node-2 has ended: what exists is left to the operators" in ran.out
         assert list(fleet.requests) == ["node-2"]
+
+
+async def is_untouched(client: Client, namespace: str) -> bool:
+    """Whether the installation has its leader Lease, and no stop."""
+    (leader,) = await client.list(LEASES, namespace)
+    annotations = (await client.get(NAMESPACES, namespace))["metadata"].get("annotations", {})
+    return leader["metadata"]["name"] == LEADER_LEASE and STOP not in annotations
+
+
+@pytest.mark.parametrize("how", [(), ("--dry-run",), ("--without-temporal",), ("--hand-over",)])
+async def test_name_that_is_not_the_installed_one_is_refused_before_the_first_write(
+    left_behind: Fleet, client: Client, command: Command, namespace: str, how: tuple[str, ...]
+) -> None:
+    installed = left_behind.cluster
+    await left_behind.fail("node-1", expired())
+    await left_behind.listed("Running", 1)
+    of_leader = lease(LEADER_LEASE, "") | {
+        "metadata": {"name": LEADER_LEASE, "annotations": {CLUSTER_ANNOTATION: installed}}
+    }
+    await client.create(LEASES, of_leader, namespace)
+
+    ran = await command("retire", *how, "--cluster", "typo", "--timeout", "5s")
+
+    assert (ran.code, ran.out) == (3, "")
+    assert "this cluster has no installation called typo-" in ran.err
+    counted = "" if "--without-temporal" in how else ", 1 open workflows"
+    sources = f"ParamedicStatus {namespace}/paramedic, Lease {namespace}/paramedic-detector"
+    assert f"{installed} has {sources}{counted}" in ran.err
+    assert await is_untouched(client, namespace)
+    assert (await left_behind.handle("node-1").describe()).close_time is None
+
+
+async def test_other_installation_that_has_incidents_is_named_and_can_be_left(
+    left_behind: Fleet, client: Client, command: Command, idle_fleet: Fleet
+) -> None:
+    other = Fleet(idle_fleet.client, await read_cluster_identity(client, f"o{uuid.uuid4().hex[:8]}"))
+    await other.fail("node-9", expired())
+    await other.listed("Running", 1)
+    try:
+        refused = await command("retire", "--timeout", "5s")
+        assert (refused.code, refused.out) == (3, "")
+        assert f"{left_behind.cluster} is not the only name in this cluster" in refused.err
+        assert f"{other.cluster} has 1 open workflows" in refused.err
+
+        ran = await command("retire", "--beside", other.cluster, "--timeout", "1m")
+        assert (ran.code, f"{left_behind.cluster} is retired" in ran.out) == (0, True), ran.err
+        assert (await other.handle("node-9").describe()).close_time is None
+    finally:
+        await other.end()
+
+
+async def test_installation_that_never_had_an_incident_is_retired_and_again(
+    client: Client, command: Command, namespace: str
+) -> None:
+    await client.create(LEASES, lease(LEADER_LEASE, ""), namespace)
+    for _ in range(2):
+        ran = await command("retire", "--timeout", "1m")
+        assert ran.code == 0, ran.err
+        assert await client.list(LEASES, namespace) == []
+
+
+@pytest.mark.parametrize("variable", ["PARAMEDIC_NAMESPACE", "PARAMEDIC_LEASE_NAMESPACE"])
+async def test_namespace_that_is_not_the_installed_one_is_refused(
+    client: Client, command: Command, namespace: str, variable: str
+) -> None:
+    ran = await command("retire", **{variable: "default"})
+
+    assert (ran.code, ran.out) == (3, "")
+    assert f"has {variable}={namespace}, and default is given" in ran.err
+    assert STOP not in (await client.get(NAMESPACES, "default"))["metadata"].get("annotations", {})
 
 
 @pytest.fixture
