@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from temporalio import activity
 
 from activities.event_recorder import EventRecorder
+from activities.fact_age import Clock, waited_too_long
 from activities.kind_activities import ActionDependencies, StepAction
 from activities.known_requests import KnownRequests, LossEvents
-from activities.lease_guard import Clock, LeaseGuard
+from activities.lease_guard import LeaseGuard
 from activities.live_requests import LiveRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.request_step import RequestStep
@@ -25,7 +26,7 @@ from health.model.references import Action
 from kube.errors import KubernetesError
 from objects.durations import in_words
 from objects.group_kind import GroupKind
-from workflows.contracts import ACT, FRESH, ActInput, ActResult
+from workflows.contracts import ACT, ActInput, ActResult
 
 
 class Steps:
@@ -102,8 +103,6 @@ def _held(error: Held) -> StepResult:
 
 
 def _refuse_what_waited() -> None:
-    """Refuse facts that grew old in the queue, by the clock of Temporal."""
-    info = activity.info()
-    waited = info.started_time - info.scheduled_time
-    if waited > FRESH:
-        raise stale(f"the order to act waited {in_words(waited)} for a worker")
+    why = waited_too_long()
+    if why:
+        raise stale(why)

@@ -10,11 +10,11 @@ given this act up: the one that was tried instead may rest on the same Lease. Wh
 and runs out by itself.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from activities.fact_age import Clock
 from activities.revalidation import stale
 from activities.step_result import Held
 from activities.target_lease import TargetLeases
@@ -22,35 +22,10 @@ from health.model.observation import HoldReason
 from health.model.target import Target
 from health.runbook.escalation import lease_duration
 from kube.errors import Forbidden, Invalid, NotFound
-from objects.durations import in_words
-from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH, ActInput
+from workflows.contracts import ACT, ActInput
 
 _KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})
 """Holds under which something may be at work."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """The clocks of an act."""
-
-    now: Callable[[], datetime]
-    """The time of day by the API server's clock, as its latest answer tells it."""
-    monotonic: Callable[[], float]
-    """Seconds of a clock that nobody sets, and that counts the time of a suspended machine too."""
-
-
-def too_old(seen_at: datetime | None, now: datetime, since_look: timedelta) -> str:
-    """Why what was admitted at `seen_at`, and looked at so long ago, is not acted on; "" where it may be."""
-    if since_look > FRESH:
-        return "the revalidation took too long to act on it"
-    if seen_at is None:
-        return "nobody says when this was admitted"
-    age = now - seen_at
-    if age > FRESH + CLOCK_TOLERANCE:
-        return f"this was admitted {in_words(age)} ago"
-    if age < -CLOCK_TOLERANCE:
-        return f"this was admitted {in_words(-age)} ahead of the clock of this worker"
-    return ""
 
 
 class LeaseGuard:
@@ -98,14 +73,11 @@ class LeaseGuard:
 
         Raises Held.
         """
-        why = too_old(asked.seen_at, self._clock.now(), self._since(began))
+        why = self._clock.too_old(asked.seen_at, began)
         if why:
             raise stale(why)
 
     def _may_be_given_up(self, asked: ActInput, began: float) -> bool:
         """Whether so much time has passed since the admission, and so since the order, by either clock."""
         is_late = asked.seen_at is not None and self._clock.now() - asked.seen_at > ACT.attempt
-        return is_late or self._since(began) > ACT.attempt
-
-    def _since(self, began: float) -> timedelta:
-        return timedelta(seconds=self._clock.monotonic() - began)
+        return is_late or self._clock.since(began) > ACT.attempt

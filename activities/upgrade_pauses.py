@@ -1,25 +1,27 @@
 """The activities of an upgrade pause: annotations on checks, and the word that an upgrade takes long.
 
 Each check is patched once, both annotations together, if it is still the one that was decided on: uid and
-resourceVersion are preconditions. At most `AT_ONCE` requests are under way. One that fails keeps no other
-from being done, and each is answered for itself; nothing is repeated here.
+resourceVersion are preconditions. Right before the patch the age of the look is measured, as for an act: an
+UNPAUSE of one upgrade must not be applied in the next one. At most `AT_ONCE` requests are under way. One that
+fails keeps no other from being done, and each is answered for itself; nothing is repeated here.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from temporalio import activity
 
 from activities.attempt import Attempt, Failure
 from activities.event_recorder import EventRecorder
-from health.kinds.check_kind import CheckKind
+from activities.fact_age import Clock, waited_too_long
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event, Severity, Subject
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
-from health.upgrade.pausable_check import PauseAction, PausePatch
+from health.upgrade.pausable_check import PauseAction, PauseAnnotations, PausePatch
 from kube.bounded import bounded
 from kube.connection import ClusterConnection
-from kube.errors import Conflict, KindUnknown, NotFound
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound, TooManyRequests, Unauthorized
 from kube.resource import Object
 from objects.frozen import is_known
 from workflows.upgrade_contracts import (
@@ -42,24 +44,34 @@ TOLD_WITHIN = timedelta(seconds=5)
 class WritePauses:
     """The activity `write_pauses`."""
 
-    def __init__(self, connection: ClusterConnection) -> None:
+    def __init__(self, connection: ClusterConnection, clock: Clock) -> None:
         self._connection = connection
+        self._clock = clock
 
     @activity.defn(name=WRITE_PAUSES.name)
     async def write_pauses(self, asked: WritePausesInput) -> WritePausesResult:
         """Try each patch once, within the time of one attempt."""
-        attempt = Attempt(WRITE_PAUSES)
+        attempt, began = Attempt(WRITE_PAUSES), self._clock.monotonic()
+        waited = waited_too_long()
 
         async def answered(patch: PausePatch) -> PauseAnswer:
-            return _answer(patch, await attempt.tried(str(patch), self._write(patch)))
+            writing = self._write(patch, lambda: waited or self._clock.too_old(asked.seen_at, began))
+            tried = await attempt.tried(str(patch), writing)
+            return _failed(patch, tried) if isinstance(tried, Failure) else tried
 
         return WritePausesResult(answers=await bounded(AT_ONCE, answered, asked.patches))
 
-    async def _write(self, patch: PausePatch) -> None:
+    async def _write(self, patch: PausePatch, too_old: Callable[[], str]) -> PauseAnswer:
         kind, reference = CHECK_KINDS[patch.reference.group_kind], patch.reference
+        annotations = kind.upgrade_pause
+        if annotations is None or not is_known(patch.action, PauseAction):
+            return _refused(patch, f"this version cannot {patch}")
         resource = await self._connection.discovery.first_served(kind)
-        body = _body(kind, patch)
+        if why := too_old():
+            return _refused(patch, f"{why}: asking anew")
+        body = _body(patch, annotations)
         await self._connection.client.merge_patch(resource, reference.name, body, reference.namespace)
+        return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
 
 
 class WarnOfLongUpgrade:
@@ -82,21 +94,20 @@ class WarnOfLongUpgrade:
         return WarnOfLongUpgradeResult()
 
 
-def _body(kind: CheckKind, patch: PausePatch) -> Object:
-    annotations = kind.upgrade_pause
-    if annotations is None or not is_known(patch.action, PauseAction):
-        raise ValueError(f"this version cannot {patch}")
+def _body(patch: PausePatch, annotations: PauseAnnotations) -> Object:
     metadata = {
         "uid": patch.uid,
         "resourceVersion": patch.resource_version,
-        "annotations": annotations.patch(PauseAction(patch.action)),
+        "annotations": annotations.patch(PauseAction(patch.action), patch.resource_version),
     }
     return {"metadata": metadata}
 
 
-def _answer(patch: PausePatch, tried: Failure | None) -> PauseAnswer:
-    if tried is None:
-        return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
+def _refused(patch: PausePatch, why: str) -> PauseAnswer:
+    return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.REFUSED, why=why)
+
+
+def _failed(patch: PausePatch, tried: Failure) -> PauseAnswer:
     return PauseAnswer(
         uid=patch.uid,
         outcome=_outcome(tried),
@@ -110,8 +121,8 @@ def _outcome(failure: Failure) -> WriteOutcome:
     match failure.error:
         case Conflict():
             return WriteOutcome.CONFLICT
-        case KindUnknown():
-            return WriteOutcome.FAILED
+        case KindUnknown() | Unauthorized() | Forbidden() | Invalid() | TooManyRequests():
+            return WriteOutcome.REFUSED
         case NotFound():
             return WriteOutcome.GONE
     return WriteOutcome.FAILED

@@ -17,7 +17,7 @@ from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.files import EvidenceDirectory
 from activities.evidence.filing import EvidenceFiles
 from activities.evidence.save import SaveEvidence
-from activities.lease_guard import Clock
+from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.registry import readers
@@ -95,7 +95,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
             CleanUp(client, live, leases, removes_confirmations=removes_confirmations).clean_up,
             Renew(leases, clock.now).renew,
             Annotate(live).annotate,
-            WritePauses(connection).write_pauses,
+            WritePauses(connection, clock).write_pauses,
             WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
         ],
         interceptors=[Counting(Tally(connections.metrics))],

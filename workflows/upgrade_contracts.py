@@ -1,9 +1,9 @@
 """Contracts and messages of an upgrade pause: what goes in and out of its workflow and its activities.
 
 `observe_upgrade` is retried by Temporal for as long as it takes: without a detector nothing is known.
-`write_pauses` answers for each patch what became of it, and is repeated only where its worker was lost: a
-patch that the lost one wrote meets a changed resourceVersion then, and is a conflict. The warning is told
-for a minute, and is lost where nobody takes it; nothing depends on it.
+`write_pauses` answers for each patch what became of it, and is tried once: its facts are too old for a second
+attempt. Where its answer is lost, each check counts as unsettled, and the workflow decides anew. The warning
+is told for a minute, and is lost where nobody takes it; nothing depends on it.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import PauseOrderRecord
 from health.upgrade.pausable_check import PausePatch
 from objects.frozen import Frozen
-from workflows.kit.calls import FOR_EVER, TWICE, Contract
+from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 from workflows.kit.runs import RunInput
 from workflows.kit.standing_orders import StandingOrder
 
@@ -48,6 +48,8 @@ class WritePausesInput(Frozen):
 
     cluster: str
     patches: tuple[PausePatch, ...]
+    seen_at: datetime | None = None
+    """When the detector saw the checks and the upgrade; a worker refuses old facts, as in an act."""
 
 
 class WritePausesResult(Frozen):
@@ -134,7 +136,7 @@ class WarnOfLongUpgradeResult(Frozen):
 
 OBSERVE_UPGRADE = Contract("observe_upgrade", timedelta(seconds=5), None, FOR_EVER)
 """Answered by the detector that holds the lead, from its queue."""
-WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), TWICE)
+WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), ONCE)
 WARN_OF_LONG_UPGRADE = Contract("warn_of_long_upgrade", timedelta(seconds=20), timedelta(minutes=1), TWICE)
 
 

@@ -186,7 +186,8 @@ class UpgradePause:
         )
 
     async def _write(self, passed: Pass) -> None:
-        asked = WritePausesInput(cluster=self._cluster, patches=passed.patches)
+        seen_at = self._seen.seen_at if self._seen else None
+        asked = WritePausesInput(cluster=self._cluster, patches=passed.patches, seen_at=seen_at)
         summary = f"{len(passed.patches)} checks, the first: {passed.patches[0]}"
         try:
             result = await self._calls.call(WRITE_PAUSES, asked, WritePausesResult, summary=summary)

@@ -247,7 +247,8 @@ def _pauses(snapshot: Snapshot, whose: Whose) -> Iterator[Belonging]:
             yield Belonging(stored, Disposal.LEAVE if is_left else Disposal.AWAIT, f"{why}; {advice}")
             continue
         action = PauseAction.UNPAUSE if check.is_paused else PauseAction.REMOVE_MARK
-        yield Belonging(stored, Disposal.UNPAUSE, "it was paused for an upgrade", annotations.patch(action))
+        patch = annotations.patch(action, check.resource_version)
+        yield Belonging(stored, Disposal.UNPAUSE, "it was paused for an upgrade", patch)
 
 
 def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[Belonging]:

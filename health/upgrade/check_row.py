@@ -16,12 +16,15 @@ Once none is, whatever is remembered:
     - -   nothing
 
 An order of a person is obeyed once, before these. What somebody else paused is never unpaused.
+
+Where a row has nothing to write and an earlier patch of the check is unsettled, the row settles it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from health.upgrade.failed_write import FailedWrite
 from health.upgrade.memory import Handled, How, LatestWrite
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
@@ -39,6 +42,8 @@ class CheckRow:
     """The latest that is meant for it."""
     has_old_mark: bool
     """Whether it had a mark alone when an upgrade after another one was seen first."""
+    is_unsettled: bool = False
+    """Whether an earlier patch may still be applied to it."""
 
     @classmethod
     def of(
@@ -47,11 +52,13 @@ class CheckRow:
         before: Handled | None,
         order: PauseOrderRecord | None,
         old_marks: Collection[str],
+        failed: FailedWrite | None = None,
     ) -> "CheckRow":
         """The row of a check that was observed so."""
         known = before.as_known(check) if before else check
         seen = before.having_seen(check) if before else None
-        return cls(known, seen, order, check.uid in old_marks)
+        is_unsettled = failed is not None and failed.is_unsettled(check.resource_version)
+        return cls(known, seen, order, check.uid in old_marks, is_unsettled)
 
     @property
     def new_order(self) -> PauseOrderRecord | None:
@@ -61,6 +68,10 @@ class CheckRow:
 
     def action(self, now: datetime, *, is_under_way: bool) -> PauseAction | None:
         """What is to be written; None: nothing."""
+        wanted = self._wanted(now, is_under_way=is_under_way)
+        return PauseAction.SETTLE if wanted is None and self.is_unsettled else wanted
+
+    def _wanted(self, now: datetime, *, is_under_way: bool) -> PauseAction | None:
         if is_under_way:
             return self._ordered() if self.new_order else self._by_the_upgrade()
         if self.order and self.order.is_kept(now):
@@ -83,6 +94,8 @@ class CheckRow:
             "latest_write": LatestWrite(action=action, replaced=self.check.resource_version),
             "obeyed": self.order.number if self.order else 0,
         }
+        if action is PauseAction.SETTLE:
+            return self._handled_by_settling(now, changes)
         match action:
             case PauseAction.PAUSE:
                 changes |= {"how": How.PAUSED, "paused_at": now, "unpaused_at": None, **self._who()}
@@ -104,6 +117,11 @@ class CheckRow:
         if how is How.PAUSED and before.how is not How.PAUSED:
             changes |= {"paused_at": None, "unpaused_at": None}
         return before.model_copy(update=changes)
+
+    def _handled_by_settling(self, now: datetime, changes: Mapping[str, object]) -> Handled:
+        """A mark that was there before stays: nothing is left to be seen, and no wake would come of it."""
+        found = self.handled_as_found(now)
+        return found if self.check.is_marked else found.model_copy(update=changes)
 
     def _ordered(self) -> PauseAction | None:
         order = self.new_order

@@ -1,6 +1,10 @@
 """FailedWrite: what could not be written on a check, and when it is tried again (`failed_attempts`).
 
 A check that had changed meanwhile is decided on anew as soon as the change is seen.
+
+A patch is unsettled while its result is unknown: a worker that was frozen may still apply it, for as long as
+the check has the resourceVersion that the patch names. Until another write or a look shows another
+resourceVersion, the check counts neither as written nor as left alone.
 """
 
 from datetime import datetime
@@ -19,7 +23,10 @@ class WriteOutcome(StrEnum):
     """The check is not there any more, or another one has its name."""
     CONFLICT = "Conflict"
     """The check had changed: what is to be done is decided anew."""
+    REFUSED = "Refused"
+    """It was not written, and never will be: the worker did not send it, or the API server refused it."""
     FAILED = "Failed"
+    """Its result is unknown: it may have been written, or may be written later."""
 
 
 class PauseAnswer(Frozen):
@@ -39,6 +46,8 @@ class FailedWrite(FailedAttempts):
     uid: str
     outcome: OpenEnum[WriteOutcome]
     resource_version: str
+    unsettled: str = ""
+    """The resourceVersion at which a patch may still be applied; "": none may."""
     next_try: datetime | None = None
     """None: at once, as somebody ordered."""
 
@@ -58,8 +67,16 @@ class FailedWrite(FailedAttempts):
             uid=patch.uid,
             outcome=answer.outcome,
             resource_version=patch.resource_version,
+            unsettled=_unsettled(before, patch, answer),
             **once_more(before, failed),
         )
+
+    def is_unsettled(self, resource_version: str) -> bool:
+        """Whether a check that is seen at this resourceVersion may still be changed by an earlier patch.
+
+        A conflict at the same resourceVersion says that the look is an old one: then nothing is known either.
+        """
+        return bool(self.unsettled) and self.unsettled == resource_version
 
     def put_off_until(self, resource_version: str, now: datetime) -> datetime | None:
         """When the check, seen at that resourceVersion, is patched again; None: now."""
@@ -71,3 +88,10 @@ class FailedWrite(FailedAttempts):
     def due_at_once(self) -> "FailedWrite":
         """The row where a person has ordered something: it is tried at once."""
         return self.model_copy(update={"next_try": None})
+
+
+def _unsettled(before: FailedWrite | None, patch: PausePatch, answer: PauseAnswer) -> str:
+    """A refusal says nothing about the patch before it."""
+    if answer.outcome is WriteOutcome.REFUSED:
+        return before.unsettled if before else ""
+    return patch.resource_version

@@ -88,6 +88,8 @@ class KnownUpgrade(Frozen):
     """Whether its end was seen."""
     old_marks: tuple[str, ...] = ()
     """The uids of checks that had a mark alone when it was first seen, left of the upgrade before it."""
+    unseen: tuple[Handled, ...] = ()
+    """Of the upgrade before it, the checks whose latest write was not seen yet when it was first seen."""
 
     @property
     def began(self) -> datetime:
@@ -122,12 +124,21 @@ class PauseMemory(Frozen):
         return {one.uid: one for one in self.handled}
 
     @property
+    def failed_by_uid(self) -> Mapping[str, FailedWrite]:
+        """What could not be written, by uid."""
+        return {one.uid: one for one in self.failed}
+
+    @property
     def settled(self) -> tuple[str, ...]:
         """The uids of those that the detector need not hold any more for the upgrade.
 
-        What was written and is not seen yet is not among them: there the annotation holds nothing yet.
+        What was written and is not seen yet is not among them: there the annotation holds nothing yet. Nor is
+        a check with an unsettled patch, which may still change the annotation.
         """
-        return tuple(sorted(one.uid for one in self.handled if one.latest_write is None))
+        unsettled = {one.uid for one in self.failed if one.unsettled}
+        return tuple(
+            sorted(one.uid for one in self.handled if one.latest_write is None and one.uid not in unsettled)
+        )
 
     def next_order_number(self) -> int:
         """The number of an order that is given now."""

@@ -4,12 +4,12 @@ Rule: where nobody can say whether the cluster is being upgraded, or the checks 
 changed at all (rule 36). Else each check has its row (`check_row`). Where a setting turns the pause off, only
 those have one that are ours, as at the end of an upgrade: whose a mark is that nobody here remembers, nobody
 knows. Done is what the API server has taken: the memory of a pass knows what was found, and `having_written`
-adds what was written.
+adds what was written. No pass is the last one while a write is unsettled, or is not seen yet.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from health.upgrade.check_row import CheckRow
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
@@ -20,8 +20,10 @@ from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.durations import in_words
 from objects.timestamps import stamp
 
-MOST_PATCHES = 500
-"""In one pass: so that a call of the activity is bounded."""
+MOST_PATCHES = 200
+"""In one pass: an API server that takes half a second for each answers all before they are too old."""
+SEEN_WITHIN = timedelta(seconds=30)
+"""When it is looked again for a write that is not seen yet: an edit right after it may have hidden it."""
 MOST_TOLD = 5
 """Of what cannot be written, in the words for people."""
 
@@ -65,7 +67,9 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
     put_off = _put_off(memory, wanted, now)
     due = [one for one in wanted if one[0].check.uid not in put_off][:MOST_PATCHES]
     warn_at, kept_until = _warn_at(observed, memory), _kept_until(observed, memory, now)
-    times = [*put_off.values(), *(one for one in (warn_at, kept_until) if one)]
+    unseen = _unseen(memory)
+    look_again = now + SEEN_WITHIN if unseen else None
+    times = [*put_off.values(), *(one for one in (warn_at, kept_until, look_again) if one)]
     return Pass(
         memory,
         _words(observed, memory),
@@ -73,7 +77,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
         once_written=tuple(row.handled_by(action, now) for row, action in due),
         warning=_warning(observed, memory) if warn_at and warn_at <= now else "",
         until=min(times, default=None),
-        is_over=observed.is_over and not wanted and kept_until is None,
+        is_over=observed.is_over and not wanted and kept_until is None and not unseen,
         unwritten=tuple(map(str, memory.failed[:MOST_TOLD])),
     )
 
@@ -82,7 +86,7 @@ def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, 
     """What is remembered once the patches of a pass were tried; without an answer one has failed."""
     told = {answer.uid: answer for answer in answers}
     memory, handled = passed.memory, dict(passed.memory.by_uid)
-    failed = {one.uid: one for one in memory.failed}
+    failed = dict(memory.failed_by_uid)
     for patch, done in zip(passed.patches, passed.once_written, strict=True):
         answer = told.get(patch.uid, PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="no answer"))
         if answer.outcome is WriteOutcome.WRITTEN:
@@ -103,15 +107,24 @@ def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: dat
     if known is not None and not known.is_another(observed.transitions):
         same = known.model_copy(update={"transitions": observed.transitions})
         return memory.model_copy(update={"upgrade": same})
-    marked_alone = (one.uid for one in observed.checks if one.is_marked and not one.is_paused)
+    before = memory.by_uid
+    checks = (before[one.uid].as_known(one) if one.uid in before else one for one in observed.checks)
+    marked_alone = (one.uid for one in checks if one.is_marked and not one.is_paused)
     upgrade = KnownUpgrade(
         since=observed.since,
         transitions=observed.transitions,
         first_seen=now,
         old_marks=tuple(marked_alone) if known is not None else (),
+        unseen=_unseen(memory),
     )
     orders = still_standing(memory.orders, upgrade.began, now)
-    return PauseMemory(upgrade=upgrade, orders=orders, began=memory.began)
+    unsettled = tuple(one for one in memory.failed if one.unsettled)
+    return PauseMemory(upgrade=upgrade, failed=unsettled, orders=orders, began=memory.began)
+
+
+def _unseen(memory: PauseMemory) -> tuple[Handled, ...]:
+    """The checks that were written, and were not seen so yet."""
+    return tuple(one for one in memory.handled if one.latest_write is not None and not one.is_deleted)
 
 
 def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableCheck]:
@@ -124,9 +137,16 @@ def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableChe
 
 
 def _row(check: PausableCheck, observed: UpgradeObservation, memory: PauseMemory) -> CheckRow:
-    old_marks = memory.upgrade.old_marks if memory.upgrade else ()
+    upgrade, uid = memory.upgrade, check.uid
+    unseen = next((one for one in upgrade.unseen if one.uid == uid), None) if upgrade else None
     order = None if observed.is_turned_off else latest_for(memory.orders, check.reference)
-    return CheckRow.of(check, memory.by_uid.get(check.uid), order, old_marks)
+    return CheckRow.of(
+        unseen.as_known(check) if unseen else check,
+        memory.by_uid.get(uid),
+        order,
+        upgrade.old_marks if upgrade else (),
+        memory.failed_by_uid.get(uid),
+    )
 
 
 def _having_found(
@@ -154,7 +174,7 @@ def _put_off(
     memory: PauseMemory, wanted: Iterable[tuple[CheckRow, PauseAction]], now: datetime
 ) -> dict[str, datetime]:
     """By uid, when what failed is tried again."""
-    failed = {one.uid: one for one in memory.failed}
+    failed = memory.failed_by_uid
     checks = (row.check for row, _ in wanted if row.check.uid in failed)
     tries = ((check.uid, failed[check.uid].put_off_until(check.resource_version, now)) for check in checks)
     return {uid: again for uid, again in tries if again}

@@ -3,6 +3,9 @@
 Two annotations, of which presence alone counts: one pauses the check, whoever wrote it; the mark beside it
 says that the pause is ours. A mark alone says that somebody unpaused what we had paused, and that it is not
 to be paused again in the same upgrade.
+
+`SETTLE` writes the mark with a new value. It changes the resourceVersion, and with it the precondition of an
+earlier patch whose answer was lost, so that this one cannot be applied any more.
 """
 
 from collections.abc import Mapping
@@ -25,6 +28,8 @@ class PauseAction(StrEnum):
     UNPAUSE_MARKED = "UnpauseMarked"
     """The pause is removed, in the middle of an upgrade; the mark stays until its end."""
     REMOVE_MARK = "RemoveMark"
+    SETTLE = "Settle"
+    """The mark is written with another value; the pause is left as it is."""
 
 
 _PAUSED_AND_MARKED_AFTER: Mapping[str, tuple[bool, bool]] = {
@@ -42,8 +47,12 @@ class PauseAnnotations:
     paused: str
     mark: str
 
-    def patch(self, action: PauseAction) -> dict[str, str | None]:
-        """The annotations as a merge patch has them; what is not changed is not in it."""
+    def patch(self, action: PauseAction, replaced: str) -> dict[str, str | None]:
+        """The annotations as a merge patch has them; what is not changed is not in it.
+
+        `replaced` is the resourceVersion that the patch replaces. As the value of the mark it is another one
+        each time: the API server keeps the resourceVersion where a patch changes nothing.
+        """
         match action:
             case PauseAction.PAUSE:
                 return {self.paused: "", self.mark: ""}
@@ -53,6 +62,8 @@ class PauseAnnotations:
                 return {self.paused: None}
             case PauseAction.REMOVE_MARK:
                 return {self.mark: None}
+            case PauseAction.SETTLE:
+                return {self.mark: replaced}
 
 
 class PausableCheck(Frozen):
@@ -80,6 +91,8 @@ class PausableCheck(Frozen):
 
     def after(self, action: str) -> Self:
         """The check once `action` is done."""
+        if action == PauseAction.SETTLE:
+            return self.model_copy(update={"is_marked": True})
         paused, marked = _PAUSED_AND_MARKED_AFTER[action]
         return self.model_copy(update={"is_paused": paused, "is_marked": marked})
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from activities.lease_guard import too_old
+from activities.fact_age import too_old
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
 from health.model.references import Action

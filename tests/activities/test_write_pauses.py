@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +12,7 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.event_recorder import EventRecorder
+from activities.fact_age import Clock
 from activities.upgrade_pauses import AT_ONCE, TAKES_LONG, TOLD_WITHIN, WarnOfLongUpgrade, WritePauses
 from devcluster.control_plane import ControlPlane
 from health.gate.pause import PAUSED
@@ -22,13 +26,16 @@ from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.resource import EVENTS, Object, Resource, resource_of
 from kube.transport import Transport
+from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
+from tests.activities.clocks import Clocks
 from tests.activities.world import NAMESPACE
 from tests.health.upgrade.looks import BEGAN, NOW
 from workflows.upgrade_contracts import WarnOfLongUpgradeInput, WritePausesInput
 
 pytestmark = [pytest.mark.cluster]
 
+NO_TIME = timedelta()
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 MARK = "machine.openshift.io/paused-for-upgrade"
 
@@ -117,10 +124,39 @@ def client(worker_transport: Transport) -> Watched:
     return Watched(worker_transport)
 
 
+class FrozenAfterwards(Discovery):
+    """The worker is frozen right after it has learned where the checks are served."""
+
+    def __init__(self, transport: Transport, clocks: Clocks, wall: timedelta, monotonic: timedelta) -> None:
+        super().__init__(transport)
+        self._freeze = partial(clocks.run, wall, monotonic)
+
+    async def first_served(self, kind: ServedKind) -> Resource:
+        found = await super().first_served(kind)
+        self._freeze()
+        return found
+
+
 async def written(client: Client, transport: Transport, *patches: PausePatch) -> tuple[PauseAnswer, ...]:
-    connection = ClusterConnection(transport, client, Discovery(transport))
-    asked = WritePausesInput(cluster="c", patches=patches)
-    return (await ActivityEnvironment().run(WritePauses(connection).write_pauses, asked)).answers
+    return await written_by(Discovery(transport), client, transport, *patches)
+
+
+async def written_by(  # noqa: PLR0913  how old, and who is frozen
+    discovery: Discovery,
+    client: Client,
+    transport: Transport,
+    *patches: PausePatch,
+    clocks: Clocks | None = None,
+    age: timedelta | None = NO_TIME,
+    waited: timedelta = NO_TIME,
+) -> tuple[PauseAnswer, ...]:
+    connection, clocks = ClusterConnection(transport, client, discovery), clocks or Clocks()
+    seen_at = None if age is None else clocks.wall - age
+    asked = WritePausesInput(cluster="c", patches=patches, seen_at=seen_at)
+    write = WritePauses(connection, Clock(clocks.now, clocks.monotonic)).write_pauses
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, started_time=environment.info.scheduled_time + waited)
+    return (await environment.run(write, asked)).answers
 
 
 async def outcomes(client: Client, transport: Transport, *patches: PausePatch) -> list[str]:
@@ -181,6 +217,72 @@ async def test_check_made_anew_under_its_name_is_not_touched(
     assert await checks.annotations() == {"theirs": "kept"}
 
 
+@pytest.mark.rule("rule 34", "rule 41")
+@pytest.mark.parametrize(
+    ("age", "waited", "why"),
+    [
+        pytest.param(timedelta(seconds=7.1), NO_TIME, "admitted 7s ago", id="by the API server"),
+        pytest.param(NO_TIME, timedelta(seconds=5.1), "waited 5s for a worker", id="by Temporal"),
+        pytest.param(None, NO_TIME, "nobody says when", id="of an older version"),
+    ],
+)
+async def test_patch_that_was_decided_on_old_facts_is_not_written(  # noqa: PLR0913, PLR0917  fixtures
+    checks: Checks,
+    client: Watched,
+    worker_transport: Transport,
+    age: timedelta | None,
+    waited: timedelta,
+    why: str,
+) -> None:
+    patch = to(PauseAction.UNPAUSE, await checks.make(annotations={PAUSED: "", MARK: ""}))
+    discovery = Discovery(worker_transport)
+    (answer,) = await written_by(discovery, client, worker_transport, patch, age=age, waited=waited)
+
+    assert answer.outcome is WriteOutcome.REFUSED
+    assert why in answer.why
+    assert client.patches == []
+
+
+@pytest.mark.rule("rule 34", "rule 41")
+@pytest.mark.parametrize(
+    ("wall", "monotonic"),
+    [
+        pytest.param(timedelta(seconds=7.1), NO_TIME, id="by the API server"),
+        pytest.param(timedelta(seconds=-60), timedelta(seconds=5.1), id="by the clock that nobody sets"),
+    ],
+)
+async def test_worker_that_was_frozen_before_it_writes_unpauses_nothing_in_the_next_upgrade(
+    checks: Checks, client: Watched, worker_transport: Transport, wall: timedelta, monotonic: timedelta
+) -> None:
+    patch = to(PauseAction.UNPAUSE, await checks.make(annotations={PAUSED: "", MARK: ""}))
+    clocks = Clocks()
+    frozen = FrozenAfterwards(worker_transport, clocks, wall, monotonic)
+    (answer,) = await written_by(frozen, client, worker_transport, patch, clocks=clocks)
+
+    assert answer.outcome is WriteOutcome.REFUSED
+    assert await checks.annotations() == {"theirs": "kept", PAUSED: "", MARK: ""}
+
+
+@pytest.mark.rule("rule 34", "rule 47")
+@pytest.mark.parametrize(
+    ("annotations", "late"),
+    [({PAUSED: "", MARK: ""}, PauseAction.UNPAUSE), ({}, PauseAction.PAUSE)],
+    ids=["unpause", "pause"],
+)
+async def test_settled_check_keeps_its_pause_and_refuses_the_patch_that_was_lost(
+    checks: Checks, client: Watched, worker_transport: Transport, annotations: dict[str, str], late: str
+) -> None:
+    before = await checks.make(annotations=annotations)
+    seen = before
+    for _ in range(2):
+        settle, lost = to(PauseAction.SETTLE, seen), to(late, seen)
+        assert await outcomes(client, worker_transport, settle) == [WriteOutcome.WRITTEN]
+        assert await outcomes(client, worker_transport, lost) == [WriteOutcome.CONFLICT]
+        seen = _seen(await checks.look())
+
+    assert (seen.is_paused, seen.is_marked) == (before.is_paused, True)
+
+
 @pytest.mark.rule("MHC C.2/gone")
 async def test_check_that_is_gone_is_answered_and_keeps_no_other(
     checks: Checks, client: Watched, worker_transport: Transport
@@ -198,7 +300,7 @@ async def test_missing_right_is_told_as_one(checks: Checks, control_plane: Contr
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         (answer,) = await written(Client(transport), transport, to(PauseAction.PAUSE, before))
 
-    assert (answer.outcome, answer.is_forbidden) == (WriteOutcome.FAILED, True)
+    assert (answer.outcome, answer.is_forbidden) == (WriteOutcome.REFUSED, True)
     assert "cannot patch" in answer.why
     assert await checks.annotations() == {"theirs": "kept"}
 
@@ -208,7 +310,7 @@ async def test_action_of_another_version_is_not_carried_out(
 ) -> None:
     (answer,) = await written(client, worker_transport, to("Sleep", await checks.make()))
 
-    assert answer.outcome is WriteOutcome.FAILED
+    assert answer.outcome is WriteOutcome.REFUSED
     assert "this version cannot Sleep" in answer.why
     assert client.patches == []
 

@@ -14,7 +14,7 @@ from activities.event_recorder import EventRecorder
 from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.filing import EvidenceFiles
 from activities.evidence.save import SaveEvidence
-from activities.lease_guard import Clock
+from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.registry import readers

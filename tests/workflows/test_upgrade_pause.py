@@ -30,6 +30,7 @@ HOUR = timedelta(hours=1)
 TWELVE_HOURS, EDITS, EDITS_AT_ONCE = 12 * HOUR, 100, 10
 NOT_TO_BE_UNPAUSED = {"none": UNKNOWN_CHECK, "theirs": NOT_OURS}
 PAUSE, UNPAUSE, UNPAUSE_MARKED = PauseAction.PAUSE, PauseAction.UNPAUSE, PauseAction.UNPAUSE_MARKED
+SETTLE = PauseAction.SETTLE
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +121,31 @@ async def test_what_fails_is_tried_again_and_not_told_as_done_and_what_a_lost_wo
     await ends(upgrading)
     await upgrading.result()
     assert upgrading.annotations() == {"a": "", "b": ""}
+
+
+@pytest.mark.rule("rule 34", "rule 35", "rule 47")
+async def test_unpause_that_a_frozen_worker_writes_in_the_next_upgrade_is_refused(
+    upgrading: Upgrading,
+) -> None:
+    await upgrading.start()
+    await upgrading.rests()
+    upgrading.freezing = 1
+    await ends(upgrading)
+    await eventually(lambda: upgrading.frozen)
+    upgrading.begin_again()
+    await upgrading.wake()
+    assert (await upgrading.rests()).handled == ()
+    await upgrading.passes(timedelta(seconds=3))
+    state = await upgrading.rests()
+    assert {one.how for one in state.handled} == {How.PAUSED}
+    upgrading.thaw()
+    await upgrading.wake()
+    state = await upgrading.rests()
+
+    assert upgrading.annotations() == {"a": "PM", "b": "PM"}
+    assert {one.how for one in state.handled} == {How.PAUSED}
+    assert upgrading.done("a") == [PAUSE, SETTLE, UNPAUSE]
+    assert all(one.seen_at is not None for one in upgrading.written)
 
 
 @pytest.mark.rule("MHC C.2/stuck")

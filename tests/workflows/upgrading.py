@@ -64,6 +64,10 @@ class Upgrading:
         """How many of the next patches fail."""
         self.losing = 0
         """How many of the next attempts write, and lose their answers."""
+        self.freezing = 0
+        """How many of the next attempts are lost before they write, and write once they `thaw`."""
+        self.frozen: list[WritePausesInput] = []
+        self.written: list[WritePausesInput] = []
         self.gate = Gate()
         for name in ("a", "b"):
             self.create(name)
@@ -95,6 +99,10 @@ class Upgrading:
     def end(self) -> None:
         self.phase, self.since = UpgradePhase.OVER, self.since + timedelta(hours=1)
 
+    def begin_again(self) -> None:
+        """Begin the next upgrade."""
+        self.phase, self.since = UpgradePhase.UNDER_WAY, self.since + timedelta(hours=1)
+
     def done(self, name: str) -> list[str]:
         """What was tried on a check."""
         return [str(one.action) for one in self.patches if one.reference.name == name]
@@ -114,16 +122,29 @@ class Upgrading:
             unread=self.unread,
             is_turned_off=self.is_turned_off,
             long_upgrade_seconds=self.long_upgrade.total_seconds(),
+            seen_at=datetime.now(UTC),
         )
 
     @activity.defn(name=WRITE_PAUSES.name)
     async def write(self, asked: WritePausesInput) -> WritePausesResult:
         await self.gate.pass_through()
+        self.written.append(asked)
+        if self.freezing:
+            self.freezing -= 1
+            self.frozen.append(asked)
+            raise RuntimeError("the worker is frozen")
         answers = tuple(self._written(patch) for patch in asked.patches)
         if self.losing:
             self.losing -= 1
             raise RuntimeError("the worker is lost")
         return WritePausesResult(answers=answers)
+
+    def thaw(self) -> None:
+        """Write what frozen workers were asked to write; a check that has changed refuses it."""
+        for asked in self.frozen:
+            for patch in asked.patches:
+                self._written(patch)
+        self.frozen.clear()
 
     @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
     async def warn(self, asked: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:

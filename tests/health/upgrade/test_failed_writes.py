@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
-from health.upgrade.next_pass import MOST_PATCHES, having_written
+from health.upgrade.next_pass import MOST_PATCHES, SEEN_WITHIN, having_written
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
 from tests.health.upgrade.looks import (
@@ -133,10 +133,14 @@ def test_what_was_written_is_known_before_it_is_seen() -> None:
     assert passed(under_way(check("PM", version=2)), memory).memory.settled == ("uid-a",)
 
 
-def test_end_does_not_wait_until_what_was_written_is_seen() -> None:
+@pytest.mark.rule("rule 34", "rule 35")
+def test_end_waits_until_what_was_written_is_seen() -> None:
     look = over(check("PM"))
+    done = passed(look, remembering(look, remembering(under_way(check("PM")))))
+    assert (done.is_over, done.until) == (False, NOW + SEEN_WITHIN)
 
-    assert passed(look, remembering(look, remembering(under_way(check("PM"))))).is_over
+    assert passed(over(check(version=2)), done.memory).is_over
+    assert passed(over(), done.memory).is_over
 
 
 @pytest.mark.rule("MHC C.2/begin")

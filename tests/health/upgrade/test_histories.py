@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from health.gate.upgrade import UpgradePhase
@@ -100,7 +100,14 @@ steps = st.one_of(
     st.builds(Step, do=st.just("pass"), is_up=st.booleans()),
     st.builds(Step, do=st.just("pass from an old look")),
 )
+frozen_steps = st.one_of(
+    st.builds(Step, do=st.sampled_from(["under way", "over", "unknown", "pass", "freeze", "thaw"])),
+    st.builds(Step, do=st.sampled_from(["create", "delete"]), name=st.sampled_from(NAMES)),
+)
 PHASES = {"under way": UpgradePhase.UNDER_WAY, "over": UpgradePhase.OVER, "unknown": UpgradePhase.UNKNOWN}
+
+
+FROZEN_OVER_THE_END = ("under way", "pass", "over", "freeze", "under way", "pass", "thaw")
 
 
 class Story:
@@ -109,6 +116,8 @@ class Story:
     def __init__(self) -> None:
         self.cluster, self.memory = Cluster(), PauseMemory()
         self.look = self.cluster.observe()
+        self.frozen: list[PausePatch] = []
+        """What a frozen worker writes once it thaws."""
         for name in NAMES[:2]:
             self.cluster.create(name)
 
@@ -130,6 +139,22 @@ class Story:
             self.go_on(cluster.observe(), is_up=step.is_up, is_lost=step.is_lost)
         elif step.do == "pass from an old look":
             self.go_on(self.look, is_up=True)
+
+    def freeze(self) -> None:
+        """The worker of a pass is frozen before it writes."""
+        cluster = self.cluster
+        cluster.now += timedelta(minutes=10)
+        done = next_pass(cluster.observe(), self.memory, cluster.now)
+        self.frozen += done.patches
+        self.memory = having_written(done, (), cluster.now, 0)
+
+    def thaw(self) -> None:
+        """It writes."""
+        for patch in self.frozen:
+            one = self.cluster.checks.get(patch.reference.name)
+            if one and (one.uid, one.resource_version) == (patch.uid, patch.resource_version):
+                self.cluster.write(patch, is_up=True)
+        self.frozen.clear()
 
     def go_on(self, look: UpgradeObservation, *, is_up: bool, is_lost: bool = False) -> bool:
         """Whether it is over."""
@@ -206,3 +231,21 @@ def test_whoever_nobody_else_touches_is_paused_while_the_upgrade_lasts(history: 
         story.go_on(story.cluster.observe(), is_up=True)
 
     assert all(one.is_paused and one.is_marked for one in story.cluster.checks.values())
+
+
+@pytest.mark.rule("rule 34", "rule 46", "rule 47")
+@given(st.lists(frozen_steps, max_size=30))
+@example([Step(do=one) for one in FROZEN_OVER_THE_END])
+@settings(max_examples=150, deadline=None)
+def test_write_of_a_frozen_worker_never_counts_as_an_unpause_by_an_administrator(history: list[Step]) -> None:
+    """What the detector need not hold for the upgrade any more stays paused, whenever a worker thaws."""
+    story = Story()
+    of_worker = {"freeze": story.freeze, "thaw": story.thaw}
+    for step in history:
+        of_worker.get(step.do, lambda step=step: story.tell(step))()
+        cluster, upgrade = story.cluster, story.memory.upgrade
+        is_told = upgrade is not None and cluster.since in upgrade.transitions
+        if cluster.phase is UpgradePhase.UNDER_WAY and is_told:
+            paused = {one.uid for one in cluster.checks.values() if one.is_paused}
+            there = {one.uid for one in cluster.checks.values()}
+            assert there & set(story.memory.settled) <= paused

@@ -154,7 +154,11 @@ def test_check_that_is_being_deleted_is_left_alone() -> None:
 def test_both_annotations_are_one_patch() -> None:
     annotations = PauseAnnotations(paused="p", mark="m")
 
-    assert annotations.patch(PauseAction.PAUSE) == {"p": "", "m": ""}
-    assert annotations.patch(PauseAction.UNPAUSE) == {"p": None, "m": None}
-    assert annotations.patch(PauseAction.UNPAUSE_MARKED) == {"p": None}
-    assert annotations.patch(PauseAction.REMOVE_MARK) == {"m": None}
+    def patch(action: PauseAction) -> dict[str, str | None]:
+        return annotations.patch(action, "7")
+
+    assert patch(PauseAction.PAUSE) == {"p": "", "m": ""}
+    assert patch(PauseAction.UNPAUSE) == {"p": None, "m": None}
+    assert patch(PauseAction.UNPAUSE_MARKED) == {"p": None}
+    assert patch(PauseAction.REMOVE_MARK) == {"m": None}
+    assert patch(PauseAction.SETTLE) == {"m": "7"}

@@ -56,7 +56,10 @@ def test_pause_whose_answer_was_lost_is_given_back_too() -> None:
     memory = answered(passed(under_way(check())), WriteOutcome.FAILED)
 
     assert actions(passed(off(check("PM", version=2)), memory, LATER)) == [PauseAction.UNPAUSE]
-    assert passed(off(check()), memory, LATER).is_over
+    done = passed(off(check()), memory, LATER)
+    assert (actions(done), done.is_over) == ([PauseAction.SETTLE], False)
+    memory = answered(done, now=LATER)
+    assert actions(passed(off(check("M", version=2)), memory, LATER)) == [PauseAction.REMOVE_MARK]
 
 
 def test_pause_that_a_person_gave_time_ends_too_and_is_still_told_of() -> None:
