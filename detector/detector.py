@@ -252,6 +252,7 @@ class Detector:
             rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
             instance=self._settings.identity,
             now=self._now,
+            led_until=lambda: self._election.led_until,
         )
         return Reporters(
             dependencies,

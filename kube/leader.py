@@ -80,6 +80,8 @@ class LeaderElection:
         self._failing = False
         self.problem = ""
         """One sentence about the last round, if the Lease could not be reached; "" if it could."""
+        self.led_until: datetime | None = None
+        """When the leader before this one led last, by the clock of that one; None: no Lease told."""
         self._ours: LeaseRecord | None = None  # as our last write left it
         self._seen_version = ""
         self._seen_at = clock()
@@ -153,6 +155,8 @@ class LeaderElection:
 
     async def _try(self) -> bool:
         lease = self._ours or await self._find()
+        if not self._started:
+            self.led_until = None if lease is None else lease.spec.renew_time
         if lease is None:
             return await self._create()
         self._observe(lease)

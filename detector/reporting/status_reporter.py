@@ -21,7 +21,7 @@ from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watching.sources_of_checks import SourcesOfChecks
-from health.gate.check_snapshot import CheckSnapshot
+from health.gate.check_snapshot import REPORTED_WITHIN, CheckSnapshot
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
@@ -61,6 +61,8 @@ class ReporterDependencies:
     """Of Events."""
     instance: str
     now: Callable[[], datetime]
+    led_until: Callable[[], datetime | None]
+    """When the leader before this one led last; None: there was none."""
 
 
 class StatusReporter:
@@ -74,6 +76,8 @@ class StatusReporter:
             dependencies.client, dependencies.instance, reference, dependencies.rate_limiter, dependencies.now
         )
         self._before: CheckSnapshot | None = None
+        self._led_until = dependencies.led_until()
+        """Until when the leader before this one reported; None: no leader did, or the check was in shadow."""
         self._request_changes: list[RequestChange] = []
         """Since the last snapshot."""
         self._back_off = self._retry_after = timedelta()
@@ -124,13 +128,19 @@ class StatusReporter:
             return None
         if self._before is not None and snapshot.uid != self._before.uid:
             self._before, changes = None, ()
-        return replace(snapshot, request_changes=changes)
+        return replace(snapshot, request_changes=changes, reported_until=self._reported_until())
+
+    def _reported_until(self) -> datetime | None:
+        """Until when an earlier leader emitted the Events of this very check; None: it was made later."""
+        created = self._dependencies.cluster_state.checks[self._reference].record.metadata.creation_timestamp
+        is_new = self._led_until is None or self._led_until < created + REPORTED_WITHIN
+        return None if is_new else self._led_until
 
     async def _report(self, snapshot: CheckSnapshot) -> None:
         known, now = self._dependencies.cluster_state.checks[self._reference], self._dependencies.now()
         if known.is_shadow_in(self._dependencies.cluster_state.cluster_context):
             self._event_recorder.forget()
-            self._before = None  # what is told afterwards is told as after a start
+            self._before = self._led_until = None  # nothing was emitted meanwhile
             return
         stored = known.record
         notes = self._kind.events(self._before, snapshot, stored.status, now)

@@ -15,6 +15,8 @@ from health.model.verdict import Fact, Health, Verdict
 
 EVENTS_LAST = timedelta(hours=1)
 """For so long an API server keeps Events by default, and refuses one that was told already."""
+REPORTED_WITHIN = timedelta(minutes=1)
+"""A leader emits an Event within this time. A clock of another machine may be half of it off."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +90,18 @@ class CheckSnapshot:
     """What became of its requests since the snapshot before, also of those that came and went in between."""
     generation: int = 0
     """That of the check, also of one that does not parse."""
+    reported_until: datetime | None = None
+    """Until when an earlier leader emitted the Events of this check (ADR 47); None: no leader did."""
 
-    def of_late(self, now: datetime) -> "CheckSnapshot":
-        """The same with those targets alone that may be untold to who begins to tell now.
+    def unreported(self, now: datetime, *, was_held: bool) -> "CheckSnapshot":
+        """The same with those targets alone whose Events an earlier leader may not have emitted.
 
-        What is older was told by who told before, and nothing would refuse it any more.
+        The API server refuses a second Event within `EVENTS_LAST`, and not later. With `was_held` the status
+        says that the earlier leader emitted no Events of targets.
         """
-        since = now - EVENTS_LAST
+        if self.reported_until is None or was_held:
+            return self
+        since = min(now - EVENTS_LAST, self.reported_until - REPORTED_WITHIN)
         recent = {name: one for name, one in self.targets.items() if (one.verdict.deadline or now) >= since}
         return replace(self, targets=recent)
 

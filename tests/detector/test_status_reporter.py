@@ -24,13 +24,13 @@ from health.model.node import Node
 from health.model.target import TargetName
 from kube.resource import Object
 from objects.timestamps import stamp
-from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, now, reporter
+from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now, reporter
 from tests.kube.api_server import ApiServer, said
 from tests.kube.conftest import client, server, transport
 from tests.kube.eventually import eventually
 from tests.objects import check_object, condition, node_object
 
-__all__ = ["client", "cluster_state", "reporter", "server", "transport"]
+__all__ = ["client", "cluster_state", "dependencies", "reporter", "server", "transport"]
 
 NODES_IN_ALL = 40
 UNHEALTHY = 24

@@ -52,10 +52,10 @@ def cluster_state() -> ClusterState:
 
 
 @pytest.fixture
-async def reporter(
+async def dependencies(
     server: ApiServer, transport: Transport, client: Client, cluster_state: ClusterState
-) -> AsyncIterator[StatusReporter]:
-    """The reporter of a check that is read from a scripted API server."""
+) -> AsyncIterator[ReporterDependencies]:
+    """What reports on a check that is read from a scripted API server."""
     workers = check_object()
     workers["metadata"]["resourceVersion"] = "5"
     for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES, LEASES):
@@ -68,7 +68,7 @@ async def reporter(
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
     sources = Sources(ClusterConnection.over(transport), cluster_state, Scope("leases"), Problems(), Policy)
-    dependencies = ReporterDependencies(
+    made = ReporterDependencies(
         client,
         cluster_state,
         sources.of_checks,
@@ -77,13 +77,20 @@ async def reporter(
         RateLimiter(100, 10.0, time.monotonic),
         "tests",
         now,
+        led_until=lambda: None,
     )
     watching = asyncio.create_task(sources.run())
     await eventually(lambda: CHECK in cluster_state.checks)
-    yield StatusReporter(dependencies, CHECK)
+    yield made
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
+
+
+@pytest.fixture
+def reporter(dependencies: ReporterDependencies) -> StatusReporter:
+    """The reporter of that check."""
+    return StatusReporter(dependencies, CHECK)
 
 
 @pytest.fixture

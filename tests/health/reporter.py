@@ -1,6 +1,7 @@
 """A stand-in for the status reporter, without its API server."""
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot
@@ -18,6 +19,7 @@ class Reporter:
         self.before: CheckSnapshot | None = None
         self.stored: dict[str, Any] = {}
         self.events: dict[str, Event] = {}
+        self.led_until: datetime | None = None
 
     def sees(self, after: CheckSnapshot, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
         """The Events that are new."""
@@ -25,6 +27,7 @@ class Reporter:
 
     def tells(self, after: CheckSnapshot, now: datetime = NOW) -> list[Event]:
         """The same, with all that they say."""
+        after = replace(after, reported_until=self.led_until)
         notes = self._kind.events(self.before, after, self.stored, now)
         told = {note.seed: note for note in notes}
         names = {f"{seed}{note.again if seed in self.events else ''}": note for seed, note in told.items()}
@@ -37,7 +40,8 @@ class Reporter:
     def restarts(self) -> None:
         self.before = None
 
-    def restarts_much_later(self) -> None:
-        """When the API server has forgotten all that was told."""
+    def restarts_much_later(self, led_until: datetime = NOW + timedelta(hours=2)) -> None:
+        """When the API server has forgotten all Events; the leader before led until then."""
         self.restarts()
         self.events.clear()
+        self.led_until = led_until

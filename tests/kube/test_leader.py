@@ -268,3 +268,24 @@ async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_whi
 
         candidate.gives_way = False
         await eventually(lambda: candidate.election.is_leader)
+
+
+async def test_new_leader_knows_until_when_another_led_and_its_own_renewals_do_not_change_that(
+    server: ApiServer, candidate: Candidate
+) -> None:
+    server.answer("GET", ONE, said(lease_object("", renewed=timedelta(hours=3), version=1)))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") > 2)
+        assert candidate.election.led_until == NOW - timedelta(hours=3)
+
+
+async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, candidate: Candidate) -> None:
+    server.answer("GET", ONE, GONE)
+    server.answer("POST", ALL, said(lease_object("me", version=1), 201))
+    server.answer("PATCH", ONE, said(lease_object("me", version=2)))
+
+    async with candidate.running():
+        await eventually(lambda: _asked(server, "PATCH") > 0)
+        assert candidate.election.led_until is None

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.conditions import held_message
+from health.kinds.clusterapi.conditions import PAUSED, held_message
 from health.kinds.clusterapi.target_events import machine_notes
 from health.kinds.machines.machine import KIND as MACHINE
 from health.kinds.machines.restriction import (
@@ -23,6 +23,7 @@ from health.kinds.machines.restriction import (
     of_targets,
     restricted,
     transitions,
+    was_restricted,
 )
 from health.model.event import Event, Subject
 from health.model.stored_status import stored_condition, word
@@ -36,9 +37,14 @@ def events(
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
         yield from _exceeded(known, after, stored)
         yield from restricted(known, after, stored, now)
-        yield from _of_machines(known, after.of_late(now) if before is None else after, now)
+        of_machines = after if before is not None else after.unreported(now, was_held=_was_held(stored))
+        yield from _of_machines(known, of_machines, now)
 
     return transitions(before, after, stored, told)
+
+
+def _was_held(stored: Mapping[str, Any]) -> bool:
+    return was_restricted(stored) or stored_condition(stored, PAUSED).get("status") == "True"
 
 
 def _exceeded(

@@ -78,6 +78,11 @@ def restricted(
             yield of_check(after, RESTRICTED, message, words, version, again=again)
 
 
+def was_restricted(stored: Mapping[str, Any]) -> bool:
+    """Whether its status says that it may not remediate, or nothing: no Events of targets were emitted."""
+    return stored_condition(stored, REMEDIATION_ALLOWED).get("status") != "True"
+
+
 def of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
     """A warning about the whole check."""
     return Event(

@@ -3,9 +3,9 @@
 Texts are the NodeHealthCheck operator's (NHC 1.5). Each note has a seed that is the same whenever the same
 transition is told again, for instance after a restart; so the API server refuses the second one. A Node that
 fails, and was seen not to, is told even if a failure of that seed was: its label came back, say. That server
-forgets after an hour: who begins to tell says nothing of Nodes whose time was over earlier, nor what status
-says. While the check holds all its targets (threshold, pause request, upgrade, stop, disabled), it gets one
-Event and its targets none (rule 6).
+forgets after an hour: a new leader emits no older Events of Nodes that the leader before it reported, nor
+what status says. While the check holds all its targets (threshold, pause request, upgrade, stop, disabled),
+it gets one Event and its targets none (rule 6).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,7 @@ from typing import Any
 
 from health.gate.admission import Question, common_hold
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.storm import storm_hold
 from health.kinds.nodehealthcheck.disabled import disabled
@@ -25,6 +26,8 @@ from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, word
 
 PREFIX = "[remediation] "
+_WORKING = frozenset({"Enabled", "Remediating"})
+"""The phases of a status in which a check emits Events of its Nodes."""
 
 
 def events(
@@ -35,7 +38,8 @@ def events(
     if isinstance(after.check, InvalidCheckError):
         # Nothing is seen of its targets and requests, which is not to say that they are gone.
         return [*switched]
-    of_targets = after.of_late(now) if before is None else after
+    was_held = _was_held(after.check, stored, now)
+    of_targets = after if before is not None else after.unreported(now, was_held=was_held)
     if before is not None and isinstance(before.check, InvalidCheckError):
         before = None
     return [
@@ -106,6 +110,17 @@ def _paused(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[
     if _is_paused(after) and not is_known:
         message = "Postponing potential remediations because of pause requests"
         yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
+
+
+def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> bool:
+    """Whether the stored status shows a check that emitted no Events of its Nodes."""
+    total, healthy = stored.get("observedNodes"), stored.get("healthyNodes")
+    if word(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
+        return True
+    storm = stored_storm(stored, now)
+    return (storm is not None and storm.is_active) or not check.allowance(
+        total=total, healthy=healthy
+    ).allowed
 
 
 def _is_paused(snapshot: CheckSnapshot) -> bool:

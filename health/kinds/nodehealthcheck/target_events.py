@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck
 from health.model.event import Severity
 from health.model.observation import HoldReason
@@ -33,7 +33,7 @@ _SKIPPED: Mapping[str, str] = {
     HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
 _YOUNG = timedelta(minutes=10)
-"""A request that is seen for the first time is told only if it is so recent that it may be untold."""
+"""A new leader emits the Event of a request that is so recent, or was made while no detector led."""
 
 
 @dataclass(frozen=True)
@@ -125,19 +125,22 @@ class RequestNote:
 
 def request_notes(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[RequestNote]:
     """What to tell; at the start (`before` is None) the requests that are there may be untold."""
+    since = now - _YOUNG
+    if after.reported_until is not None:
+        since = min(since, after.reported_until - REPORTED_WITHIN)
     for target in after.targets.values() if before is None else ():
         for request in target.requests:
-            yield from _created(target.name, request, now)
+            yield from _created(target.name, request, since)
     for change in after.request_changes:
         if change.made is not None:
-            yield from _created(change.target, change.made, now)
+            yield from _created(change.target, change.made, since)
         if change.deleted is not None:
             stayed_unhealthy = _stayed_unhealthy(change.target, before, after)
             yield _deleted(change.target, change.deleted, is_interrupted=stayed_unhealthy)
 
 
-def _created(target: str, request: RequestSnapshot, now: datetime) -> Iterator[RequestNote]:
-    if not request.is_unsigned and now - request.created <= _YOUNG:
+def _created(target: str, request: RequestSnapshot, since: datetime) -> Iterator[RequestNote]:
+    if not request.is_unsigned and request.created >= since:
         message = f"Created remediation object for node {target}"
         yield RequestNote(Severity.NORMAL, "RemediationCreated", message, request.uid)
 

@@ -21,6 +21,7 @@ from health.kinds.machines.restriction import (
     of_targets,
     restricted,
     transitions,
+    was_restricted,
 )
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.conditions import numbers
@@ -38,7 +39,8 @@ def events(
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
         yield from _exceeded(after, stored)
         yield from restricted(known, after, stored, now)
-        yield from _of_machines(known, after.of_late(now) if before is None else after, now)
+        of_machines = after if before is not None else after.unreported(now, was_held=was_restricted(stored))
+        yield from _of_machines(known, of_machines, now)
 
     return transitions(before, after, stored, told)
 

@@ -74,6 +74,7 @@ class Reported:
                 RateLimiter(50, 20.0, time.monotonic),
                 "tests",
                 lambda: NOW,
+                led_until=lambda: None,
             ),
             named(),
         )

@@ -1,12 +1,13 @@
 """An unhealthy Machine is deleted, once, if something would make another one in its place."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import MACHINES
+from objects.timestamps import stamp
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.audit import DETECTOR, deletions, writes
 from tests.end_to_end.machines.check import Check
@@ -96,19 +97,22 @@ async def _must_be_counted(machines: Machines, paramedic: Paramedic) -> None:
     "MHC A.1/nodeStartupTimeout",
     "rule 25",
     "rule 26",
+    "rule 53",
 )
 async def test_machine_is_deleted_for_each_reason_but_one_that_goes_already_or_that_nobody_would_replace(
     machines: Machines, control_plane: ControlPlane
 ) -> None:
     failed, nodeless, going = await machines.add("failed", "nodeless", "going", finalizers=[FINALIZER])
     orphan, slow = await machines.add_orphan("alone"), f"{machines.namespace}-slow"
+    long_ago = stamp(datetime.now(UTC) - timedelta(hours=5))
+    await machines.set_status(orphan, phase="Failed", lastUpdated=long_ago)
     check = await machines.add_check(unhealthyConditions=None, nodeStartupTimeout="0")
     await machines.add_alone(slow, "", finalizers=[FINALIZER])
-    await check.until_numbers(5, 4, 4)
+    await check.until_numbers(5, 3, 3)
     await machines.client.delete(MACHINES, going, machines.namespace)
 
     await asyncio.gather(
-        *(machines.set_status(name, phase="Failed") for name in (failed, going, orphan)),
+        *(machines.set_status(name, phase="Failed") for name in (failed, going)),
         machines.world.delete_node(nodeless),
     )
     await machines.until_going(failed, nodeless)

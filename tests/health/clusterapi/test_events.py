@@ -6,6 +6,7 @@ import pytest
 
 from health.gate.back_off import LostRequest
 from health.gate.check_context import CheckContext
+from health.gate.check_snapshot import CheckSnapshot
 from health.gate.cluster_context import workload_cluster_hold
 from health.gate.global_stop import Stop
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -158,3 +159,43 @@ def test_what_the_status_of_a_check_says_is_not_told_anew_by_the_next_detector(r
     assert len(reporter.sees(snapshot(expired(), context=unseen))) == 1
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(expired(), context=unseen), NOW + timedelta(hours=2)) == []
+
+
+ANNOTATED = Hold(reason=HoldReason.PAUSED, message="it has the annotation")
+LONG_AGO = expired(since=NOW - timedelta(hours=5))
+
+
+@pytest.mark.rule("rule 53", "CAPI B.1/event/MachineMarkedUnhealthy")
+def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> None:
+    assert Reporter(CLUSTER_API_MACHINE_HEALTH_CHECK).sees(snapshot(LONG_AGO)) == [MARKED]
+
+
+@pytest.mark.rule("rule 53")
+def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+    reporter.sees(snapshot())
+    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
+    assert reporter.sees(snapshot(LONG_AGO)) == [MARKED]
+    reporter.restarts_much_later(led_until=NOW)
+    assert reporter.sees(snapshot(LONG_AGO)) == []
+
+
+@pytest.mark.rule("rule 53")
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(
+            snapshot(of=refusal(selector={"matchLabels": {"bad key": "x"}})), id="it could not be read"
+        ),
+        pytest.param(
+            snapshot(LONG_AGO, context=CheckContext(pause=ANNOTATED, is_fully_paused=True)),
+            id="it was paused",
+        ),
+        pytest.param(snapshot(LONG_AGO, of=FORTY, healthy=2), id="its threshold was broken"),
+    ],
+)
+def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(
+    reporter: Reporter, held: CheckSnapshot
+) -> None:
+    reporter.sees(held)
+    reporter.restarts_much_later(led_until=NOW)
+    assert reporter.sees(snapshot(LONG_AGO)) == [MARKED]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.storm import Storm
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.events import events
 from health.model.event import Severity
@@ -312,3 +313,45 @@ def test_seeds_of_two_checks_never_meet() -> None:
     seeds = [{note.seed for note in events(None, seen, {}, NOW)} for seen in (one, other)]
 
     assert not seeds[0] & seeds[1]
+
+
+LONG_AGO = expired("node-1", since=NOW - timedelta(hours=5))
+
+
+@pytest.mark.rule("rule 53", "NHC 1.5/DetectedUnhealthy")
+def test_new_check_tells_of_a_node_that_failed_long_before_it_was_made() -> None:
+    assert "DetectedUnhealthy" in reasons(Reporter(), snapshot(LONG_AGO))
+
+
+@pytest.mark.rule("rule 53")
+def test_node_that_failed_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
+    assert reasons(reporter, snapshot(LONG_AGO)) == ["DetectedUnhealthy"]
+    reporter.restarts_much_later(led_until=NOW)
+    assert reasons(reporter, snapshot(LONG_AGO)) == []
+
+
+@pytest.mark.rule("rule 53")
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(snapshot(of=INVALID), id="it could not be read"),
+        pytest.param(snapshot(LONG_AGO, context=NO_SUCH_KIND), id="it was disabled"),
+        pytest.param(snapshot(LONG_AGO, of=PAUSED), id="it was paused"),
+        pytest.param(snapshot(LONG_AGO, allowance=BLOCKED), id="its threshold was broken"),
+        pytest.param(
+            replace(snapshot(LONG_AGO), storm=Storm(True, NOW, False, NOW)),  # noqa: FBT003  as it is stored
+            id="a storm held it",
+        ),
+    ],
+)
+def test_node_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(
+    reporter: Reporter, held: CheckSnapshot
+) -> None:
+    reporter.sees(held)
+    reporter.restarts_much_later(led_until=NOW)
+    assert "DetectedUnhealthy" in reasons(reporter, snapshot(LONG_AGO))
+
+
+def reasons(reporter: Reporter, seen: CheckSnapshot) -> list[str]:
+    return [reason for _, reason, _ in reporter.sees(seen)]

@@ -204,3 +204,13 @@ def test_step_of_an_escalation_that_fails_is_followed_and_not_told() -> None:
     reporter.sees(snapshot(expired("node-1", request_snapshot()), of=escalating))
     failed = snapshot(expired("node-1", request_snapshot(succeeded=False)), of=escalating)
     assert reporter.sees(failed) == []
+
+
+@pytest.mark.rule("rule 53", "NHC 1.5/RemediationCreated")
+def test_request_that_was_made_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+    later = NOW + timedelta(hours=2)
+    reporter.restarts_much_later(led_until=NOW - timedelta(minutes=5))
+    seen = reporter.sees(snapshot(expired("node-1", REQUEST)), later)
+    assert CREATED in seen
+    reporter.restarts_much_later(led_until=later)
+    assert CREATED not in reporter.sees(snapshot(expired("node-1", REQUEST)), later)

@@ -5,11 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from health.gate.check_snapshot import CheckSnapshot
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.event import Severity, Subject
 from health.model.observation import Hold, HoldReason
 from health.model.verdict import Fact
 from tests.health.openshift.samples import (
+    INVALID,
     NAMESPACE,
     NO_CONTROLLER,
     expired,
@@ -189,3 +191,36 @@ def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(repo
     assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(expired()), NOW + timedelta(minutes=30)) == [DETECTED]
+
+
+LONG_AGO = expired(since=NOW - timedelta(hours=5), hold=NO_CONTROLLER)
+
+
+@pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController", "MHC A.1/event/DetectedUnhealthy")
+def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> None:
+    assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
+
+
+@pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController")
+def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+    reporter.sees(snapshot())
+    reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
+    assert reporter.sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
+    reporter.restarts_much_later(led_until=NOW)
+    assert reporter.sees(snapshot(LONG_AGO)) == []
+
+
+@pytest.mark.rule("rule 53")
+@pytest.mark.parametrize(
+    "held",
+    [
+        pytest.param(snapshot(of=INVALID), id="it could not be read"),
+        pytest.param(blocked(LONG_AGO), id="its threshold was broken"),
+    ],
+)
+def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(
+    reporter: Reporter, held: CheckSnapshot
+) -> None:
+    reporter.sees(held)
+    reporter.restarts_much_later(led_until=NOW)
+    assert reporter.sees(snapshot(LONG_AGO, of=FORTY, healthy=4)) == [DETECTED, SKIPPED]

@@ -1,0 +1,125 @@
+"""Which Events of targets that failed long ago a new leader emits: those that no leader before it did."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
+from detector.state.check_state import CheckRecord
+from detector.state.cluster_state import ClusterState
+from health.gate.shadow import SHADOW
+from health.gate.upgrade import UpgradePhase
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.target import TargetName
+from kube.resource import EVENTS
+from objects.timestamps import stamp
+from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now
+from tests.kube.api_server import ApiServer, said
+from tests.kube.conftest import client, server, transport
+from tests.kube.eventually import eventually
+from tests.objects import check_object, condition, node_object
+
+__all__ = ["client", "cluster_state", "dependencies", "server", "transport"]
+
+HOUR = timedelta(hours=1)
+REPORTED = {
+    "phase": "Enabled",
+    "reason": "NHC is enabled, no ongoing remediation",
+    "observedNodes": 1,
+    "healthyNodes": 0,
+    "unhealthyNodeCount": 1,
+    "conditions": [{"type": "Disabled", "status": "False", "reason": "NodeHealthCheckEnabled"}],
+}
+
+Emitted = Callable[[], list[str]]
+
+
+@pytest.fixture
+def emitted(server: ApiServer, cluster_state: ClusterState) -> Emitted:
+    """The Events that say that a Node failed, which it did five hours ago."""
+    failed = condition("Ready", "Unknown", now() - 5 * HOUR)
+    body = node_object(failed, labels={"role": "worker"}, name="node-1", uid="uid-1")
+    cluster_state.target_changed(TargetName("Node", "", "node-1"), Node.model_validate(body))
+    server.answer("PATCH", STATUS, said({}))
+    events = EVENTS.path("default")
+
+    def reasons() -> list[str]:
+        found = [asked.body["reason"] for asked in server.asked if asked.path == events]
+        return [reason for reason in found if reason == "DetectedUnhealthy"]
+
+    return reasons
+
+
+def put_check(
+    cluster_state: ClusterState, created: datetime, status: dict[str, Any], **annotations: str
+) -> None:
+    """A check of which that is stored, as a watch would show it."""
+    body = check_object(minHealthy="0%") | {"status": status}
+    body["metadata"] |= {"generation": 4, "creationTimestamp": stamp(created), "annotations": annotations}
+    cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
+
+
+@asynccontextmanager
+async def leading(
+    dependencies: ReporterDependencies, led_until: datetime | None
+) -> AsyncIterator[StatusReporter]:
+    """A leader that begins now, after one that led until then."""
+    state = dependencies.cluster_state
+    await eventually(lambda: state.cluster_context.upgrade.phase is UpgradePhase.NEVER)
+    reporter = StatusReporter(replace(dependencies, led_until=lambda: led_until), CHECK)
+    task = asyncio.create_task(reporter.run())
+    yield reporter
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def writes(server: ApiServer) -> int:
+    return sum(asked.path == STATUS for asked in server.asked)
+
+
+@pytest.mark.rule("rule 53")
+@pytest.mark.parametrize(
+    ("created", "led_until", "status"),
+    [
+        pytest.param(timedelta(), timedelta(minutes=-1), {}, id="the check is new"),
+        pytest.param(2 * HOUR, 3 * HOUR, REPORTED, id="no detector led when it was made"),
+        pytest.param(9 * HOUR, 6 * HOUR, REPORTED, id="no detector led when the Node failed"),
+        pytest.param(9 * HOUR, None, REPORTED, id="no detector has ever led"),
+        pytest.param(9 * HOUR, timedelta(), {}, id="no detector has written its status"),
+    ],
+)
+async def test_leader_emits_what_no_leader_before_it_did(
+    dependencies: ReporterDependencies,
+    emitted: Emitted,
+    created: timedelta,
+    led_until: timedelta | None,
+    status: dict[str, Any],
+) -> None:
+    put_check(dependencies.cluster_state, now() - created, status)
+    async with leading(dependencies, None if led_until is None else now() - led_until):
+        await eventually(emitted)
+    assert emitted() == ["DetectedUnhealthy"]
+
+
+@pytest.mark.rule("rule 53")
+async def test_restart_repeats_no_event_and_a_check_that_leaves_shadow_emits_those_of_its_targets(
+    server: ApiServer, cluster_state: ClusterState, dependencies: ReporterDependencies, emitted: Emitted
+) -> None:
+    put_check(cluster_state, now() - 9 * HOUR, REPORTED)
+    async with leading(dependencies, now()) as reporter:
+        await eventually(lambda: writes(server) > 0)  # its first report, which has emitted its Events before
+        assert emitted() == []
+        put_check(cluster_state, now() - 9 * HOUR, REPORTED, **{SHADOW: "true"})
+        reporter.changed.set()
+        await eventually(lambda: not reporter.changed.is_set())
+        put_check(cluster_state, now() - 9 * HOUR, REPORTED)
+        reporter.changed.set()
+        await eventually(emitted)
+    assert emitted() == ["DetectedUnhealthy"]
