@@ -5,7 +5,8 @@ holds it is the one control-plane node that is remediated. Both are taken before
 while its remediator works, and given back together.
 
 A Node has no namespace, so its Lease goes with it. Nothing but its incident ends that of a Machine, which
-lives in another namespace: it runs out by itself.
+lives in another namespace: it runs out by itself. Both say for which uid they are held: an incident neither
+renews nor releases what is held for another target of the name, and waits until that was released or ran out.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from health.model.target import Target
 from kube.client import Client
 from kube.errors import LeaseTaken
 from kube.held_lease import HeldLeases, LeaseHeld
-from kube.lease import CONTROL_PLANE_LOCK, name_for
+from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, name_for
 from objects.metadata import OwnerReference
 
 
@@ -38,9 +39,9 @@ class TargetLeases:
             KubernetesError: as the client does.
 
         """
-        name, holder, owner = _name(incident.target), incident.check.lease_holder, _owner(incident)
+        name, owner = _name(incident.target), _owner(incident)
         try:
-            held = await self._leases.obtain(name, holder, duration, now, owner)
+            held = await self._leases.obtain(name, _holder(incident), duration, now, owner)
         except LeaseTaken as error:
             message = f"{error.holder} holds its Lease"
             raise Held.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
@@ -53,19 +54,18 @@ class TargetLeases:
     ) -> LeaseHeld | None:
         """Renew what is ours; what is missing or foreign is left as it is (NHC 2.5)."""
         if with_lock:
-            await self._leases.renew(CONTROL_PLANE_LOCK, _sign(incident), duration, now)
-        return await self._leases.renew(_name(incident.target), incident.check.lease_holder, duration, now)
+            await self._leases.renew(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
+        return await self._leases.renew(_name(incident.target), _holder(incident), duration, now)
 
     async def release(self, incident: IncidentReference, *, with_lock: bool) -> None:
         """Let others have the target, and the lock."""
-        target = incident.target
-        await self._leases.release(_name(target), incident.check.lease_holder, target.uid)
+        await self._leases.release(_name(incident.target), _holder(incident))
         if with_lock:
-            await self._leases.release(CONTROL_PLANE_LOCK, _sign(incident))
+            await self._leases.release(CONTROL_PLANE_LOCK, _lock_holder(incident))
 
     async def _take_lock(self, incident: IncidentReference, duration: timedelta, now: datetime) -> None:
         try:
-            await self._leases.obtain(CONTROL_PLANE_LOCK, _sign(incident), duration, now)
+            await self._leases.obtain(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
         except LeaseTaken as error:
             message = f"one control-plane node at a time: {error.holder} has the lock"
             raise Held.because(
@@ -86,5 +86,9 @@ def _owner(incident: IncidentReference) -> OwnerReference | None:
     return OwnerReference(api_version=api_version, kind=target.kind, name=target.name, uid=target.uid)
 
 
-def _sign(incident: IncidentReference) -> str:
-    return incident.check.lock_holder(incident.target.name)
+def _holder(incident: IncidentReference) -> LeaseHolder:
+    return LeaseHolder(incident.check.lease_holder, incident.target.uid)
+
+
+def _lock_holder(incident: IncidentReference) -> LeaseHolder:
+    return LeaseHolder(incident.check.lock_holder(incident.target.name), incident.target.uid)

@@ -13,7 +13,17 @@ from typing import TypeVar
 from kube.absence import none_if_absent
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KindUnknown, LeaseTaken, Malformed, NotFound
-from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, new_lease, renewed, taken_over
+from kube.lease import (
+    LeaseHolder,
+    LeaseRecord,
+    expiry,
+    for_target,
+    holder_is_valid,
+    needs_renewal,
+    new_lease,
+    renewed,
+    taken_over,
+)
 from kube.resource import LEASES, Object
 from objects.metadata import OwnerReference
 
@@ -39,7 +49,7 @@ class LeaseHeld:
 @dataclass(frozen=True)
 class _Wanted:
     name: str
-    holder: str
+    holder: LeaseHolder
     duration: timedelta
     now: datetime
     owner: OwnerReference | None
@@ -53,21 +63,29 @@ class HeldLeases:
         self._namespace = namespace
 
     async def obtain(
-        self, name: str, holder: str, duration: timedelta, now: datetime, owner: OwnerReference | None = None
+        self,
+        name: str,
+        holder: LeaseHolder,
+        duration: timedelta,
+        now: datetime,
+        owner: OwnerReference | None = None,
     ) -> LeaseHeld:
         """Hold the Lease for `duration` and a minute; it is renewed if we hold it already.
 
-        Raises LeaseTaken: somebody else holds it. Raises KubernetesError: as the client does.
+        Raises LeaseTaken: somebody else holds it, or we do for an earlier target of its name. Raises
+        KubernetesError: as the client does.
         """
         wanted = _Wanted(name, holder, duration + _SLACK, now, owner)
         return await _retry(lambda: self._obtain_once(wanted))
 
-    async def renew(self, name: str, holder: str, duration: timedelta, now: datetime) -> LeaseHeld | None:
+    async def renew(
+        self, name: str, holder: LeaseHolder, duration: timedelta, now: datetime
+    ) -> LeaseHeld | None:
         """Keep the Lease for `duration` from now at least; None if it is gone or not ours any more."""
 
         async def renew_once() -> LeaseHeld | None:
             lease = await self._find(name)
-            if lease is None or lease.spec.holder_identity != holder:
+            if lease is None or not holder.holds(lease):
                 return None
             # Whoever renews at half of the duration always does; whoever tries that again writes nothing.
             if not needs_renewal(lease, max(duration, duration * 0.75 + _SLACK), now):
@@ -76,12 +94,15 @@ class HeldLeases:
 
         return await _retry(renew_once)
 
-    async def release(self, name: str, holder: str, owner_uid: str = "") -> None:
-        """Delete the Lease if `holder` has it, for this very owner where one is named; else do nothing."""
+    async def release(self, name: str, holder: LeaseHolder) -> None:
+        """Delete the Lease if `holder` has it; else do nothing.
+
+        One that does not say for which target it is held may say which Node owns it.
+        """
 
         async def release_once() -> None:
             lease = await self._find(name)
-            if lease is None or lease.spec.holder_identity != holder or _is_of_another(lease, owner_uid):
+            if lease is None or not holder.holds(lease) or _is_owned_by_another(lease, holder):
                 return
             known = lease.metadata
             try:
@@ -98,20 +119,20 @@ class HeldLeases:
             return await self._create(wanted)
         except AlreadyExists:
             lease = await self._get(wanted.name)
-        if lease.spec.holder_identity == wanted.holder:
+        if wanted.holder.holds(lease):
             if not needs_renewal(lease, wanted.duration, wanted.now):
                 return _held(lease)
-            return await self._patch(wanted.name, renewed(lease, wanted.duration, wanted.now))
+            patch = renewed(lease, wanted.duration, wanted.now)
+            return await self._patch(wanted.name, for_target(patch, wanted.holder))
         if holder_is_valid(lease, wanted.now):
-            path = LEASES.path(self._namespace, wanted.name)
-            raise LeaseTaken(lease.spec.holder_identity or "", path=path)
-        patch = taken_over(lease, wanted.holder, wanted.duration, wanted.now, wanted.owner)
-        return await self._patch(wanted.name, patch)
+            raise LeaseTaken(wanted.holder.holder_of(lease), path=LEASES.path(self._namespace, wanted.name))
+        patch = taken_over(lease, wanted.holder.identity, wanted.duration, wanted.now, wanted.owner)
+        return await self._patch(wanted.name, for_target(patch, wanted.holder))
 
     async def _create(self, wanted: _Wanted) -> LeaseHeld:
-        body = new_lease(
-            wanted.name, self._namespace, wanted.holder, wanted.duration, wanted.now, wanted.owner
-        )
+        identity = wanted.holder.identity
+        body = new_lease(wanted.name, self._namespace, identity, wanted.duration, wanted.now, wanted.owner)
+        body = for_target(body, wanted.holder)
         return _held(_read(await self._client.create(LEASES, body, self._namespace)))
 
     async def _get(self, name: str) -> LeaseRecord:
@@ -148,6 +169,6 @@ def _held(lease: LeaseRecord) -> LeaseHeld:
     return LeaseHeld(lease.metadata.name, acquired)
 
 
-def _is_of_another(lease: LeaseRecord, owner_uid: str) -> bool:
+def _is_owned_by_another(lease: LeaseRecord, holder: LeaseHolder) -> bool:
     owners = {owner.uid for owner in lease.metadata.owner_references}
-    return bool(owners and owner_uid) and owner_uid not in owners
+    return bool(owners and holder.target_uid) and holder.target_uid not in owners

@@ -2,10 +2,15 @@
 
 All medik8s operators take the same Lease of a node, so these rules are theirs. Objects and patches are
 built here; who sends them is not known here. Every patch carries the resourceVersion it was decided on.
+
+holderIdentity names the check, and the name of a Lease names the target. So a Lease of ours also has the uid
+of its target, as an annotation: it tells the target from an earlier one of its name. A Lease without it (of
+another operator, or of an older version) is judged by holderIdentity alone.
 """
 
 import hashlib
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
@@ -30,6 +35,8 @@ _LONGEST_NAME = 253
 _HASH_LENGTH = 10
 CONTROL_PLANE_LOCK = "paramedic-control-plane"
 """The name of the Lease whose holder is the one control-plane node that is remediated."""
+TARGET_UID = "paramedic.dev/target-uid"
+"""The annotation with the uid of the Node or Machine that a Lease is held for."""
 
 
 class LeaseSpec(FrozenObject):
@@ -48,6 +55,11 @@ class LeaseRecord(FrozenObject):
     metadata: ObjectMetadata
     spec: LeaseSpec = Field(default_factory=LeaseSpec)
 
+    @property
+    def target_uid(self) -> str:
+        """The uid of the target that it was taken for; "": it does not say."""
+        return self.metadata.annotations.get(TARGET_UID, "")
+
     @classmethod
     def read(cls, body: Object) -> Self:
         """The Lease that the API server answered.
@@ -60,6 +72,25 @@ class LeaseRecord(FrozenObject):
             problem = error.errors(include_url=False, include_context=False)[0]
             field = ".".join(map(str, problem["loc"]))
             raise Malformed(f"A Lease cannot be read: {field}: {problem['msg']}.") from error
+
+
+@dataclass(frozen=True)
+class LeaseHolder:
+    """Who holds a Lease, and for which target."""
+
+    identity: str
+    """holderIdentity."""
+    target_uid: str = ""
+
+    def holds(self, lease: LeaseRecord) -> bool:
+        """Whether this is what the Lease says, valid or not."""
+        is_of_target = lease.target_uid in {"", self.target_uid}
+        return lease.spec.holder_identity == self.identity and is_of_target
+
+    def holder_of(self, lease: LeaseRecord) -> str:
+        """Who else holds the Lease, in words: the same check may hold it for an earlier target."""
+        identity = lease.spec.holder_identity or ""
+        return f"{identity} (for an earlier target of this name)" if identity == self.identity else identity
 
 
 def name_for_node(node_name: str) -> str:
@@ -149,6 +180,14 @@ def renewed(lease: LeaseRecord, duration: timedelta, now: datetime) -> Object:
     if lease.spec.acquire_time is None:
         spec["acquireTime"] = micro_time(now)
     return {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
+
+
+def for_target(lease: Object, holder: LeaseHolder) -> Object:
+    """Return a new Lease, or a patch of one, that also says which target it is held for."""
+    if not holder.target_uid:
+        return lease
+    annotations = {TARGET_UID: holder.target_uid}
+    return lease | {"metadata": lease["metadata"] | {"annotations": annotations}}
 
 
 def given_back(lease: LeaseRecord, now: datetime) -> Object:

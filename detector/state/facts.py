@@ -19,7 +19,7 @@ from health.model.references import CheckReference, Step
 from health.model.target import Target
 from health.model.verdict import Health
 from health.runbook.escalation import Plan
-from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord, expiry, holder_is_valid
+from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, LeaseRecord, expiry, holder_is_valid
 
 
 def target_facts(
@@ -27,6 +27,7 @@ def target_facts(
 ) -> TargetFacts:
     """The facts of `target` as one of `check`."""
     name = target.metadata.name
+    lock = _control_plane_lock(cluster_state, check, target, now) if target.is_control_plane else None
     return TargetFacts(
         is_excluded=target.is_excluded,
         maintenance=_maintenance(cluster_state, check, target),
@@ -35,9 +36,7 @@ def target_facts(
         lease_holder=_lease_of_another(cluster_state, check, target, now),
         requester=_request_of_another(cluster_state, check, name),
         outage=_outage_of_its_zone(cluster_state, target),
-        control_plane_lock=_control_plane_lock(cluster_state, check, name, now)
-        if target.is_control_plane
-        else None,
+        control_plane_lock=lock,
     )
 
 
@@ -56,7 +55,7 @@ def _maintenance(cluster_state: ClusterState, check: CheckReference, target: Tar
 def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:
     """Since when `check` holds the Lease of `target`; None if it does not."""
     lease = cluster_state.leases.get(own_lease(check, target))
-    if lease is None or lease.spec.holder_identity != check.lease_holder:
+    if lease is None or not _holder(check, target).holds(lease):
         return None
     return lease.spec.acquire_time
 
@@ -93,8 +92,8 @@ def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
 def _lease_of_another(
     cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
-    names = dict.fromkeys((own_lease(check, target), lease_of_its_node(target)))
-    current_holders = (_holder(cluster_state.leases.get(name), check.lease_holder, now) for name in names)
+    names, we = dict.fromkeys((own_lease(check, target), lease_of_its_node(target))), _holder(check, target)
+    current_holders = (_current_holder(cluster_state.leases.get(name), we, now) for name in names)
     return next((current_holder for current_holder in current_holders if current_holder is not None), None)
 
 
@@ -108,23 +107,29 @@ def _steps(cluster_state: ClusterState, check: CheckReference) -> tuple[Step, ..
     return () if isinstance(known, InvalidCheckError) else known.steps
 
 
+def _holder(check: CheckReference, target: Target) -> LeaseHolder:
+    return LeaseHolder(check.lease_holder, target.metadata.uid)
+
+
 def _control_plane_lock(
-    cluster_state: ClusterState, check: CheckReference, name: str, now: datetime
+    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
     """Another node of the control plane, by any request for it (NHC 2.4/1), else by the Lease."""
+    name = target.metadata.name
     of_control_plane = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
     if any(entry.request.target_name == name for entry in of_control_plane):
         return None
     if of_control_plane:
         return CurrentHolder(of_control_plane[0].request.target_name, str(of_control_plane[0].reference))
-    return _holder(cluster_state.leases.get(CONTROL_PLANE_LOCK), check.lock_holder(name), now)
+    we = LeaseHolder(check.lock_holder(name), target.metadata.uid)
+    return _current_holder(cluster_state.leases.get(CONTROL_PLANE_LOCK), we, now)
 
 
-def _holder(lease: LeaseRecord | None, we: str, now: datetime) -> CurrentHolder | None:
-    if lease is None or not holder_is_valid(lease, now) or lease.spec.holder_identity == we:
+def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -> CurrentHolder | None:
+    if lease is None or not holder_is_valid(lease, now) or we.holds(lease):
         return None
     ends = expiry(lease) or now
-    return CurrentHolder(lease.spec.holder_identity or "", seconds=(ends - now).total_seconds())
+    return CurrentHolder(we.holder_of(lease), seconds=(ends - now).total_seconds())
 
 
 def check_context(cluster_state: ClusterState, reference: CheckReference, now: datetime) -> CheckContext:

@@ -5,20 +5,28 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.state.facts import acquired_at
 from health.model.observation import Hold, HoldReason
-from kube.lease import LeaseRecord
+from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord
 from objects.timestamps import stamp
-from tests.detector.small_cluster import SmallCluster, incident_of
+from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.objects import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)
+MASTER = {"role": "worker", "node-role.kubernetes.io/master": ""}
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))
 
 
-def lease_of(holder: str) -> LeaseRecord:
-    spec = {"holderIdentity": holder, "leaseDurationSeconds": 600, "renewTime": stamp(NOW)}
-    metadata = {"name": "node-node-1", "uid": "u", "resourceVersion": "1", "creationTimestamp": stamp(NOW)}
-    return LeaseRecord.model_validate({"metadata": metadata, "spec": spec})
+def lease_of(holder: str, uid: str = "", name: str = "node-node-1") -> LeaseRecord:
+    spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": 600,
+        "renewTime": stamp(NOW),
+        "acquireTime": stamp(NOW),
+    }
+    metadata = {"name": name, "uid": "u", "resourceVersion": "1", "creationTimestamp": stamp(NOW)}
+    annotations = {"annotations": {TARGET_UID: uid}} if uid else {}
+    return LeaseRecord.model_validate({"metadata": metadata | annotations, "spec": spec})
 
 
 @pytest.fixture
@@ -65,3 +73,46 @@ def test_node_that_others_have_by_both_is_told_both(cluster: SmallCluster) -> No
     assert hold.message == (
         "another owner has the request Reboot/remediators/node-1 for it, and maintenance holds its Lease"
     )
+
+
+@pytest.mark.rule("rule 11", "rule 13")
+@pytest.mark.parametrize(("uid", "is_held"), [("uid-node-1", False), ("", False), ("earlier", True)])
+def test_lease_that_our_check_holds_for_an_earlier_node_of_the_name_holds_this_one(
+    uid: str, *, is_held: bool
+) -> None:
+    cluster = SmallCluster()
+    cluster.check()
+    for number in range(1, 4):
+        cluster.node(f"node-{number}")
+    cluster.node("node-1", ready="Unknown", since=LONG_AGO)
+    seen = cluster.cluster_state.targets.get(CHECK, "node-1")
+    assert seen is not None
+    cluster.cluster_state.lease_changed("node-node-1", lease_of("NodeHealthCheck-workers", uid))
+    hold = hold_of(cluster)
+
+    assert (hold is not None) is is_held
+    assert (acquired_at(cluster.cluster_state, CHECK, seen) is None) is is_held
+    if hold is not None:
+        assert hold.reason is HoldReason.TAKEN
+        assert hold.message == (
+            "NodeHealthCheck-workers (for an earlier target of this name) holds its Lease"
+        )
+        assert hold.ask_again_seconds == 600
+
+
+@pytest.mark.rule("rule 11", "rule 21")
+@pytest.mark.parametrize(("uid", "is_held"), [("uid-node-1", False), ("earlier", True)])
+def test_lock_that_our_check_holds_for_an_earlier_node_of_the_name_holds_this_one(
+    uid: str, *, is_held: bool
+) -> None:
+    cluster = SmallCluster()
+    cluster.check()
+    for number in range(1, 4):
+        cluster.node(f"node-{number}")
+    cluster.node("node-1", ready="Unknown", since=LONG_AGO, labels=MASTER)
+    cluster.cluster_state.lease_changed(
+        CONTROL_PLANE_LOCK, lease_of(CHECK.lock_holder("node-1"), uid, CONTROL_PLANE_LOCK)
+    )
+    hold = hold_of(cluster)
+
+    assert (hold.reason if hold else None) == (HoldReason.CONTROL_PLANE if is_held else None)

@@ -5,6 +5,7 @@ import pytest
 from kube.client import Client
 from kube.errors import Conflict, KindUnknown, LeaseTaken, NotFound
 from kube.held_lease import HeldLeases
+from kube.lease import TARGET_UID, LeaseHolder
 from objects.metadata import OwnerReference
 from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, refused, said
 from tests.kube.leases import NOW, lease_object
@@ -12,6 +13,7 @@ from tests.kube.leases import NOW, lease_object
 ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/node-a"
 TEN_MINUTES = timedelta(minutes=10)
+ME, OF_NODE = LeaseHolder("me"), LeaseHolder("me", "node-uid")
 NODE = OwnerReference(api_version="v1", kind="Node", name="A", uid="uid-of-node")
 
 CREATED = said(lease_object("me"), 201)
@@ -19,6 +21,13 @@ EXISTS = refused(409, "AlreadyExists", "node-a")
 CHANGED = refused(409, "Conflict", "node-a")
 GONE = refused(404, "NotFound", "node-a")
 NO_NAMESPACE = refused(404, "NotFound", "leases")
+
+
+def held_for(uid: str, renewed: timedelta = timedelta()) -> Answer:
+    """The answer that this check holds the Lease for the target of that uid."""
+    lease = lease_object("me", renewed=renewed, version=7)
+    lease["metadata"]["annotations"] = {TARGET_UID: uid}
+    return said(lease)
 
 
 @pytest.fixture
@@ -34,7 +43,7 @@ def _asked(server: ApiServer) -> list[str]:
 async def test_free_lease_costs_one_request(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("POST", ALL, CREATED)
 
-    held = await leases.obtain("node-a", "me", TEN_MINUTES, NOW, NODE)
+    held = await leases.obtain("node-a", ME, TEN_MINUTES, NOW, NODE)
 
     assert held.acquired == NOW
     body = server.asked[0].body
@@ -55,7 +64,7 @@ async def test_lease_of_another_is_left_to_it(server: ApiServer, leases: HeldLea
     server.answer("GET", ONE, said(lease_object("another")))
 
     with pytest.raises(LeaseTaken) as caught:
-        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
     assert caught.value.holder == "another"
     assert _asked(server) == ["POST ", "GET /node-a"]
 
@@ -65,7 +74,7 @@ async def test_lease_that_is_ours_is_kept(server: ApiServer, leases: HeldLeases)
     server.answer("POST", ALL, EXISTS)
     server.answer("GET", ONE, said(lease_object("me")))
 
-    assert (await leases.obtain("node-a", "me", TEN_MINUTES, NOW)).acquired == NOW
+    assert (await leases.obtain("node-a", ME, TEN_MINUTES, NOW)).acquired == NOW
     assert _asked(server) == ["POST ", "GET /node-a"]
 
 
@@ -77,7 +86,7 @@ async def test_lease_that_is_ours_and_would_end_early_is_renewed(
     server.answer("GET", ONE, said(lease_object("me", renewed=timedelta(minutes=5), version=7)))
     server.answer("PATCH", ONE, said(lease_object("me")))
 
-    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
 
     assert server.asked[-1].body["metadata"] == {"resourceVersion": "7"}
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
@@ -89,7 +98,7 @@ async def test_lease_that_ended_is_taken_over(server: ApiServer, leases: HeldLea
     server.answer("GET", ONE, said(lease_object("another", renewed=timedelta(minutes=12), version=7)))
     server.answer("PATCH", ONE, said(lease_object("me")))
 
-    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
 
     patch = server.asked[-1].body
     assert patch["metadata"]["resourceVersion"] == "7"
@@ -105,7 +114,7 @@ async def test_takeover_that_another_was_faster_with_is_its(server: ApiServer, l
     server.answer("PATCH", ONE, CHANGED)
 
     with pytest.raises(LeaseTaken) as caught:
-        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
     assert caught.value.holder == "faster"
 
 
@@ -113,7 +122,7 @@ async def test_lease_that_went_between_two_looks_is_created(server: ApiServer, l
     server.answer("POST", ALL, EXISTS, CREATED)
     server.answer("GET", ONE, GONE)
 
-    await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+    await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
 
     assert _asked(server) == ["POST ", "GET /node-a", "POST "]
 
@@ -124,7 +133,7 @@ async def test_lease_that_keeps_changing_is_given_up(server: ApiServer, leases: 
     server.answer("PATCH", ONE, CHANGED)
 
     with pytest.raises(Conflict):
-        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
     assert _asked(server).count("PATCH /node-a") == 3
 
 
@@ -133,7 +142,7 @@ async def test_missing_namespace_is_named_and_not_made(server: ApiServer, leases
     server.answer("POST", ALL, NO_NAMESPACE)
 
     with pytest.raises(NotFound, match="leases"):
-        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
     assert set(_asked(server)) == {"POST "}
 
 
@@ -141,7 +150,7 @@ async def test_api_without_leases_is_asked_once(server: ApiServer, leases: HeldL
     server.answer("POST", ALL, NOT_SERVED)
 
     with pytest.raises(KindUnknown):
-        await leases.obtain("node-a", "me", TEN_MINUTES, NOW)
+        await leases.obtain("node-a", ME, TEN_MINUTES, NOW)
     assert _asked(server) == ["POST "]
 
 
@@ -149,7 +158,7 @@ async def test_api_without_leases_is_asked_once(server: ApiServer, leases: HeldL
 async def test_renewal_of_a_lease_that_lasts_writes_nothing(server: ApiServer, leases: HeldLeases) -> None:
     server.answer("GET", ONE, said(lease_object("me")))
 
-    held = await leases.renew("node-a", "me", TEN_MINUTES, NOW)
+    held = await leases.renew("node-a", ME, TEN_MINUTES, NOW)
 
     assert held is not None
     assert _asked(server) == ["GET /node-a"]
@@ -160,7 +169,7 @@ async def test_renewal_that_meets_a_change_looks_again(server: ApiServer, leases
     server.answer("GET", ONE, said(lease_object("me", renewed=old, version=1)))
     server.answer("PATCH", ONE, CHANGED, said(lease_object("me")))
 
-    assert await leases.renew("node-a", "me", TEN_MINUTES, NOW) is not None
+    assert await leases.renew("node-a", ME, TEN_MINUTES, NOW) is not None
     assert server.asked[-1].body["spec"]["leaseDurationSeconds"] == 660
 
 
@@ -171,7 +180,7 @@ async def test_lease_that_is_not_ours_any_more_is_not_renewed(
 ) -> None:
     server.answer("GET", ONE, answer)
 
-    assert await leases.renew("node-a", "me", TEN_MINUTES, NOW) is None
+    assert await leases.renew("node-a", ME, TEN_MINUTES, NOW) is None
     assert _asked(server) == ["GET /node-a"]
 
 
@@ -180,7 +189,7 @@ async def test_release_deletes_exactly_what_was_read(server: ApiServer, leases: 
     server.answer("GET", ONE, said(lease_object("me", version=7)))
     server.answer("DELETE", ONE, said({}))
 
-    await leases.release("node-a", "me", "node-uid")
+    await leases.release("node-a", OF_NODE)
 
     assert server.asked[-1].body["preconditions"] == {"uid": "uid-of-lease", "resourceVersion": "7"}
 
@@ -191,7 +200,7 @@ async def test_release_of_a_lease_that_is_not_ours_does_nothing(
 ) -> None:
     server.answer("GET", ONE, answer)
 
-    await leases.release("node-a", "me", "node-uid")
+    await leases.release("node-a", OF_NODE)
 
     assert _asked(server) == ["GET /node-a"]
 
@@ -205,7 +214,7 @@ async def test_release_of_a_lease_of_another_node_of_the_name_does_nothing(
     ]
     server.answer("GET", ONE, said(lease))
 
-    await leases.release("node-a", "me", "node-uid")
+    await leases.release("node-a", OF_NODE)
 
     assert _asked(server) == ["GET /node-a"]
 
@@ -216,6 +225,70 @@ async def test_release_that_another_was_faster_with_leaves_its_lease(
     server.answer("GET", ONE, said(lease_object("me")), said(lease_object("another")))
     server.answer("DELETE", ONE, CHANGED)
 
-    await leases.release("node-a", "me", "node-uid")
+    await leases.release("node-a", OF_NODE)
 
     assert _asked(server) == ["GET /node-a", "DELETE /node-a", "GET /node-a"]
+
+
+@pytest.mark.rule("rule 11", "rule 13")
+async def test_lease_says_for_which_target_it_is_held(server: ApiServer, leases: HeldLeases) -> None:
+    server.answer("POST", ALL, CREATED)
+
+    await leases.obtain("node-a", OF_NODE, TEN_MINUTES, NOW)
+
+    assert server.asked[0].body["metadata"]["annotations"] == {TARGET_UID: "node-uid"}
+    assert server.asked[0].body["spec"]["holderIdentity"] == "me"
+
+
+@pytest.mark.rule("rule 11", "rule 13")
+async def test_lease_that_is_held_for_an_earlier_target_of_the_name_is_not_taken(
+    server: ApiServer, leases: HeldLeases
+) -> None:
+    server.answer("POST", ALL, EXISTS)
+    server.answer("GET", ONE, held_for("earlier"))
+
+    with pytest.raises(LeaseTaken, match=r"me \(for an earlier target of this name\)"):
+        await leases.obtain("node-a", OF_NODE, TEN_MINUTES, NOW)
+    assert _asked(server) == ["POST ", "GET /node-a"]
+
+
+@pytest.mark.rule("rule 11", "NHC 2.5/obtain/expired")
+async def test_lease_of_an_earlier_target_blocks_no_longer_than_its_duration(
+    server: ApiServer, leases: HeldLeases
+) -> None:
+    server.answer("POST", ALL, EXISTS)
+    server.answer("GET", ONE, held_for("earlier", renewed=timedelta(minutes=12)))
+    server.answer("PATCH", ONE, said(lease_object("me")))
+
+    await leases.obtain("node-a", OF_NODE, TEN_MINUTES, NOW)
+
+    patch = server.asked[-1].body
+    assert patch["metadata"] == {"resourceVersion": "7", "annotations": {TARGET_UID: "node-uid"}}
+    assert patch["spec"]["leaseTransitions"] == 5
+
+
+@pytest.mark.rule("rule 11")
+async def test_lease_of_the_next_target_of_the_name_is_neither_renewed_nor_released(
+    server: ApiServer, leases: HeldLeases
+) -> None:
+    server.answer("GET", ONE, held_for("the next", renewed=timedelta(minutes=9)))
+
+    assert await leases.renew("node-a", OF_NODE, TEN_MINUTES, NOW) is None
+    await leases.release("node-a", OF_NODE)
+    assert _asked(server) == ["GET /node-a"] * 2
+
+
+@pytest.mark.rule("rule 39")
+async def test_lease_that_names_no_target_is_judged_by_its_holder_and_names_ours_once_it_is_taken(
+    server: ApiServer, leases: HeldLeases
+) -> None:
+    server.answer("POST", ALL, EXISTS)
+    server.answer("GET", ONE, said(lease_object("me", renewed=timedelta(minutes=5), version=7)))
+    server.answer("PATCH", ONE, said(lease_object("me")))
+    server.answer("DELETE", ONE, said({}))
+
+    await leases.obtain("node-a", OF_NODE, TEN_MINUTES, NOW)
+    assert server.asked[-1].body["metadata"]["annotations"] == {TARGET_UID: "node-uid"}
+    assert await leases.renew("node-a", OF_NODE, TEN_MINUTES, NOW) is not None
+    await leases.release("node-a", OF_NODE)
+    assert _asked(server)[-1] == "DELETE /node-a"

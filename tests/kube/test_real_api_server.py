@@ -16,6 +16,7 @@ from kube.events import EventNote, Events, ObjectReference
 from kube.freshness import is_earlier
 from kube.held_lease import HeldLeases
 from kube.leader import LeaderElection
+from kube.lease import LeaseHolder
 from kube.record import Change
 from kube.reflector import Reflector
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
@@ -118,15 +119,17 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
     await client.create(NAMESPACES, namespace)
     owner = OwnerReference(api_version="v1", kind="Node", name="tests-kube", uid=uid)
 
-    await leases.obtain(name, "first", ten, NOW, owner)
+    first, second = LeaseHolder("first", uid), LeaseHolder("second", uid)
+    await leases.obtain(name, first, ten, NOW, owner)
     with pytest.raises(LeaseTaken, match="first"):
-        await leases.obtain(name, "second", ten, NOW, owner)
-    held = await leases.obtain(name, "second", ten, NOW + timedelta(minutes=12), owner)
+        await leases.obtain(name, second, ten, NOW, owner)
+    held = await leases.obtain(name, second, ten, NOW + timedelta(minutes=12), owner)
     assert held.acquired == NOW + timedelta(minutes=12)
-    assert await leases.renew(name, "first", ten, NOW) is None
-    await leases.release(name, "first", uid)
+    assert await leases.renew(name, first, ten, NOW) is None
+    await leases.release(name, first)
+    await leases.release(name, LeaseHolder("second", "an earlier one"))
     assert (await client.get(LEASES, "node-tests-kube", "tests-kube-leases"))["spec"]["leaseTransitions"] == 1
-    await leases.release(name, "second", uid)
+    await leases.release(name, second)
     with pytest.raises(NotFound):
         await client.get(LEASES, "node-tests-kube", "tests-kube-leases")
 

@@ -1,0 +1,111 @@
+"""A Lease says for which uid it is held: an incident leaves that of the next target of its name alone."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from health.model.observation import HoldReason
+from health.model.references import IncidentReference
+from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseHolder, for_target, new_lease
+from kube.resource import LEASES, Object
+from tests.activities.machine_world import MachineWorld
+from tests.activities.worker_activities import WorkerActivities
+from tests.activities.world import LEASE_NAMESPACE, World
+from workflows.contracts import CleanUpInput, RenewInput
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 11", "rule 13")]
+
+CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
+TEN_MINUTES = timedelta(minutes=10)
+NOT_LONG_AGO, LONG_AGO = timedelta(minutes=5), timedelta(minutes=12)
+
+
+def earlier(world: World) -> IncidentReference:
+    """The incident of a target that had the name before."""
+    incident = world.incident
+    return incident.model_copy(update={"target": incident.target.model_copy(update={"uid": "earlier"})})
+
+
+async def leases(world: World, *names: str) -> list[Object]:
+    return [await world.client.get(LEASES, name, LEASE_NAMESPACE) for name in names]
+
+
+async def make_lease(world: World, name: str, holder: str, uid: str, age: timedelta = NOT_LONG_AGO) -> None:
+    renewed = datetime.now(UTC) - age
+    lease = new_lease(name, LEASE_NAMESPACE, holder, TEN_MINUTES, renewed, None)
+    await world.client.create(LEASES, for_target(lease, LeaseHolder(holder, uid)), LEASE_NAMESPACE)
+
+
+async def remove_all(world: World, *names: str) -> None:
+    await asyncio.gather(*(world.client.delete(LEASES, name, LEASE_NAMESPACE) for name in names))
+
+
+def lock_holder(world: World) -> str:
+    return world.incident.check.lock_holder(world.name)
+
+
+async def test_earlier_incident_neither_renews_nor_releases_the_lease_of_a_machine(
+    machine_world: MachineWorld, worker: WorkerActivities
+) -> None:
+    world, name = machine_world, machine_world.machine_lease_name
+    await make_lease(world, name, world.holder, world.machine_uid)
+    before = await leases(world, name)
+    await worker.renew(RenewInput(incident=earlier(world), duration_seconds=600))
+    result = await worker.clean_up(CleanUpInput(incident=earlier(world), requests=()))
+
+    assert not result.has_lease
+    assert await leases(world, name) == before
+    await worker.clean_up(CleanUpInput(incident=world.incident, requests=()))
+    assert await world.machine_lease() is None
+
+
+async def test_earlier_incident_neither_renews_nor_releases_the_lease_and_the_lock_of_a_node(
+    world: World, worker: WorkerActivities
+) -> None:
+    names = (f"node-{world.name}", CONTROL_PLANE_LOCK)
+    for name, holder in zip(names, (world.holder, lock_holder(world)), strict=True):
+        await make_lease(world, name, holder, world.node_uid)
+    before = await leases(world, *names)
+    renewal = RenewInput(incident=earlier(world), duration_seconds=600, is_of_control_plane=True)
+    assert (await worker.renew(renewal)).acquired_at is None
+    await worker.clean_up(CleanUpInput(incident=earlier(world), requests=(), is_of_control_plane=True))
+
+    assert await leases(world, *names) == before
+    await remove_all(world, *names)
+
+
+async def test_act_writes_for_which_target_it_holds_lease_and_lock(
+    world: World, worker: WorkerActivities
+) -> None:
+    await world.patch_node(labels=CONTROL_PLANE)
+    assert (await worker.act(world.order())).request is not None
+
+    found = await leases(world, f"node-{world.name}", CONTROL_PLANE_LOCK)
+    assert [one["metadata"]["annotations"] for one in found] == [{TARGET_UID: world.node_uid}] * 2
+    assert [one["spec"]["holderIdentity"] for one in found] == [world.holder, lock_holder(world)]
+    await worker.clean_up(CleanUpInput(incident=world.incident, requests=(), is_of_control_plane=True))
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"), [("lease", HoldReason.TAKEN), ("lock", HoldReason.CONTROL_PLANE)], ids=["lease", "lock"]
+)
+async def test_act_waits_for_what_is_held_for_an_earlier_target_until_that_has_run_out(
+    world: World, worker: WorkerActivities, of: str, reason: HoldReason
+) -> None:
+    await world.patch_node(labels=CONTROL_PLANE)
+    name = f"node-{world.name}" if of == "lease" else CONTROL_PLANE_LOCK
+    holder = world.holder if of == "lease" else lock_holder(world)
+    await make_lease(world, name, holder, "earlier")
+    result = await worker.act(world.order())
+    assert result.hold is not None
+    assert result.hold.reason is reason
+    assert "for an earlier target of this name" in result.hold.message
+    assert await world.request() is None
+
+    await remove_all(world, name)
+    await make_lease(world, name, holder, "earlier", age=LONG_AGO)
+    assert (await worker.act(world.order())).request is not None
+    (lease,) = await leases(world, name)
+    assert lease["metadata"]["annotations"] == {TARGET_UID: world.node_uid}
+    await worker.clean_up(CleanUpInput(incident=world.incident, requests=(), is_of_control_plane=True))
