@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bench import actions, large, latency, machines, outage, requests, storm, upgrade
+from bench import actions, bounds, large, latency, machines, outage, requests, storm, upgrade
 from bench.cluster import BenchCluster, bench_cluster
 from bench.clusterapi import marks, workload_clusters
 from bench.figure import Figure, table
@@ -18,6 +18,7 @@ MEASUREMENTS: dict[str, Callable[[BenchCluster], Awaitable[list[Figure]]]] = {
     "outage": outage.measure,
     "large": large.measure,
     "actions": actions.measure,
+    "bounds": bounds.measure,
     "machines": machines.measure,
     "marks": marks.measure,
     "workload-clusters": workload_clusters.measure,

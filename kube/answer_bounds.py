@@ -1,36 +1,26 @@
-"""How much an API server may answer: whoever serves a workload cluster must not be able to end our process.
+"""Bounds of what an API server may answer: the API server of a workload cluster must not end our process.
 
-An answer is counted as it comes and is unpacked, and is given up once it is larger than any real one. A Node
-has 20 to 50 KB and a page 500 of them, 25 MB. An object has 3 MB at most, since kube-apiserver takes no
-larger request. A list is given up by the sum of its pages: 512 MiB are 10,000 of the largest Nodes, twice
-what a cluster may have. Its pages are counted, too: one may be empty and name a next one, for ever.
+The transport counts bytes as they come and are unpacked, and gives up an answer that is over its bound before
+any of it is parsed. etcd takes no object over 1.5 MB. A list asks for smaller pages where a page is over its
+bound, so that only an object that is too large itself makes a list unreadable. The decoder stops at the first
+bad item of a collection: pydantic keeps about 1 KB for each error.
+
+`python -m bench bounds` prints what the worst answers within these bounds cost.
 """
 
-from kube.errors import Malformed
+KIB, MIB = 1024, 1024 * 1024
 
-MOST_OF_A_BODY = 64 * 1024 * 1024
-MOST_OF_A_LINE = 8 * 1024 * 1024
-"""Of a watch, which is one object."""
-MOST_OF_A_LIST = 512 * 1024 * 1024
+MOST_OF_AN_OBJECT = 1536 * KIB + 64 * KIB
+"""Bytes of one object in an answer, with the envelope of a watch event."""
+MOST_OF_A_PAGE = 2 * MIB
+"""Bytes; a Node has 16 to 50 KB. The parser takes up to 40 times as much for small objects."""
+MOST_ITEMS_OF_A_PAGE = 1_000
+"""Objects; we ask for 100."""
+MOST_OF_A_LIST = 512 * MIB
+"""Bytes: 10,000 of the largest Nodes, twice what a cluster may have."""
 MOST_PAGES = 5_000
-
-
-class PagesRead:
-    """The pages of one list, up to now."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._pages = self._bytes = 0
-
-    def add(self, page: bytes) -> bytes:
-        """Return `page`, which belongs to the list.
-
-        Raises Malformed: the list is larger than any real one.
-        """
-        self._pages += 1
-        self._bytes += len(page)
-        if self._pages > MOST_PAGES:
-            raise Malformed(f"The list of {self._path} has over {MOST_PAGES} pages.", path=self._path)
-        if self._bytes > MOST_OF_A_LIST:
-            raise Malformed(f"The list of {self._path} has over {MOST_OF_A_LIST} bytes.", path=self._path)
-        return page
+"""Of one list; an API server may answer with empty pages for ever."""
+MOST_OBJECTS = 50_000
+"""Of one list."""
+MOST_UNDECODABLE = 1_000
+"""Objects of one list that do not decode; each is kept and logged."""

@@ -4,21 +4,24 @@ Every write names its field manager, and every patch its content type: the libra
 merge, is refused for custom resources.
 """
 
-import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from kube.answer_bounds import PagesRead
-from kube.errors import Expired, Malformed
-from kube.listing import selectors
+from pydantic_core import from_json
+
+from kube.decoding_thread import decoded
+from kube.errors import Expired, Malformed, TooLarge
+from kube.listing import PageReader, Paging, selectors
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
 
 _Objects = list[Object]  # inside the class the name `list` is the verb
 
-_PAGE_LIMIT = "500"
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON = "application/json"
+_PAGING = Paging(timeout=timedelta(seconds=10))
 _METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -95,9 +98,15 @@ class Client:
 
         It asks for no more pages when it has `most`; with a cache there is one page, of all.
         """
+        path, selected = resource.path(namespace), [("fieldSelector", field_selector)]
+        try:
+            return await self._list_some(path, selected, [("resourceVersion", "0")], most)
+        except TooLarge:  # a cache answers with one page, whatever its limit
+            return await self._list_some(path, selected, (), most)
+
+    async def _list_some(self, path: str, selected: Query, first: Query, most: int) -> tuple[_Objects, bool]:
         items, is_cut = _Objects(), False
-        selected, first = [("fieldSelector", field_selector)], [("resourceVersion", "0")]
-        async for page, has_more in self._pages(resource.path(namespace), selected, first):
+        async for page, has_more in self._pages(path, selected, first):
             items.extend(page)
             is_cut = len(items) > most or (has_more and len(items) >= most)
             if len(items) >= most:
@@ -117,11 +126,10 @@ class Client:
         self, path: str, selected: Query, first: Query = (), accept: str = _JSON
     ) -> AsyncIterator[tuple[_Objects, bool]]:
         """Each page, and whether there are more; what is asked with the `first` alone holds for all."""
-        read, rest = PagesRead(path), first
+        reader, rest = PageReader(self._transport, path, _PAGING, accept), first
         while True:
-            query = [("limit", _PAGE_LIMIT), *selected, *rest]
-            answer = await self._transport.request("GET", path, query=query, accept=accept)
-            page = _object(read.add(answer), path)
+            answer = await reader.read([*selected, *rest])
+            page = await decoded(partial(_object, path=path), answer)
             token = page.get("metadata", {}).get("continue", "")
             yield page.get("items") or [], bool(token)
             if not token:
@@ -131,7 +139,7 @@ class Client:
 
 def _object(answer: bytes, path: str) -> Object:
     try:
-        value: Any = json.loads(answer)
+        value: Any = from_json(answer)
     except ValueError as error:
         raise Malformed(f"The answer for {path} is not JSON: {error}", path=path) from error
     if not isinstance(value, dict):

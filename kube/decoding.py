@@ -5,17 +5,21 @@ that fails is it taken apart, to tell a bookmark, an error or the one object tha
 """
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar, cast
+from reprlib import Repr
+from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE, MOST_OF_AN_OBJECT
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
 from objects.frozen import FrozenObject
 
 _LONGEST_VALUE = 64  # characters of a refused value that are quoted
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 2 * _LONGEST_VALUE
 
 ItemT = TypeVar("ItemT")
 _ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
@@ -81,7 +85,8 @@ class ListHead(FrozenObject):
 
 
 class _List(ListHead, Generic[ItemT]):
-    items: tuple[ItemT, ...] | None = None  # Go writes an empty list of some kinds as null
+    # Go writes an empty list of some kinds as null.
+    items: Annotated[tuple[ItemT, ...], Field(max_length=MOST_ITEMS_OF_A_PAGE)] | None = None
 
 
 class _ObjectEvent(FrozenObject, Generic[ItemT]):
@@ -98,6 +103,10 @@ class _Identity(FrozenObject):
     name: str = ""
     namespace: str = ""
     resource_version: str = ""
+
+    def undecodable(self, error: str) -> Undecodable:
+        """Return what stands for the object."""
+        return Undecodable(Key(self.namespace, self.name), self.resource_version, error)
 
 
 class _Identified(FrozenObject):
@@ -131,7 +140,7 @@ class Decoder(Generic[RecordT]):
         try:
             return self._one(_ITEM.validate_json(answer))
         except ValidationError as error:
-            raise Malformed(f"The API server's answer is no object: {_first(error)}") from error
+            raise Malformed(f"The API server's answer is no object: {_place(error)}") from error
 
     def line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
         """Read one line of a watch.
@@ -148,7 +157,7 @@ class Decoder(Generic[RecordT]):
         try:
             page = _List[dict[str, Any]].model_validate_json(answer)
         except ValidationError as error:
-            raise Malformed(f"The API server's answer is no list: {_first(error)}") from error
+            raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
         found = [self._one(item) for item in page.items or ()]
         return Page(
             tuple(one for one in found if not isinstance(one, Undecodable)),
@@ -161,7 +170,7 @@ class Decoder(Generic[RecordT]):
         try:
             event = _AnyEvent.model_validate_json(line)
         except ValidationError as error:
-            raise Malformed(f"A line of a watch is no event: {_first(error)}") from error
+            raise Malformed(f"A line of a watch is no event: {_place(error)}") from error
         if event.type == "BOOKMARK":
             return Bookmark(_identity(event.object).resource_version)
         if event.type == "ERROR":
@@ -171,12 +180,14 @@ class Decoder(Generic[RecordT]):
         return Seen(ChangeKind(event.type), self._one(event.object))
 
     def _one(self, item: dict[str, Any]) -> RecordT | Undecodable:
+        who, encoded = _identity(item), to_json(item)
+        if len(encoded) > MOST_OF_AN_OBJECT:
+            return who.undecodable(f"The object has over {MOST_OF_AN_OBJECT} bytes")
         try:
             # From JSON again, not from Python values: the two modes accept different things.
-            return cast("RecordT", self._model.model_validate_json(to_json(item)))
+            return cast("RecordT", self._model.model_validate_json(encoded))
         except ValidationError as error:
-            who = _identity(item)
-            return Undecodable(Key(who.namespace, who.name), who.resource_version, _first(error))
+            return who.undecodable(_first(error))
 
 
 def _identity(item: dict[str, Any]) -> _Identity:
@@ -184,6 +195,12 @@ def _identity(item: dict[str, Any]) -> _Identity:
         return _Identified.model_validate(item).metadata
     except ValidationError as error:
         raise Malformed(f"An object has no readable metadata: {_first(error)}") from error
+
+
+def _quoted(value: object) -> str:
+    """Return `value` as an error shows it; a large value is never written out whole."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
 def _status(item: dict[str, Any]) -> Status:
@@ -194,10 +211,14 @@ def _status(item: dict[str, Any]) -> Status:
 
 
 def _first(error: ValidationError) -> str:
-    problem = error.errors(include_url=False, include_context=False)[0]
+    """Return what is wrong with one object: field and value."""
+    value = error.errors(include_url=False, include_context=False)[0]["input"]
+    return f"{_place(error)}, not {_quoted(value)}"
+
+
+def _place(error: ValidationError) -> str:
+    """Return what is wrong with an answer, without the value, which may be all of the answer."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
-    value = repr(problem["input"])
-    if len(value) > _LONGEST_VALUE:
-        value = value[: _LONGEST_VALUE - 1] + "…"
     where = f"{field}: " if field else ""  # nothing is named where the whole is no JSON, or no object
-    return f"{where}{problem['msg']}, not {value}"
+    return f"{where}{problem['msg']}"

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kube.errors import KindUnknown, Malformed, NotFound, Unreachable
 from kube.resource import NODES, Resource, group_version_path, resource_of
 from kube.transport import Transport
+from objects.fail_fast import FailFast
 from objects.group_kind import ServedKind
 
 
@@ -28,7 +29,7 @@ class KindName:
         return f"{self.kind} ({self.api_version})"
 
 
-class _ApiResource(BaseModel):
+class _ApiResource(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: str
@@ -36,19 +37,19 @@ class _ApiResource(BaseModel):
     namespaced: bool
 
 
-class _ApiResourceList(BaseModel):
+class _ApiResourceList(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True)
 
     resources: tuple[_ApiResource, ...] = ()
 
 
-class _GroupVersion(BaseModel):
+class _GroupVersion(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True)
 
     group_version: str = Field(alias="groupVersion")
 
 
-class _ApiGroup(BaseModel):
+class _ApiGroup(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True)
 
     versions: tuple[_GroupVersion, ...] = ()

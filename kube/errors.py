@@ -5,6 +5,7 @@
     ├── Unreachable       no complete answer arrived: trying again may help
     │   ├── Silent        a stream lives, but nothing came for too long
     │   └── Malformed     what came is no answer of a Kubernetes API server
+    │       └── TooLarge  the answer has more bytes than any real one
     ├── Unauthorized      401: it does not know us
     ├── Forbidden         403: it knows us and refuses
     ├── NotFound          404: no such object (or, on a create, no such namespace)
@@ -68,6 +69,10 @@ class Silent(Unreachable):
 
 class Malformed(Unreachable):
     """An answer arrived that an API server does not give: half of one, or somebody else's."""
+
+
+class TooLarge(Malformed):
+    """An answer has more bytes than kube/answer_bounds.py allows; a smaller page may fit."""
 
 
 class Unauthorized(KubernetesError):

@@ -75,11 +75,22 @@ def has_reached(position: str, version: str) -> bool:
 
     resourceVersions of one kind are numbers in order; of any that are none only equality is known.
     """
-    if position.isdecimal() and version.isdecimal():
-        return int(position) >= int(version)
-    return position == version
+    reached, wanted = _order(position), _order(version)
+    return position == version if reached is None or wanted is None else reached >= wanted
 
 
 def is_earlier(version: str, position: str) -> bool:
     """Return whether a server that is at `version` has never been at `position`."""
-    return version.isdecimal() and position.isdecimal() and int(version) < int(position)
+    at, before = _order(version), _order(position)
+    return at is not None and before is not None and at < before
+
+
+def _order(version: str) -> tuple[int, str] | None:
+    """Return what orders decimal resourceVersions of any length; None: it is not decimal.
+
+    int() refuses over 4,300 digits, and a workload API server may send more.
+    """
+    if not (version.isascii() and version.isdecimal()):
+        return None
+    digits = version.lstrip("0")
+    return len(digits), digits

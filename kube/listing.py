@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic
 
-from kube.answer_bounds import PagesRead
+from kube import answer_bounds
 from kube.decoding import Decoder, Undecodable
+from kube.decoding_thread import decoded
+from kube.errors import Malformed, TooLarge
 from kube.record import RecordT
 from kube.transport import Query, Transport
 
@@ -23,8 +25,8 @@ class Listed(Generic[RecordT]):
 class Paging:
     """How a list is cut into requests."""
 
-    limit: int = 500
-    """Objects of one page: 8 MB of Nodes."""
+    limit: int = 100
+    """Objects of one page: 1.6 MB of Nodes."""
     timeout: timedelta = timedelta(seconds=60)
     """For each page."""
 
@@ -36,6 +38,56 @@ def selectors(label_selector: str = "", name: str = "") -> Query:
     return [(key, value) for key, value in given if value]
 
 
+class PageReader:
+    """Reads the pages of one list as bytes, within kube/answer_bounds.py."""
+
+    def __init__(
+        self, transport: Transport, path: str, paging: Paging, accept: str = "application/json"
+    ) -> None:
+        self._transport = transport
+        self._path = path
+        self._paging = paging
+        self._accept = accept
+        self._limit = paging.limit
+        self._pages = self._bytes = 0
+
+    async def read(self, query: Query) -> bytes:
+        """Return the page that `query` asks for, with fewer objects where more are too large together.
+
+        Raises Malformed: the list has too many pages or bytes; TooLarge: one object is too large.
+        """
+        while True:
+            try:
+                return self._count(await self._ask(query))
+            except TooLarge:
+                if self._limit == 1:
+                    raise
+                self._limit = max(1, self._limit // 4)
+
+    async def _ask(self, query: Query) -> bytes:
+        return await self._transport.request(
+            "GET",
+            self._path,
+            query=[("limit", str(self._limit)), *query],
+            accept=self._accept,
+            timeout=self._paging.timeout,
+            most=answer_bounds.MOST_OF_A_PAGE,
+        )
+
+    def _count(self, page: bytes) -> bytes:
+        self._pages += 1
+        self._bytes += len(page)
+        check_bound(self._path, self._pages, answer_bounds.MOST_PAGES, "pages")
+        check_bound(self._path, self._bytes, answer_bounds.MOST_OF_A_LIST, "bytes")
+        return page
+
+
+def check_bound(path: str, number: int, most: int, what: str) -> None:
+    """Raise Malformed if the list at `path` has more than `most` of `what`."""
+    if number > most:
+        raise Malformed(f"The list of {path} has over {most} {what}.", path=path)
+
+
 async def list_all(
     transport: Transport, path: str, decoder: Decoder[RecordT], selected: Query, paging: Paging
 ) -> Listed[RecordT]:
@@ -43,17 +95,18 @@ async def list_all(
 
     Without resourceVersion: only such a list is sure to show everything that was ever answered, also by
     another API server. Raises Expired when the moment was compacted away between two pages, and Malformed
-    when there is no end of them.
+    when the list is larger than kube/answer_bounds.py allows.
     """
     records: list[RecordT] = []
     undecodable: list[Undecodable] = []
-    token, read = "", PagesRead(path)
+    reader, token = PageReader(transport, path, paging), ""
     while True:
-        query = [("limit", str(paging.limit)), *selected, *([("continue", token)] if token else ())]
-        answer = await transport.request("GET", path, query=query, timeout=paging.timeout)
-        page = decoder.page(read.add(answer))
+        answer = await reader.read([*selected, *([("continue", token)] if token else ())])
+        page = await decoded(decoder.page, answer)
         records.extend(page.records)
         undecodable.extend(page.undecodable)
+        check_bound(path, len(records), answer_bounds.MOST_OBJECTS, "objects")
+        check_bound(path, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         token = page.token
         if not token:
             return Listed(records, undecodable, page.resource_version)

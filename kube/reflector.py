@@ -28,6 +28,7 @@ from typing import Generic
 from kube.backoff import Backoff
 from kube.consistent_read import ConsistentReads, confirm_api_server
 from kube.decoding import Bookmark, Decoder, Seen, WatchError
+from kube.decoding_thread import decoded
 from kube.discovery import Discovery, KindName
 from kube.errors import (
     Expired,
@@ -263,7 +264,7 @@ class Reflector(Generic[RecordT]):
 
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
-            match self._decoder.line(line):
+            match await decoded(self._decoder.line, line):
                 case Seen() as seen:
                     self._freshness.reached(seen.resource_version)
                     self._tell(self._object_store.apply(seen))

@@ -22,6 +22,7 @@ from kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
+from objects.fail_fast import FailFast
 
 _LONGEST_RETRY_AFTER_SECONDS = 300  # nobody means more, and a number without bounds would end us
 _MOST_DIGITS = 20  # of a number that is read at all
@@ -43,14 +44,14 @@ _BY_STATUS: dict[int, type[KubernetesError]] = {
 }
 
 
-class _Details(BaseModel):
+class _Details(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: str = ""
     retry_after_seconds: int = Field(default=0, alias="retryAfterSeconds")
 
 
-class Status(BaseModel):
+class Status(FailFast, BaseModel):
     """The part of a `Status` that says what went wrong."""
 
     model_config = ConfigDict(frozen=True)

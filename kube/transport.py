@@ -16,9 +16,9 @@ from typing import Self
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
-from kube.answer_bounds import MOST_OF_A_BODY, MOST_OF_A_LINE
+from kube.answer_bounds import MOST_OF_AN_OBJECT
 from kube.configuration import Load, configure, loader
-from kube.errors import Malformed, NotConfigured, Silent, Unauthorized, Unreachable
+from kube.errors import NotConfigured, Silent, TooLarge, Unauthorized, Unreachable
 from kube.server_clock import ServerClock
 from kube.session import Session
 from kube.status import classify
@@ -42,6 +42,8 @@ class _Request:
     path: str
     query: Query
     limits: aiohttp.ClientTimeout
+    most: int = MOST_OF_AN_OBJECT
+    """Bytes of the answer."""
     body: object | None = None
     content_type: str = "application/json"
     accept: str = "application/json"
@@ -125,15 +127,17 @@ class Transport:
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: timedelta = timedelta(seconds=10),  # noqa: ASYNC109  it includes the reading of the answer
+        most: int = MOST_OF_AN_OBJECT,
     ) -> bytes:
         """Return the body of a successful answer. `timeout` is for the whole exchange.
 
-        Raises KubernetesError: one of its subclasses, by the answer; `Unreachable` without one.
+        Raises KubernetesError: one of its subclasses, by the answer; `Unreachable` without one; `TooLarge`
+        where the answer has over `most` bytes.
         """
         limits = aiohttp.ClientTimeout(
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
         )
-        asked = _Request(method, path, query, limits, body, content_type, accept)
+        asked = _Request(method, path, query, limits, most, body, content_type, accept)
         async with await self._send(asked) as response:
             return await _read(response, asked)
 
@@ -223,8 +227,8 @@ async def _read(response: aiohttp.ClientResponse, asked: _Request) -> bytes:
     size = 0
     async for piece in _pieces(response, asked):
         size += len(piece)
-        if size > MOST_OF_A_BODY:
-            raise Malformed(f"{asked} was answered with over {MOST_OF_A_BODY} bytes.", path=asked.path)
+        if size > asked.most:
+            raise TooLarge(f"{asked} was answered with over {asked.most} bytes.", path=asked.path)
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -245,7 +249,7 @@ async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) ->
     A line is complete when its newline has arrived. What is left over at the end was cut by a fault, and is
     never delivered: half an object could be a valid, different one.
 
-    Raises Unreachable: the stream ended in the middle of a line; Malformed: a line does not end.
+    Raises Unreachable: the stream ended in the middle of a line; TooLarge: a line does not end.
     """
     begun: list[bytes] = []  # a line of several MB comes in many pieces: join once, at its end
     size = 0
@@ -253,8 +257,8 @@ async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) ->
         first, *rest = piece.split(b"\n")
         begun.append(first)
         size = len(rest[-1]) if rest else size + len(first)
-        if size > MOST_OF_A_LINE:
-            raise Malformed(f"{asked} was answered with a line of over {MOST_OF_A_LINE} bytes.", path=path)
+        if size > MOST_OF_AN_OBJECT:
+            raise TooLarge(f"{asked} was answered with a line of over {MOST_OF_AN_OBJECT} bytes.", path=path)
         for start_of_next in rest:
             line = b"".join(begun)
             begun = [start_of_next]

@@ -19,6 +19,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, field_validator
 
+from objects.fail_fast import FailFast
+
 EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
 """Longer ago than any duration; an earlier year would not have the four digits of RFC 3339 everywhere."""
 LATEST = datetime(8000, 1, 1, tzinfo=UTC)
@@ -55,7 +57,7 @@ Time = Annotated[AwareDatetime, AfterValidator(bounded_time)]
 """A time within bounds, for parts that are no `Bounded` model."""
 
 
-class Bounded(BaseModel):
+class Bounded(FailFast, BaseModel):
     """A model whose times are within bounds, and whose floats, which are seconds, are finite."""
 
     @field_validator("*")

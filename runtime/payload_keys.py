@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from objects.fail_fast import FailFast
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
 from runtime.settings import PAYLOAD_KEYS_VARIABLE, SettingsError
 
@@ -30,14 +31,14 @@ def _cipher(secret: object) -> AESGCM:
     return AESGCM(key)
 
 
-class _Entry(BaseModel):
+class _Entry(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     secret: Annotated[AESGCM, BeforeValidator(_cipher)]
 
 
-class _File(BaseModel):
+class _File(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     encrypt: bool = True

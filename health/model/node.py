@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
+from objects.fail_fast import FailFast
 from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
 
@@ -49,7 +50,7 @@ class NodeAnnotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class NodeMetadata:
+class NodeMetadata(FailFast):
     """Identity and labels of a Node."""
 
     name: str
@@ -70,7 +71,7 @@ def _keys(taints: object) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class NodeSpec:
+class NodeSpec(FailFast):
     """By what others say that they work on a Node."""
 
     unschedulable: bool = False
@@ -81,7 +82,7 @@ NO_SPEC = NodeSpec()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class NodeStatus:
+class NodeStatus(FailFast):
     """The part of a Node's status that we read."""
 
     conditions: tuple[NodeCondition, ...] = ()

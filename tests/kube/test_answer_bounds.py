@@ -10,12 +10,12 @@ from aiohttp import web
 from kube import answer_bounds
 from kube.client import Client
 from kube.decoding import Decoder
-from kube.errors import Malformed
+from kube.errors import Malformed, TooLarge
 from kube.listing import Paging, list_all
 from kube.resource import NODES
 from kube.transport import Transport
 from tests.kube.api_server import ApiServer, said
-from tests.kube.objects import Widget
+from tests.kube.objects import Widget, listed, widget
 
 PATH = NODES.path()
 WITHOUT_END = said({"metadata": {"resourceVersion": "1", "continue": "more"}, "items": []})
@@ -29,20 +29,20 @@ async def by_client(transport: Transport) -> Any:
     return await Client(transport).list(NODES)
 
 
-EACH_WAY = pytest.mark.parametrize("listed", [by_reflector, by_client])
+EACH_WAY = pytest.mark.parametrize("ways", [by_reflector, by_client])
 
 
 @pytest.mark.parametrize("status", [200, 500])
 async def test_body_is_counted_unpacked_and_given_up(
     server: ApiServer, transport: Transport, status: int
 ) -> None:
-    packed = gzip.compress(b" " * (answer_bounds.MOST_OF_A_BODY + 1), compresslevel=1)
+    packed = gzip.compress(b" " * (answer_bounds.MOST_OF_AN_OBJECT + 1), compresslevel=1)
 
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=packed, status=status, headers={"Content-Encoding": "gzip"})
 
     server.answer("GET", "/x", answer)
-    with pytest.raises(Malformed, match=r"^GET /x was answered with over 67108864 bytes\.$"):
+    with pytest.raises(TooLarge, match=r"^GET /x was answered with over 1638400 bytes\.$"):
         await transport.request("GET", "/x")
 
 
@@ -51,13 +51,13 @@ async def test_list_without_an_end_is_given_up(
     server: ApiServer,
     transport: Transport,
     monkeypatch: pytest.MonkeyPatch,
-    listed: Callable[[Transport], Awaitable[Any]],
+    ways: Callable[[Transport], Awaitable[Any]],
 ) -> None:
     monkeypatch.setattr(answer_bounds, "MOST_PAGES", 3)
     server.answer("GET", PATH, WITHOUT_END)
 
     with pytest.raises(Malformed, match=r"^The list of /api/v1/nodes has over 3 pages\.$"):
-        await listed(transport)
+        await ways(transport)
     assert len(server.asked) == 4
 
 
@@ -66,11 +66,75 @@ async def test_list_is_given_up_by_the_sum_of_its_pages(
     server: ApiServer,
     transport: Transport,
     monkeypatch: pytest.MonkeyPatch,
-    listed: Callable[[Transport], Awaitable[Any]],
+    ways: Callable[[Transport], Awaitable[Any]],
 ) -> None:
     monkeypatch.setattr(answer_bounds, "MOST_OF_A_LIST", 100)
     server.answer("GET", PATH, WITHOUT_END)
 
     with pytest.raises(Malformed, match=r"^The list of /api/v1/nodes has over 100 bytes\.$"):
-        await listed(transport)
+        await ways(transport)
     assert len(server.asked) == 2
+
+
+def page_of(limit: int) -> web.Response:
+    """As many Widgets, of which 20 fill a page."""
+    large = "x" * (answer_bounds.MOST_OF_A_PAGE // 20 - 1000)
+    items = [widget(f"w-{n}", n) | {"spec": {"size": 1, "large": large}} for n in range(limit)]
+    return web.json_response(listed(1, *items))
+
+
+@EACH_WAY
+async def test_page_that_is_too_large_is_asked_for_with_fewer_objects(
+    server: ApiServer, transport: Transport, ways: Callable[[Transport], Awaitable[Any]]
+) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return page_of(int(request.query["limit"]))
+
+    server.answer("GET", PATH, answer)
+    await ways(transport)
+
+    assert [asked.query["limit"] for asked in server.asked] == ["100", "25", "6"]
+
+
+@EACH_WAY
+async def test_list_with_one_object_that_is_too_large_is_refused(
+    server: ApiServer, transport: Transport, ways: Callable[[Transport], Awaitable[Any]]
+) -> None:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return page_of(25)
+
+    server.answer("GET", PATH, answer)
+    server.version(PATH, answer)
+    with pytest.raises(TooLarge, match=r"^GET /api/v1/nodes was answered with over 2097152 bytes\.$"):
+        await ways(transport)
+
+    assert [asked.query["limit"] for asked in server.asked] == ["100", "25", "6", "1"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        ("MOST_OBJECTS", "has over 2 objects"),
+        ("MOST_UNDECODABLE", "has over 2 objects that do not decode"),
+    ],
+)
+async def test_list_is_given_up_by_the_number_of_its_objects(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch, bound: str, message: str
+) -> None:
+    monkeypatch.setattr(answer_bounds, bound, 2)
+    size = "big" if bound == "MOST_UNDECODABLE" else 1
+    server.answer("GET", PATH, said(listed(1, *(widget(f"w-{n}", n, size=size) for n in range(3)))))
+
+    with pytest.raises(Malformed, match=message):
+        await by_reflector(transport)
+
+
+async def test_object_that_is_nested_without_an_end_is_malformed(
+    server: ApiServer, transport: Transport
+) -> None:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=b'{"a":' * 100_000, content_type="application/json")
+
+    server.answer("GET", NODES.path(name="a"), answer)
+    with pytest.raises(Malformed, match="is not JSON"):
+        await Client(transport).get(NODES, "a")

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from health.model.node import NO_SPEC, Node, NodeSpec
 from health.model.target import Target
 from objects.bounds import Time
+from objects.fail_fast import FailFast
 from objects.frozen import FrozenObject
 
 KIND = "Machine"
@@ -31,7 +32,7 @@ class MachineOwner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineMetadata:
+class MachineMetadata(FailFast):
     """Identity, labels and owners of a Machine."""
 
     name: str
@@ -52,7 +53,7 @@ class NodeReference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineStatus:
+class MachineStatus(FailFast):
     """The part of a Machine's status that we read."""
 
     node_ref: NodeReference | None = None

@@ -1,0 +1,140 @@
+"""How long the worst input stops the event loop, and how much memory it takes: one process for each case."""
+
+import asyncio
+import multiprocessing
+import resource
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from bench.cluster import BenchCluster
+from bench.figure import Figure
+from health.gate.policy_document import InvalidPolicyError, PolicyDocument
+from health.model.node import Node
+from kube.answer_bounds import MIB, MOST_OF_A_PAGE, MOST_OF_AN_OBJECT
+from kube.decoding import Decoder
+from kube.decoding_thread import decoded
+from kube.errors import Malformed
+from objects.yaml_document import LONGEST
+
+LONGEST_STOP_MILLISECONDS = 200
+MOST_MEMORY_MIB = 100
+_TICK = 0.001
+
+Work = Callable[[], Awaitable[object]]
+
+
+class Cost(NamedTuple):
+    """What one case costs."""
+
+    stop_milliseconds: float
+    memory_mib: float
+
+
+def _policy(text: str) -> Work:
+    async def work() -> None:
+        with suppress(InvalidPolicyError):
+            PolicyDocument.parse(text[:LONGEST])
+
+    return work
+
+
+def _line(labels: bytes, conditions: bytes, more: bytes = b"") -> Work:
+    node = (
+        b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1","creationTimestamp":"%s","labels":%s},'
+        % (
+            datetime(2026, 1, 1, tzinfo=UTC).isoformat().encode(),
+            labels,
+        )
+    )
+    line = b'{"type":"ADDED","object":%s"status":{"conditions":%s}%s}}' % (node, conditions, more)
+    return lambda: decoded(Decoder(Node).line, line)
+
+
+def _page(items: bytes) -> Work:
+    async def work() -> None:
+        with suppress(Malformed):
+            await decoded(Decoder(Node).page, b'{"metadata":{"resourceVersion":"1"},"items":%s}' % items)
+
+    return work
+
+
+def _repeated(unit: bytes, most: int) -> bytes:
+    """A JSON list of as many units as fit."""
+    return b"[" + b",".join([unit] * ((most - 1024) // (len(unit) + 1))) + b"]"
+
+
+def _mapping(value: bytes, most: int) -> bytes:
+    """A JSON object with as many keys as fit."""
+    return (
+        b"{" + b",".join(b'"%07x":%s' % (n, value) for n in range((most - 1024) // (11 + len(value)))) + b"}"
+    )
+
+
+_OBJECT, _PAGE = MOST_OF_AN_OBJECT, MOST_OF_A_PAGE
+CASES: dict[str, Callable[[], Work]] = {
+    "policy of base-60 digits": lambda: _policy("shadow: " + "1:" * LONGEST),
+    "policy of 5,000 keys": lambda: _policy("\n".join(f"a{n}: b" for n in range(LONGEST // 5))),
+    "watch line, numbers as conditions": lambda: _line(b"{}", _repeated(b"1", _OBJECT)),
+    "watch line, empty conditions": lambda: _line(b"{}", _repeated(b"{}", _OBJECT)),
+    "watch line, good conditions": lambda: _line(b"{}", _repeated(b'{"type":"a","status":"b"}', _OBJECT)),
+    "watch line, numbers as labels": lambda: _line(_mapping(b"1", _OBJECT), b"[]"),
+    "watch line, good labels": lambda: _line(_mapping(b'""', _OBJECT), b"[]"),
+    "watch line, an unknown field": lambda: _line(b"{}", b"[]", b',"x":' + _repeated(b"{}", _OBJECT)),
+    "page of numbers": lambda: _page(_repeated(b"1", _PAGE)),
+    "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
+    "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
+}
+
+
+async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no case needs a server
+    """Each case in a process of its own, so that its memory is its own."""
+    figures = []
+    for name in CASES:
+        cost = await asyncio.to_thread(_in_a_process, name)
+        figures += [
+            Figure(f"longest stop, {name}", cost.stop_milliseconds, LONGEST_STOP_MILLISECONDS, "ms"),
+            Figure(f"memory, {name}", cost.memory_mib, MOST_MEMORY_MIB, "MiB"),
+        ]
+    return figures
+
+
+def _in_a_process(name: str) -> Cost:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_cost, (name,))
+
+
+def _cost(name: str) -> Cost:
+    work = CASES[name]()
+    return asyncio.run(_measured(work))
+
+
+async def _measured(work: Work) -> Cost:
+    before = _memory()
+    watching = asyncio.create_task(_longest_stop())
+    await asyncio.sleep(10 * _TICK)
+    await work()
+    await asyncio.sleep(10 * _TICK)
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+    return Cost(_stops[-1] * 1000, _memory() - before)
+
+
+_stops: list[float] = [0.0]
+
+
+async def _longest_stop() -> None:
+    """Note how much later than asked the loop went on."""
+    while True:
+        began = time.perf_counter()
+        await asyncio.sleep(_TICK)
+        _stops.append(max(_stops[-1], time.perf_counter() - began - _TICK))
+
+
+def _memory() -> float:
+    """The most memory of this process so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB
