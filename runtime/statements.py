@@ -56,7 +56,7 @@ def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timed
         return Statement(said, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer")
     if workers.polling:
         return Statement(said, Answer.TRUE, "WorkerPolls", f"a worker polls the task queue {queue}")
-    absent = f"no worker polls the task queue {queue}"
+    absent = f"no worker that takes new workflows polls the task queue {queue}"
     if now - workers.none_since < NOT_SEEN_FOR:
         return Statement(said, Answer.UNKNOWN, "NotSeen", f"{absent}, one may just be starting")
     return Statement(said, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")

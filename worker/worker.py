@@ -1,13 +1,19 @@
 """Worker: wiring of workflows and activities of one cluster. It reads the clocks that activities take."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from temporalio.client import Client as TemporalClient
-from temporalio.worker import PollerBehaviorSimpleMaximum, UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import (
+    PollerBehaviorSimpleMaximum,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkerDeploymentConfig,
+)
 
 from activities.act import Act, steps
 from activities.chores import Annotate, Renew
@@ -40,6 +46,7 @@ from runtime.retrying import retry_forever
 from runtime.settings import Settings
 from runtime.status_loop import look_forever
 from runtime.status_writer import StatusWriter
+from runtime.worker_version import worker_version
 from worker.counting import Counting
 from worker.tally import Tally
 from workflows.contracts import ACT, worker_queue
@@ -62,14 +69,17 @@ LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 async def run(settings: Settings) -> None:
     """Work until cancelled."""
+    version = worker_version(os.environ)
     async with connected(settings, WORKER) as connections, asyncio.TaskGroup() as tasks:
         tasks.create_task(connections.temporal.hold())
         tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
         tasks.create_task(_watch_leader(settings, connections))
-        await connections.temporal.work(partial(_worker, settings, connections))
+        await connections.temporal.work(partial(_worker, settings, connections, version))
 
 
-def _worker(settings: Settings, connections: Connections, temporal: TemporalClient) -> Worker:
+def _worker(
+    settings: Settings, connections: Connections, version: WorkerDeploymentConfig, temporal: TemporalClient
+) -> Worker:
     connection = connections.management
     client = connection.client
     leases = TargetLeases(client, settings.lease_namespace)
@@ -98,6 +108,7 @@ def _worker(settings: Settings, connections: Connections, temporal: TemporalClie
             WritePauses(connection, clock).write_pauses,
             WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
         ],
+        deployment_config=version,
         interceptors=[Counting(Tally(connections.metrics))],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).
         workflow_runner=UnsandboxedWorkflowRunner(),

@@ -5,18 +5,21 @@ from datetime import timedelta
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.ages import short
+from cli.choosing import quoted
 from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.history import read_task_failure
 from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
-from runtime.polling import is_polled
+from runtime.polling import Build, queue_pollers
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
@@ -26,6 +29,9 @@ from workflows.contracts import worker_queue
 
 RPC_TIMEOUT = timedelta(seconds=10)
 NO_BACK_OFF = timedelta()
+MOST_VERSIONS = 20
+_VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
+"""The version that a workflow is pinned to, or ran on last."""
 NAMED = 3
 """How many are told by their workflow id."""
 ADVICE = (
@@ -136,9 +142,39 @@ async def _examine_search_attributes(client: Client) -> list[Finding]:
 
 
 async def _examine_worker(client: Client, cluster: Sequence[str]) -> list[Finding]:
-    for identity in cluster:
-        if await is_polled(client, worker_queue(identity)):
-            return []
-    what = f"no worker polls the task queue {worker_queue(cluster[0])}"
-    advice = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
-    return [problem("NoWorker", what, advice)]
+    start = f"start one, with PARAMEDIC_CLUSTER={configured_name(cluster[0])} and this Temporal namespace"
+    asked = [(one, await queue_pollers(client, worker_queue(one))) for one in cluster]
+    identity, pollers = next(((one, found) for one, found in asked if found.builds), asked[0])
+    return [
+        *version_findings(worker_queue(identity), pollers, start),
+        *drained_findings(await _pinned_or_none(client, identity), pollers),
+    ]
+
+
+async def _pinned_or_none(client: Client, cluster: str) -> dict[Build, int]:
+    """As `_pinned`; nothing where Temporal is older than Worker Versioning, and has no such attribute."""
+    try:
+        return await _pinned(client, cluster)
+    except RPCError as error:
+        if error.status is RPCStatusCode.INVALID_ARGUMENT:
+            return {}
+        raise
+
+
+async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
+    """How many open workflows are pinned to each version, of the versions of its deployments."""
+    open_here = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus = 'Running'"
+    found: dict[Build, int] = {}
+    while len(found) < MOST_VERSIONS:
+        others = "".join(f" AND {_VERSION.name} != {quoted(str(one))}" for one in found)
+        query = f"{open_here} AND {_VERSION.name} IS NOT NULL{others}"
+        listed = [one async for one in client.list_workflows(query, limit=1, rpc_timeout=RPC_TIMEOUT)]
+        version = listed[0].typed_search_attributes.get(_VERSION) if listed else None
+        if not version:
+            break
+        deployment, _, build = version.partition(":")
+        of_version = f"{open_here} AND {_VERSION.name} = {quoted(version)}"
+        found[Build(deployment, build)] = (
+            await client.count_workflows(of_version, rpc_timeout=RPC_TIMEOUT)
+        ).count
+    return found

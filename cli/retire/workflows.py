@@ -22,7 +22,7 @@ from cli.retire.incident_step import Action, IncidentStep, next_step
 from health.model.references import IncidentReference
 from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
-from runtime.polling import is_polled
+from runtime.polling import queue_pollers
 from runtime.retrying import one_sentence
 from runtime.temporal_trouble import is_silence
 from workflows.contracts import OBSERVE, worker_queue
@@ -125,7 +125,7 @@ class Workflows:
         listed = await self.note_open()
         if not listed:
             return await self._end_upgrade_pause()
-        has_worker = await is_polled(self._client, worker_queue(self._cluster))
+        has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
         asked = await Asking(self._client).all(listed) if self._needs_answers(has_worker) else listed
         for one in asked:
             known = one.state.memory.requests if one.state else ()

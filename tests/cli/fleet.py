@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerDeploymentConfig
 
 from detector.dispatching.incident_calls import IncidentCalls
 from devcluster.temporal import TemporalServer
@@ -90,16 +90,26 @@ class Fleet:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """With a detector, and a worker without the sandbox, as ours is."""
-        worker = Worker(
-            self.client,
+        async with self.detecting(), self.worker(self.client):
+            yield
+
+    @asynccontextmanager
+    async def detecting(self) -> AsyncIterator[None]:
+        """With a detector alone."""
+        observe: list[Callable[..., Any]] = [self.observe]
+        async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=observe):
+            yield
+
+    def worker(self, client: Client, version: WorkerDeploymentConfig | None = None) -> Worker:
+        """A worker on a connection of its own where several are to run."""
+        return Worker(
+            client,
             task_queue=worker_queue(self.cluster),
             workflows=[Remediation],
             activities=[self.act, self.clean_up, self.renew],
             workflow_runner=UnsandboxedWorkflowRunner(),
+            deployment_config=version,
         )
-        observe: list[Callable[..., Any]] = [self.observe]
-        async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=observe), worker:
-            yield
 
     async def end(self) -> None:
         """Leave nothing that runs."""

@@ -186,6 +186,50 @@ async def test_no_setting_is_beaten_by_what_its_pod_is_told_beside_it(chart: Pat
         assert f"settings.{told['name']}: cannot be set here" in why
 
 
+VERSIONED = OUTSIDE | {"worker.versioning.deployment": "paramedic-prod", "image.tag": "0.2.0"}
+
+
+def version_of(deployment: Object) -> tuple[str, str, str]:
+    """The image of a worker, the deployment in Temporal, and the build."""
+    (one,) = deployment["spec"]["template"]["spec"]["containers"]
+    environment = {told["name"]: told.get("value") for told in one["env"]}
+    names = ("TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID")
+    deployed, build = (environment.get(name, "") for name in names)
+    return one["image"], deployed, build
+
+
+async def test_worker_has_a_version_where_the_values_name_its_deployment(chart: Path) -> None:
+    def worker(objects: tuple[Object, ...]) -> tuple[str, str, str]:
+        return version_of(named(objects, "Deployment", "paramedic-worker"))
+
+    assert worker(await release(chart, OUTSIDE))[1:] == ("", "")
+    assert worker(await release(chart, VERSIONED)) == ("paramedic:0.2.0", "paramedic-prod", "0.2.0")
+    by_digest = await release(chart, VERSIONED | {"image.digest": f"sha256:{'a' * 64}"})
+    assert worker(by_digest)[2] == f"sha256-{'a' * 64}"
+    named_build = await release(chart, VERSIONED | {"worker.versioning.buildId": "7"})
+    assert worker(named_build)[1:] == ("paramedic-prod", "7")
+    detector = named(named_build, "Deployment", "paramedic-detector")
+    assert version_of(detector)[1:] == ("", "")
+
+
+async def test_earlier_build_stays_as_a_deployment_of_its_own(chart: Path, refusal: Refusal) -> None:
+    earlier = [{"buildId": "0.1.0", "tag": "0.1.0", "replicas": 1}]
+    objects = await release(chart, VERSIONED | {"worker.versioning.previous": earlier})
+
+    assert await refusal(objects) == ""
+    kept, now = (
+        named(objects, "Deployment", name) for name in ("paramedic-worker-0-1-0", "paramedic-worker")
+    )
+    assert version_of(kept) == ("paramedic:0.1.0", "paramedic-prod", "0.1.0")
+    assert version_of(now) == ("paramedic:0.2.0", "paramedic-prod", "0.2.0")
+    assert (kept["spec"]["replicas"], now["spec"]["replicas"]) == (1, 2)
+    labels = kept["spec"]["template"]["metadata"]["labels"]
+    assert kept["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert labels["app.kubernetes.io/name"] == "paramedic-worker"
+    assert labels["paramedic.dev/build"] == "0-1-0"
+    assert "paramedic.dev/build" not in now["spec"]["template"]["metadata"]["labels"]
+
+
 async def test_a_setting_that_changes_rolls_the_pods(chart: Path) -> None:
     before, after = [
         container(await release(chart, OUTSIDE | {"cluster": name}), "worker").workload["spec"]["template"]
@@ -202,6 +246,12 @@ async def test_a_setting_that_changes_rolls_the_pods(chart: Path) -> None:
         ({"temporal.address": "without-a-port"}, "does not match pattern"),
         (OUTSIDE | {"settings": {"BACK_OFF": 1}}, "'BACK_OFF' does not match pattern"),
         (OUTSIDE | {"webhook": {"enabled": True, "certManager": False}}, "webhook.caBundle: must be set"),
+        (
+            OUTSIDE | {"worker.versioning.previous": [{"buildId": "1", "tag": "1"}]},
+            "worker.versioning.previous: needs worker.versioning.deployment",
+        ),
+        (OUTSIDE | {"worker.versioning.deployment": "a.b"}, "does not match pattern"),
+        (OUTSIDE | {"settings": {"TEMPORAL_DEPLOYMENT_NAME": "a"}}, "worker.versioning.deployment says it"),
         (OUTSIDE | {"settings": {"TEMPORAL_ADDRESS": "a:1"}}, "settings.TEMPORAL_ADDRESS: cannot be set"),
     ],
 )

@@ -3,9 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from temporalio.api.taskqueue.v1 import PollerInfo
+from temporalio.api.deployment.v1 import WorkerDeploymentOptions, WorkerDeploymentVersion
+from temporalio.api.enums.v1 import WorkerVersioningMode
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueueVersioningInfo
 
-from runtime.polling import POLLED_WITHIN, recent
+from runtime.polling import POLLED_WITHIN, Build, QueuePollers, recent, routed
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -30,4 +32,51 @@ def poller(identity: str, ago: timedelta) -> PollerInfo:
 def test_those_poll_who_did_a_moment_before_the_last_one(
     pollers: list[PollerInfo], expected: set[str]
 ) -> None:
-    assert recent(pollers) == expected
+    assert {identity for identity, _ in recent(pollers)} == expected
+
+
+A, B, PLAIN = Build("paramedic", "a"), Build("paramedic", "b"), Build("", "0.1.0")
+POLLING = frozenset({("1", A), ("2", B), ("3", PLAIN)})
+_A, _B = (WorkerDeploymentVersion(deployment_name=one.deployment, build_id=one.id) for one in (A, B))
+
+
+@pytest.mark.parametrize(
+    ("info", "serving"),
+    [
+        pytest.param(TaskQueueVersioningInfo(), {"3"}, id="no version is current"),
+        pytest.param(TaskQueueVersioningInfo(current_deployment_version=_A), {"1"}, id="one is"),
+        pytest.param(
+            TaskQueueVersioningInfo(
+                current_deployment_version=_A, ramping_deployment_version=_B, ramping_version_percentage=5
+            ),
+            {"1", "2"},
+            id="another ramps up",
+        ),
+        pytest.param(
+            TaskQueueVersioningInfo(ramping_deployment_version=_B, ramping_version_percentage=5),
+            {"2", "3"},
+            id="the first ramps up beside unversioned workers",
+        ),
+        pytest.param(
+            TaskQueueVersioningInfo(current_deployment_version=_A, ramping_version_percentage=5),
+            {"1", "3"},
+            id="versions are ramped down to unversioned workers",
+        ),
+    ],
+)
+def test_workers_serve_new_workflows_as_temporal_routes_them(
+    info: TaskQueueVersioningInfo, serving: set[str]
+) -> None:
+    assert QueuePollers(POLLING, routed(info)).serving == serving
+
+
+def test_build_of_a_poller_is_a_version_only_where_it_is_versioned() -> None:
+    def polls(mode: WorkerVersioningMode.ValueType) -> Build:
+        options = WorkerDeploymentOptions(
+            deployment_name="paramedic", build_id="a", worker_versioning_mode=mode
+        )
+        ((_, build),) = recent([PollerInfo(identity="1", deployment_options=options)])
+        return build
+
+    assert polls(WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED) == A
+    assert polls(WorkerVersioningMode.WORKER_VERSIONING_MODE_UNVERSIONED) == Build("", "a")

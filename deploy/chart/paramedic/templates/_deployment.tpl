@@ -18,13 +18,28 @@ capabilities: {drop: [ALL]}
 {{- end }}
 
 {{/*
-The Deployment of a process. Takes its name and the root. Why each field is as it is stands in base/detector.yaml.
+The build id of the worker: what the image is, unless a value says it. A digest has a colon, which no build id may have.
+*/}}
+{{- define "paramedic.buildId" -}}
+{{- $image := .Values.image -}}
+{{ .Values.worker.versioning.buildId | default (replace ":" "-" $image.digest) | default $image.tag | default $.Chart.AppVersion }}
+{{- end }}
+
+{{/*
+The Deployment of a process. Takes its name, the root, and of a worker of an earlier build what that is. Why each field is as it
+is stands in base/detector.yaml.
 */}}
 {{- define "paramedic.deployment" -}}
 {{- $process := index . 0 -}}
 {{- $root := index . 1 -}}
+{{- $earlier := dict -}}
+{{- if gt (len .) 2 }}{{ $earlier = index . 2 }}{{ end -}}
 {{- $values := $root.Values -}}
-{{- $own := index $values $process -}}
+{{- $own := merge (dict) (pick $earlier "replicas") (index $values $process) -}}
+{{- $image := include "paramedic.image" $root -}}
+{{- if $earlier }}{{ $image = printf "%s:%s" $values.image.repository $earlier.tag }}{{ end -}}
+{{- $suffix := "" -}}
+{{- if $earlier }}{{ $suffix = printf "-%s" (regexReplaceAll "[^a-z0-9]+" (lower $earlier.buildId) "-") }}{{ end -}}
 {{- $hasWebhook := and $values.webhook.enabled (eq $process "detector") -}}
 {{- $mounts := list -}}
 {{- with $values.temporal.clientCertificateSecret }}{{ $mounts = append $mounts (list "temporal-tls" "/etc/paramedic/temporal" .) }}{{ end -}}
@@ -33,7 +48,7 @@ The Deployment of a process. Takes its name and the root. Why each field is as i
 apiVersion: apps/v1
 kind: Deployment
 metadata:
-  name: paramedic-{{ $process }}
+  name: paramedic-{{ $process }}{{ $suffix }}
   namespace: {{ $root.Release.Namespace }}
   labels:
     app.kubernetes.io/name: paramedic-{{ $process }}
@@ -43,6 +58,9 @@ spec:
   selector:
     matchLabels:
       app.kubernetes.io/name: paramedic-{{ $process }}
+      {{- if $earlier }}
+      paramedic.dev/build: {{ trimPrefix "-" $suffix }}
+      {{- end }}
   strategy:
     rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
   template:
@@ -50,6 +68,9 @@ spec:
       labels:
         app.kubernetes.io/name: paramedic-{{ $process }}
         app.kubernetes.io/part-of: paramedic
+        {{- if $earlier }}
+        paramedic.dev/build: {{ trimPrefix "-" $suffix }}
+        {{- end }}
       annotations:
         checksum/settings: {{ include "paramedic.settings" $root | sha256sum }}
         {{- with $values.podAnnotations }}
@@ -106,7 +127,7 @@ spec:
       {{- if eq $process "worker" }}
       initContainers:
         - name: setup
-          image: {{ include "paramedic.image" $root }}
+          image: {{ $image }}
           command: [paramedic, setup, {{ if $values.temporal.dev.enabled }}--retention, 30d{{ else }}--best-effort{{ end }}]
           envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
           resources:
@@ -120,7 +141,7 @@ spec:
       {{- end }}
       containers:
         - name: {{ $process }}
-          image: {{ include "paramedic.image" $root }}
+          image: {{ $image }}
           command: [python, -m, {{ $process }}]
           envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
           env:
@@ -129,6 +150,10 @@ spec:
             {{- end }}
             {{- if $hasWebhook }}
             - {name: PARAMEDIC_WEBHOOK_ADDRESS, value: ":9443"}
+            {{- end }}
+            {{- if and (eq $process "worker") $values.worker.versioning.deployment }}
+            - {name: TEMPORAL_DEPLOYMENT_NAME, value: {{ $values.worker.versioning.deployment | quote }}}
+            - {name: TEMPORAL_WORKER_BUILD_ID, value: {{ $earlier.buildId | default (include "paramedic.buildId" $root) | quote }}}
             {{- end }}
             - name: PARAMEDIC_IDENTITY
               valueFrom: {fieldRef: {fieldPath: metadata.name}}

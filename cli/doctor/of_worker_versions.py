@@ -1,0 +1,75 @@
+"""What is wrong with the builds of the workers of one queue. Pure.
+
+| what polls                                      | finding            |
+|-------------------------------------------------|--------------------|
+| nothing                                         | NoWorker           |
+| versions, and none of them gets new workflows   | NoCurrentVersion   |
+| two unversioned builds                          | SeveralBuilds      |
+| unversioned builds beside versions              | SeveralBuilds      |
+| several versions                                | SeveralVersions    |
+| not a version that open workflows are pinned to | VersionWithoutWorker |
+"""
+
+from collections.abc import Iterator, Mapping
+
+from cli.doctor.finding import Finding, note, problem, warning
+from runtime.polling import Build, QueuePollers
+
+ROLL_OUT = "docs/running.md#worker-versions"
+
+
+def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[Finding]:
+    """What is wrong with who polls; `start` is how a worker is started."""
+    builds = {build for _, build in pollers.builds}
+    versions = sorted((one for one in builds if one.deployment), key=str)
+    unversioned = sorted((one for one in builds if not one.deployment), key=str)
+    if not builds:
+        yield problem("NoWorker", f"no worker polls the task queue {queue}", start)
+    elif not pollers.serving:
+        yield _none_current(queue, versions, unversioned, pollers)
+    if len(unversioned) > 1 or (unversioned and versions):
+        yield warning(
+            "SeveralBuilds",
+            f"builds {_listed([*versions, *unversioned])} poll the task queue {queue}, "
+            "and unversioned workers share open workflows whatever their build",
+            f"finish the roll-out: a workflow fails on a build that would have done otherwise ({ROLL_OUT})",
+        )
+    elif len(versions) > 1:
+        current = _listed(sorted(pollers.routed, key=str)) or "unversioned workers, and there are none"
+        yield note(
+            "SeveralVersions",
+            f"versions {_listed(versions)} poll the task queue {queue}; new workflows go to {current}",
+            f"keep a version until no open workflow is pinned to it ({ROLL_OUT})",
+        )
+
+
+def drained_findings(pinned: Mapping[Build, int], pollers: QueuePollers) -> Iterator[Finding]:
+    """Versions that open workflows are pinned to, by how many, and that no worker runs."""
+    running = {build for _, build in pollers.builds}
+    for build in sorted(pinned.keys() - running, key=str):
+        yield problem(
+            "VersionWithoutWorker",
+            f"{pinned[build]} open workflows are pinned to the version {build}, and no worker runs it: "
+            "nothing is done for their targets",
+            f"start a worker of that build again, or move them ({ROLL_OUT})",
+        )
+
+
+def _none_current(
+    queue: str, versions: list[Build], unversioned: list[Build], pollers: QueuePollers
+) -> Finding:
+    goes_to = _listed(sorted(pollers.routed, key=str)) or "unversioned workers"
+    polling = _listed([*versions, *unversioned])
+    what = f"{polling} polls the task queue {queue}, and new workflows go to {goes_to}"
+    if not versions:
+        return problem("NoCurrentVersion", what, f"start a worker of that version, or see {ROLL_OUT}")
+    last = versions[-1]
+    command = (
+        f"`temporal worker deployment set-current-version --deployment-name {last.deployment} "
+        f"--build-id {last.id}`"
+    )
+    return problem("NoCurrentVersion", what, f"{command}; until then nothing new is taken")
+
+
+def _listed(builds: list[Build]) -> str:
+    return ", ".join(map(str, builds))

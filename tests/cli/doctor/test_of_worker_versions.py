@@ -1,0 +1,52 @@
+"""What is said of the builds that poll one queue."""
+
+import pytest
+
+from cli.doctor.finding import Severity
+from cli.doctor.of_worker_versions import drained_findings, version_findings
+from runtime.polling import Build, QueuePollers
+
+A, B, PLAIN, OTHER = Build("paramedic", "a"), Build("paramedic", "b"), Build("", "0.1.0"), Build("", "0.2.0")
+
+
+def found(builds: list[Build], routed: set[Build]) -> list[tuple[str, Severity]]:
+    polling = frozenset((f"worker-{number}", build) for number, build in enumerate(builds))
+    findings = version_findings("queue", QueuePollers(polling, frozenset(routed)), "start one")
+    return [(one.reason, one.severity) for one in findings]
+
+
+@pytest.mark.parametrize(
+    ("builds", "routed", "expected"),
+    [
+        ([PLAIN, PLAIN], set(), []),
+        ([A, A], {A}, []),
+        ([], set(), [("NoWorker", Severity.PROBLEM)]),
+        ([PLAIN, OTHER], set(), [("SeveralBuilds", Severity.WARNING)]),
+        ([PLAIN, A], {A}, [("SeveralBuilds", Severity.WARNING)]),
+        ([PLAIN, A], set(), [("SeveralBuilds", Severity.WARNING)]),
+        ([A, B], {B}, [("SeveralVersions", Severity.NOTE)]),
+        ([A], set(), [("NoCurrentVersion", Severity.PROBLEM)]),
+        ([A], {B}, [("NoCurrentVersion", Severity.PROBLEM)]),
+        ([PLAIN], {B}, [("NoCurrentVersion", Severity.PROBLEM)]),
+    ],
+)
+def test_builds_that_share_or_miss_work_are_told(
+    builds: list[Build], routed: set[Build], expected: list[tuple[str, Severity]]
+) -> None:
+    assert found(builds, routed) == expected
+
+
+def test_version_that_is_not_current_is_told_with_the_command_that_makes_it_so() -> None:
+    polling = QueuePollers(frozenset({("worker", A)}), frozenset())
+    (finding,) = version_findings("queue", polling, "")
+    assert (
+        finding.what == "paramedic:a polls the task queue queue, and new workflows go to unversioned workers"
+    )
+    assert "set-current-version --deployment-name paramedic --build-id a`" in finding.advice
+
+
+def test_version_that_incidents_are_pinned_to_and_no_worker_runs_is_a_problem() -> None:
+    polling = QueuePollers(frozenset({("worker", A)}), frozenset({A}))
+    (finding,) = drained_findings({A: 3, B: 2}, polling)
+    assert finding.reason == "VersionWithoutWorker"
+    assert finding.what.startswith("2 open workflows are pinned to the version paramedic:b, and no worker")

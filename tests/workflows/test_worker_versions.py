@@ -1,0 +1,190 @@
+"""Worker Versioning on a real Temporal server: which build an incident runs on, and what doctor says.
+
+An incident is pinned to the build that began it, through a roll-out and a roll-back. The queue of the
+detector has activities alone and no version.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from temporalio.api.workflowservice.v1 import (
+    SetWorkerDeploymentCurrentVersionRequest,
+    SetWorkerDeploymentRampingVersionRequest,
+)
+from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError
+
+from cli.doctor.temporal_examination import temporal_findings
+from devcluster.temporal import TemporalServer
+from health.model.moves import Phase
+from runtime.worker_version import BUILD_VARIABLE, DEPLOYMENT_VARIABLE, worker_version
+from tests.cli.fleet import Fleet, fleet_of
+from tests.temporal_servers import client_of
+from tests.workflows.observations import expired, healthy, held
+
+pytestmark = pytest.mark.timeout(120)
+
+RAN_ON = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
+PATIENCE_SECONDS, POLL_SECONDS = 30, 0.1
+
+
+class VersionedFleet:
+    """A fleet whose workers are of several builds of one deployment."""
+
+    def __init__(self, fleet: Fleet, server: TemporalServer) -> None:
+        self.fleet = fleet
+        self.deployment = f"paramedic-{fleet.cluster}"
+        self._server = server
+
+    @asynccontextmanager
+    async def worker(self, build: str) -> AsyncIterator[None]:
+        """A worker of that build; without one it is unversioned."""
+        environment = {DEPLOYMENT_VARIABLE: self.deployment, BUILD_VARIABLE: build} if build else {}
+        async with self.fleet.worker(await client_of(self._server), worker_version(environment)):
+            yield
+
+    async def make_current(self, build: str) -> None:
+        """Let new workflows go to that build; "" is unversioned workers."""
+        request = SetWorkerDeploymentCurrentVersionRequest(
+            namespace=self.fleet.client.namespace,
+            deployment_name=self.deployment,
+            build_id=build,
+            ignore_missing_task_queues=True,
+        )
+        service = self.fleet.client.workflow_service
+        await self._until_known(lambda: service.set_worker_deployment_current_version(request))
+
+    async def ramp(self, build: str, percentage: float) -> None:
+        request = SetWorkerDeploymentRampingVersionRequest(
+            namespace=self.fleet.client.namespace,
+            deployment_name=self.deployment,
+            build_id=build,
+            percentage=percentage,
+        )
+        service = self.fleet.client.workflow_service
+        await self._until_known(lambda: service.set_worker_deployment_ramping_version(request))
+
+    async def _until_known(self, call: object) -> None:
+        """Temporal learns of a version by its first poll."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                try:
+                    await call()  # type: ignore[operator]
+                except RPCError:
+                    await asyncio.sleep(POLL_SECONDS)
+                else:
+                    return
+
+    async def begins_on(self, node: str, build: str) -> None:
+        """An incident of that node begins, and is held by its check, on that build."""
+        await self.fleet.fail(node, held())
+        await self.fleet.reaches(node, Phase.HELD)
+        assert await self.ran_on(node) == build
+
+    async def ends_on(self, node: str, build: str) -> None:
+        """It goes on with its act, and ends, on that build."""
+        await self.fleet.see(node, expired())
+        await self.fleet.reaches(node, Phase.REMEDIATING)
+        assert await self.ran_on(node) == build
+        await self.fleet.see(node, healthy())
+        await asyncio.wait_for(self.fleet.handle(node).result(), PATIENCE_SECONDS)
+
+    async def ran_on(self, node: str) -> str:
+        """The build that did its last task; "": an unversioned one."""
+        described = await self.fleet.handle(node).describe()
+        return (described.typed_search_attributes.get(RAN_ON) or "").partition(":")[2]
+
+    async def findings(self, *reasons: str) -> None:
+        """Doctor says that of the workers, and no more, as soon as Temporal lists it."""
+        environment = {
+            "TEMPORAL_ADDRESS": self._server.address,
+            "TEMPORAL_NAMESPACE": self._server.namespace,
+        }
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                found = await temporal_findings(environment, (self.fleet.cluster,))
+                if {one.reason for one in found} == set(reasons):
+                    return
+                await asyncio.sleep(POLL_SECONDS)
+
+
+@pytest.fixture
+async def versioned(temporal_server: TemporalServer) -> AsyncIterator[VersionedFleet]:
+    async with fleet_of(temporal_server) as fleet, fleet.detecting():
+        yield VersionedFleet(fleet, temporal_server)
+
+
+async def test_incident_ends_on_the_build_that_began_it_through_a_roll_out_and_a_roll_back(
+    versioned: VersionedFleet,
+) -> None:
+    async with versioned.worker("a"):
+        await versioned.make_current("a")
+        await versioned.begins_on("node-1", "a")
+        await versioned.findings()
+        async with versioned.worker("b"):
+            await versioned.make_current("b")
+            await versioned.begins_on("node-2", "b")
+            await versioned.findings("SeveralVersions")
+            await versioned.ends_on("node-1", "a")
+
+            await versioned.make_current("a")
+            await versioned.begins_on("node-3", "a")
+            await versioned.ends_on("node-2", "b")
+            await versioned.ends_on("node-3", "a")
+
+
+async def test_incident_of_a_version_without_a_worker_waits_for_one_of_that_version(
+    versioned: VersionedFleet,
+) -> None:
+    async with versioned.worker("b"):
+        async with versioned.worker("a"):
+            await versioned.make_current("a")
+            await versioned.begins_on("node-1", "a")
+            await versioned.make_current("b")
+        await versioned.fleet.see("node-1", expired())
+        await versioned.begins_on("node-2", "b")
+        assert "node-1" not in versioned.fleet.requests
+        await versioned.ends_on("node-2", "b")
+    async with versioned.worker("a"):
+        await versioned.ends_on("node-1", "a")
+
+
+async def test_version_that_ramps_up_takes_its_share(versioned: VersionedFleet) -> None:
+    async with versioned.worker("a"), versioned.worker("b"):
+        await versioned.make_current("a")
+        await versioned.ramp("b", 100)
+        await versioned.begins_on("node-1", "b")
+        await versioned.ramp("b", 0)
+        await versioned.begins_on("node-2", "a")
+        await versioned.ends_on("node-1", "b")
+
+
+async def test_versioning_is_turned_on_and_off_again_while_incidents_are_open(
+    versioned: VersionedFleet,
+) -> None:
+    async with AsyncExitStack() as unversioned, versioned.worker("a"):
+        await unversioned.enter_async_context(versioned.worker(""))
+        await versioned.begins_on("node-1", "")
+        await versioned.findings("SeveralBuilds")
+
+        await versioned.make_current("a")
+        await versioned.begins_on("node-2", "a")
+        await versioned.ends_on("node-1", "a")
+
+        await versioned.make_current("")
+        await versioned.begins_on("node-3", "")
+        await versioned.ends_on("node-2", "a")
+        await versioned.ends_on("node-3", "")
+
+
+async def test_version_that_nobody_made_current_takes_nothing_and_doctor_says_so(
+    versioned: VersionedFleet,
+) -> None:
+    async with versioned.worker("a"):
+        await versioned.fleet.fail("node-1", held())
+        await versioned.findings("NoCurrentVersion")
+        await versioned.make_current("a")
+        await versioned.fleet.reaches("node-1", Phase.HELD)
+        await versioned.findings()
