@@ -22,6 +22,10 @@ SHARE_OF_WORK = 0.75
 Result = TypeVar("Result")
 
 
+class Refusal(Exception):
+    """The activity does not do what it is asked; the message says why, in words for people."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why one thing was not done."""
@@ -60,6 +64,9 @@ async def tried_until(ends: float, too_late: str, what: str, doing: Awaitable[Re
             return await doing
     except KubernetesError as error:
         return Failure(error.message, error)
+    except Refusal as error:
+        activity.logger.warning("refused", extra={"what": what, "reason": str(error)})
+        return Failure(str(error))
     except TimeoutError:
         return Failure(too_late)
     except Exception as error:  # noqa: BLE001  what one did not foresee must keep no other from being done

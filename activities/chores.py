@@ -11,10 +11,11 @@ from typing import TypeVar
 from temporalio import activity
 
 from activities.attempt import Attempt, Failure
-from activities.live_requests import LiveRequests
+from activities.own_requests import OwnRequests
 from activities.target_lease import TargetLeases
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
+from health.model.references import IncidentReference
 from health.runbook.chores import ChoreFailure, renewing_lease
 from workflows.contracts import ANNOTATE, RENEW, AnnotateInput, AnnotateResult, RenewInput, RenewResult
 from workflows.kit.calls import Contract
@@ -54,21 +55,23 @@ class ChoreAttempt:
 class Annotate:
     """The activity `annotate`: requests, for their remediators and operators to read.
 
-    A patch carries the uid: a request that is gone, or was made anew by somebody, is left alone.
+    A request that is gone, or was made anew by somebody, is left out; one of another incident is a failure.
     """
 
-    def __init__(self, live: LiveRequests) -> None:
-        self._live = live
+    def __init__(self, requests: OwnRequests) -> None:
+        self._requests = requests
 
     @activity.defn(name=ANNOTATE.name)
     async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
         """Write the annotations; one that is there already is written again, which changes nothing."""
         attempt = ChoreAttempt(ANNOTATE)
-        await asyncio.gather(*(self._write(patch, attempt) for patch in asked.patches))
+        await asyncio.gather(*(self._write(patch, asked.incident, attempt) for patch in asked.patches))
         return AnnotateResult(failures=attempt.failures)
 
-    async def _write(self, patch: AnnotationPatch, attempt: ChoreAttempt) -> None:
-        writing = self._live.annotate(patch.request, patch.annotations)
+    async def _write(
+        self, patch: AnnotationPatch, incident: IncidentReference, attempt: ChoreAttempt
+    ) -> None:
+        writing = self._requests.annotate(patch, incident)
         await attempt.item(patch.subject, str(patch), writing)
 
 

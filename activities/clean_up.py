@@ -1,11 +1,9 @@
 """clean_up: delete the requests of an incident, and give the Lease of the target back when they are gone.
 
-Every delete carries the uid, so a request that somebody made anew under the same name is left alone. It
-withdraws what is ours and disrupts no target, so rule 2 asks for no read before it, and the uid is
-enough where the detector has just seen the check own the request: its remediator writes into it all the
-time, which would make a conflict of every version that was seen earlier. Where the detector does not see it
-as the check's, it is read first, and the delete carries the version that was read: a request that changes
-hands meanwhile is kept.
+Every request is read first, and deleted as it was read if it is the incident's own (`own_requests`): one that
+changes hands meanwhile is kept, and so is one that somebody made anew under the same name. A request of
+another is a failure where the detector sees it as the check's, so that people learn of it. Where the detector
+does not, the request has changed hands, and the incident forgets it.
 
 Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
 left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
@@ -18,32 +16,31 @@ import asyncio
 from temporalio import activity
 
 from activities.chores import ChoreAttempt
-from activities.known_requests import is_own
-from activities.live_requests import LiveRequests
+from activities.own_requests import NotOwn, OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
 from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
-from health.model.references import IncidentReference, RequestReference
-from health.model.remediation_request import RemediationRequest
+from health.model.references import RequestReference
 from health.runbook.chores import deleting, releasing_lease, removing_confirmation
 from kube.client import Client
 from kube.resource import Object
-from kube.retry_on_conflict import retry_on_conflict
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
-
-READS = 3
-"""How often a request that changes under us is read before all is tried again later."""
 
 
 class CleanUp:
     """The activity `clean_up`."""
 
     def __init__(
-        self, client: Client, live: LiveRequests, leases: TargetLeases, *, removes_confirmations: bool = True
+        self,
+        client: Client,
+        requests: OwnRequests,
+        leases: TargetLeases,
+        *,
+        removes_confirmations: bool = True,
     ) -> None:
         self._client = client
         self._removes_confirmations = removes_confirmations
-        self._live = live
+        self._requests = requests
         self._leases = leases
 
     @activity.defn(name=CLEAN_UP.name)
@@ -66,24 +63,17 @@ class CleanUp:
         return await attempt.item(subject, deleting(request), self._is_gone(request, asked))
 
     async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
-        if request.uid in asked.doubtful:
-            deleted = await self._delete_if_owned(request, asked.incident)
-        else:
-            deleted = await self._live.delete(request)
+        deleted = await self._deleted(request, asked)
         return deleted is None or not deleted.get("metadata", {}).get("finalizers")
 
-    async def _delete_if_owned(self, request: RequestReference, incident: IncidentReference) -> Object | None:
-        """Delete one that may be another's by now; None: it is, or it is gone (NHC 2.8).
-
-        Raises Conflict: it changed again and again.
-        """
-        return await retry_on_conflict(lambda: self._delete_as_read(request, incident), READS)
-
-    async def _delete_as_read(self, request: RequestReference, incident: IncidentReference) -> Object | None:
-        found = await self._live.find(request)
-        if found is None or not _is_owned(found, incident):
-            return None
-        return await self._live.delete(request, found["metadata"]["resourceVersion"])
+    async def _deleted(self, request: RequestReference, asked: CleanUpInput) -> Object | None:
+        """What remains of it; None: it is gone, or has changed hands (NHC 2.8)."""
+        try:
+            return await self._requests.delete(request, asked.incident)
+        except NotOwn:
+            if request.uid in asked.doubtful:
+                return None
+            raise
 
     async def _give_back(self, asked: CleanUpInput, attempt: ChoreAttempt) -> bool | None:
         """Answers None where the Lease could not be given back."""
@@ -102,9 +92,3 @@ class CleanUp:
             target = asked.incident.target
             removal = kind.remove_confirmation(self._client, target)
             await attempt.item(OF_CONFIRMATION, removing_confirmation(target), removal)
-
-
-def _is_owned(request: Object, incident: IncidentReference) -> bool:
-    # By its metadata alone: what else of it does not parse may be why the detector does not see it.
-    metadata = {"metadata": request["metadata"]}
-    return is_own(RemediationRequest.model_validate(metadata), incident)

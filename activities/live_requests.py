@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from health.model.references import RequestReference
 from kube.connection import ClusterConnection
-from kube.errors import Conflict, Invalid, KindUnknown, NotFound, Unreachable
+from kube.errors import KindUnknown, NotFound, Unreachable
 from kube.resource import Object, Resource
 
 _Question = Callable[[Resource], Awaitable[Object]]
 
 
 class LiveRequests:
-    """Finds, deletes and annotates requests by uid. No method raises NotFound."""
+    """Finds requests by uid, and deletes and annotates them as they were read. No method raises NotFound."""
 
     def __init__(self, connection: ClusterConnection) -> None:
         self._client = connection.client
@@ -38,7 +38,7 @@ class LiveRequests:
         found = await self._ask(reference, get)
         return found if found is not None and found["metadata"]["uid"] == reference.uid else None
 
-    async def delete(self, reference: RequestReference, resource_version: str | None = None) -> Object | None:
+    async def delete(self, reference: RequestReference, resource_version: str) -> Object | None:
         """What the API server answers to its deletion; None: it is gone.
 
         Raises:
@@ -56,31 +56,25 @@ class LiveRequests:
                 resource_version=resource_version,
             )
 
-        return await (self._ask if resource_version else self._change)(reference, delete)
+        return await self._ask(reference, delete)
 
     async def annotate(
-        self, reference: RequestReference, annotations: Mapping[str, str | None]
+        self, reference: RequestReference, annotations: Mapping[str, str | None], resource_version: str
     ) -> Object | None:
         """The request with these annotations, without those that are None; None: it is gone.
 
         Raises:
+            Conflict: it is not as it was at `resource_version`, or not the same: look again.
             KubernetesError: it was not written, or nobody knows.
 
         """
-        patch: Object = {"metadata": {"uid": reference.uid, "annotations": dict(annotations)}}
+        identity = {"uid": reference.uid, "resourceVersion": resource_version}
+        patch: Object = {"metadata": {**identity, "annotations": dict(annotations)}}
 
         async def merge(resource: Resource) -> Object:
             return await self._client.merge_patch(resource, reference.name, patch, reference.namespace)
 
-        return await self._change(reference, merge)
-
-    async def _change(self, reference: RequestReference, change: _Question) -> Object | None:
-        try:
-            return await self._ask(reference, change)
-        except (Conflict, Invalid):  # the answers to another uid, and to more than that: so look
-            if await self.find(reference) is None:
-                return None
-            raise
+        return await self._ask(reference, merge)
 
     async def _ask(self, reference: RequestReference, question: _Question) -> Object | None:
         """The answer from where the kind is served; None: the API server knows no such object."""

@@ -4,6 +4,7 @@ That a kind is served nowhere is believed of an API server alone that says it is
 started knows its custom resources later than its own paths, and answers 404 until then.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from kube.resource import NODES, Resource, group_version_path, resource_of
 from kube.transport import Transport
 from objects.fail_fast import FailFast
 from objects.group_kind import ServedKind
+
+_GROUP_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class Discovery:
     async def _versions(self, api_version: str) -> tuple[str, ...]:
         """All versions of the group, preferred first; the core group has no list, and one version."""
         group, slash, _ = api_version.partition("/")
-        if not slash:
+        if not slash or not _GROUP_VERSION.fullmatch(api_version):
             return ()
         path = f"/apis/{group}"
         try:
@@ -151,6 +154,8 @@ class Discovery:
 
     async def _ask(self, api_version: str) -> dict[str, Resource]:
         path = group_version_path(api_version)
+        if not _GROUP_VERSION.fullmatch(api_version):  # dots and slashes would lead to another path
+            raise KindUnknown(f"{api_version!r} is no apiVersion that an API server serves.", path=path)
         answer = await self._transport.request("GET", path)
         try:
             served = _ApiResourceList.model_validate_json(answer).resources

@@ -26,6 +26,7 @@ from activities.evidence.save import SaveEvidence
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
+from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
@@ -84,8 +85,8 @@ def _worker(
     client = connection.client
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
-    live = LiveRequests(connection)
     objects = LiveObjects(ClusterConnections(connection, connections.workload_clusters), readers())
+    requests = OwnRequests(LiveRequests(connection), objects)
     revalidation = Revalidation(
         objects,
         settings.lease_namespace,
@@ -102,9 +103,9 @@ def _worker(
         activities=[
             SaveEvidence(revalidation, _stores(settings, client), clock.now).save_evidence,
             Act(steps(leases, revalidation, clock), event_recorder).act,
-            CleanUp(client, live, leases, removes_confirmations=removes_confirmations).clean_up,
+            CleanUp(client, requests, leases, removes_confirmations=removes_confirmations).clean_up,
             Renew(leases, clock.now).renew,
-            Annotate(live).annotate,
+            Annotate(requests).annotate,
             WritePauses(connection, clock).write_pauses,
             WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
         ],

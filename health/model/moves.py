@@ -5,9 +5,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from pydantic import Field
+
 from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.references import RequestReference
+from health.model.remediation_request import INCIDENT
 from objects.durations import JUST_AFTER
 from objects.frozen import Frozen
 
@@ -47,15 +50,21 @@ class AnnotationPatch(Frozen):
     """Annotations to be written on one request; None takes one away."""
 
     request: RequestReference
-    annotations: dict[str, str | None]
+    annotations: dict[str, str | None] = Field(default_factory=dict)
+    adopts: bool = False
+    """Whether the name of the incident is written, too: nothing that travels here says which one that is."""
 
     @property
     def subject(self) -> ChoreSubject:
         """Tells it from the other patches of its request: one that fails puts off no other."""
-        return ChoreSubject.of_annotations(self.request.uid, self.annotations)
+        return ChoreSubject.of_annotations(self.request.uid, self._names)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self.annotations, *((INCIDENT,) if self.adopts else ()))
 
     def __str__(self) -> str:
-        return f"annotate {self.request} with {', '.join(self.annotations)}"
+        return f"annotate {self.request} with {', '.join(self._names)}"
 
 
 class NextTransition(Frozen):

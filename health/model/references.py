@@ -145,6 +145,19 @@ class IncidentReference(Frozen):
         return f"remediation/{self.cluster}/{self.check}/{self.target.name}/{self.target.uid[:UID_LENGTH]}"
 
 
+def is_id_of(workflow_id: str, incident: IncidentReference) -> bool:
+    """Whether it is the workflow id of `incident`, whatever its cluster is called.
+
+    A setting names the cluster, and may name it anew while requests carry the earlier name.
+    """
+    return _without_cluster(workflow_id) == _without_cluster(incident.workflow_id)
+
+
+def _without_cluster(workflow_id: str) -> list[str]:
+    first, *rest = workflow_id.split("/")
+    return [first, *rest[1:]]
+
+
 def check_of(workflow_id: str) -> CheckReference | None:
     """The check that the id of an incident's workflow names; None for what is no such id."""
     parts = workflow_id.split("/")

@@ -13,7 +13,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from health.model.references import IncidentReference, RequestReference, Step, TemplateReference
+from health.model.references import (
+    IncidentReference,
+    RequestReference,
+    Step,
+    TemplateReference,
+    is_id_of,
+)
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import entries, word
 from objects.bounds import EARLIEST
@@ -87,8 +93,18 @@ class RemediationRequest(FrozenObject):
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether no incident of ours made it (rule 39)."""
+        """Whether it names no incident: none of ours made it, or adopted it yet (rule 39)."""
         return not self.metadata.annotations.get(INCIDENT)
+
+    @property
+    def is_of_operator(self) -> bool:
+        """Whether another operator made it; an incident that adopts it writes no uid of the target on it."""
+        return not self.target_uid
+
+    def names(self, incident: IncidentReference) -> bool:
+        """Whether `incident` made or adopted it: it carries that name, and no uid of another target."""
+        is_of_target = self.target_uid in ("", incident.target.uid)
+        return is_of_target and is_id_of(self.metadata.annotations.get(INCIDENT, ""), incident)
 
     @property
     def attempt(self) -> int:
@@ -142,6 +158,7 @@ class RemediationRequest(FrozenObject):
             is_flagged_as_old=self.is_marked_as_old,
             is_of_control_plane=CONTROL_PLANE_LABEL in self.metadata.labels,
             is_unsigned=self.is_unsigned,
+            is_of_operator=self.is_of_operator,
             boot_id=annotations.get(BOOT_ID, ""),
         )
 

@@ -25,7 +25,9 @@ class RequestSnapshot(Frozen):
     is_flagged_as_old: bool = False
     is_of_control_plane: bool = False
     is_unsigned: bool = False
-    """Whether it names no incident: another operator made it, and has told of it."""
+    """Whether it names no incident: the one that finds it adopts it."""
+    is_of_operator: bool = False
+    """Whether another operator made it, and has told of it."""
     boot_id: str = ""
     """The boot ID of its target right before it was made; "": nobody wrote it down."""
 

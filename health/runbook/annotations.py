@@ -3,6 +3,7 @@
 Rules: a request that is over tells its remediator to stop, unless it succeeded (NHC 2.4/6, NHC 2.5); one of
 a target that is healthy again says since when, while a healthyDelay keeps it, and no longer says it when the
 target failed again (NHC 2.6, rule 19); one that is older than 48 hours is flagged once (NHC 2.1/17, rule 23).
+An incident writes its name on a request that it adopts, as activities change no other (rule 52).
 What was written is remembered by the incident, since the detector's state may be a moment older.
 """
 
@@ -14,9 +15,18 @@ from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DE
 from health.model.request_snapshot import RequestSnapshot
 from objects.timestamps import as_time, stamp
 
+WRITTEN = frozenset({TIMED_OUT, HEALTHY_DELAY, GREW_OLD})
+"""All that is written on requests after they were made, but for the incident that adopts them."""
 OLD = timedelta(hours=48)
 CLOCK_SKEW = timedelta(minutes=1)
 """How far a stamp may be ahead of our clock, by which it is judged."""
+
+
+def adopted(request: RequestSnapshot) -> AnnotationPatch | None:
+    """Write the incident on a request that another operator made."""
+    if not request.is_unsigned or request.is_being_deleted:
+        return None
+    return AnnotationPatch(request=request.reference, adopts=True)
 
 
 def timed_out(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
@@ -59,7 +69,10 @@ def merged(known: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> 
     for patch in new:
         before = patches.get(patch.request.uid)
         annotations = {**(before.annotations if before else {}), **patch.annotations}
-        patches[patch.request.uid] = AnnotationPatch(request=patch.request, annotations=annotations)
+        adopts = patch.adopts or (before is not None and before.adopts)
+        patches[patch.request.uid] = AnnotationPatch(
+            request=patch.request, annotations=annotations, adopts=adopts
+        )
     return tuple(patches.values())
 
 
@@ -86,6 +99,8 @@ def _is_stamped_by_another(request: RequestSnapshot) -> bool:
 
 
 def _fields(patch: AnnotationPatch) -> Iterator[tuple[str, object]]:
+    if patch.adopts:
+        yield "is_unsigned", False
     for name, text in patch.annotations.items():
         if name == TIMED_OUT:
             yield "timed_out_at", as_time(text)

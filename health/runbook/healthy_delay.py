@@ -4,7 +4,8 @@ Rule (NHC 2.6, rule 19): no delay, or zero: they go at once; a negative one: the
 person confirms that the target is healthy; else they go when the target has been healthy for so long. It
 counts from the latest recovery: a target that fails again meanwhile starts over. A change of the delay takes
 effect on those that wait. The confirmation overrides any delay. Meanwhile since when the target is healthy is
-written on them, those that grow old are flagged, and the Lease is kept.
+written on them, those of another operator are adopted, those that grow old are flagged, and the Lease is
+kept.
 
 A recovery that is to be proven (`health.runbook.proven_recovery`) keeps them just so, for the longer of both
 times, and without a word on them. Where there are none the target is waited for.
@@ -26,7 +27,7 @@ from health.model.moves import (
 )
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import grows_old_at, healthy, old
+from health.runbook.annotations import adopted, grows_old_at, healthy, old
 from health.runbook.chores import Chore, is_put_off
 from health.runbook.memory import Memory
 from health.runbook.proven_recovery import lasting_words, proven_at
@@ -111,7 +112,8 @@ def _patches(
 ) -> tuple[AnnotationPatch, ...]:
     is_stamped = delay.keeps_requests and not delay.is_for_good
     since = (healthy(one, now) for one in kept) if is_stamped else ()
-    due = (patch for patch in (*since, *(old(one, now) for one in kept)) if patch is not None)
+    of_each = (patch for one in kept for patch in (adopted(one), old(one, now)))
+    due = (patch for patch in (*since, *of_each) if patch is not None)
     return tuple(one for one in due if not is_put_off(memory.notes, Chore.ANNOTATE, one.subject, now))
 
 

@@ -34,7 +34,7 @@ from health.model.moves import (
 )
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import grows_old_at, old, timed_out, unhealthy
+from health.runbook.annotations import adopted, grows_old_at, old, timed_out, unhealthy
 from health.runbook.chores import Chore, is_put_off
 from health.runbook.escalation import Course, Plan
 from health.runbook.memory import Memory
@@ -133,7 +133,7 @@ class _Remediation:
         is_over = self._is_overdue or self._plan.is_over(request, self.now)
         is_unhealthy = self.seen.state is TargetState.EXPIRED
         stop = timed_out(request, self.now) if is_over and is_unhealthy else None
-        return stop, unhealthy(request), old(request, self.now)
+        return adopted(request), stop, unhealthy(request), old(request, self.now)
 
     def _release(self, then: NextTransition) -> Move | None:
         if not self._is_overdue or not self._may_release:

@@ -28,6 +28,7 @@ from tests.activities.world import (
     NAMESPACE,
     REQUESTS,
     TEMPLATES,
+    WANTS_EVIDENCE,
     World,
 )
 from workflows.contracts import ActInput
@@ -199,6 +200,6 @@ class MachineWorld(World):
         return {
             "apiVersion": CHECKS.api_version,
             "kind": CHECKS.kind,
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.name, "annotations": dict(WANTS_EVIDENCE)},
             "spec": spec,
         }

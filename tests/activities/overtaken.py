@@ -51,6 +51,34 @@ class Refused(Client):
         return await super().merge_patch(resource, name, body, namespace, subresource)
 
 
+class Keeps(Client):
+    """An admission plugin that keeps objects of one name from being deleted or patched."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        super().__init__(transport, "tests")
+        self._name = name
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+    ) -> Object:
+        if name == self._name:
+            raise Forbidden(f"{name} stays.")
+        return await super().delete(resource, name, namespace, uid=uid, resource_version=resource_version)
+
+    async def merge_patch(
+        self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
+    ) -> Object:
+        if name == self._name:
+            raise Forbidden(f"{name} stays.")
+        return await super().merge_patch(resource, name, body, namespace, subresource)
+
+
 class Answered(Client):
     """Every creation of one kind is answered so."""
 

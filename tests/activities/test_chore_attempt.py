@@ -8,7 +8,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
+from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
+from activities.own_requests import OwnRequests
+from activities.registry import readers
 from activities.step_result import hold_of
 from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
@@ -16,9 +19,11 @@ from health.model.observation import HoldReason
 from health.model.references import RequestReference
 from health.runbook.chores import ChoreFailure
 from kube.client import Client
+from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable
 from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
 from tests.kube.api_server import Answer, ApiServer, refused
 from tests.kube.conftest import client, server, transport
 from tests.objects import incident_reference
@@ -36,9 +41,11 @@ Run = Callable[[], Awaitable[tuple[ChoreFailure, ...]]]
 @pytest.fixture(params=["clean_up", "renew", "annotate"])
 def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
     """One attempt of an activity; answers what it could not do."""
-    leases, live = TargetLeases(client, "leases"), LiveRequests(ClusterConnection.over(transport))
-    clean_up, renew = CleanUp(client, live, leases), Renew(leases, lambda: datetime.now(UTC))
-    annotate, environment = Annotate(live), ActivityEnvironment()
+    connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
+    objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), readers())
+    requests = OwnRequests(LiveRequests(connection), objects)
+    clean_up, renew = CleanUp(client, requests, leases), Renew(leases, lambda: datetime.now(UTC))
+    annotate, environment = Annotate(requests), ActivityEnvironment()
 
     async def attempt() -> tuple[ChoreFailure, ...]:
         match request.param:

@@ -7,12 +7,13 @@ import pytest
 from health.model.chore_subject import OF_CONFIRMATION, ChoreSubject
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
+from health.model.remediation_request import NODE_NAME
 from health.runbook.chores import removing_confirmation
 from kube.errors import Forbidden
 from kube.resource import NODES
 from kube.transport import Transport
 from tests.activities.dead_webhook import dead_webhook
-from tests.activities.overtaken import PatchesAnswered
+from tests.activities.overtaken import Keeps, PatchesAnswered
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
 from workflows.contracts import CleanUpInput, CleanUpResult
@@ -26,17 +27,19 @@ def order(world: World, *requests: RequestReference, is_confirmed: bool = False)
 
 @pytest.mark.rule("rule 47/403")
 async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_request(
-    world: World, worker: WorkerActivities, config_map: RequestReference
+    world: World, worker_transport: Transport
 ) -> None:
     request = await world.make_request()
+    kept = await world.make_request(name=f"{world.name}-kept", annotations={NODE_NAME: world.name})
     await world.make_lease(world.holder, datetime.now(UTC))
-    result = await worker.clean_up(order(world, config_map, request))
-    assert await world.request() is None
+    worker = WorkerActivities(worker_transport, client=Keeps(worker_transport, kept.name))
+    result = await worker.clean_up(order(world, kept, request))
+    assert (await world.request() or {})["metadata"]["uid"] == kept.uid
     (failure,) = result.failures
     assert failure.is_forbidden
     assert (failure.subject, failure.what) == (
-        ChoreSubject.of_request(config_map.uid),
-        f"delete {config_map}",
+        ChoreSubject.of_request(kept.uid),
+        f"delete {kept}",
     )
     assert result.has_lease
     assert await world.lease() is not None
@@ -46,7 +49,7 @@ async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_l
     world: World, worker: WorkerActivities
 ) -> None:
     guarded = await world.make_request()
-    other = await world.make_request(name=f"{world.name}-other")
+    other = await world.make_request(name=f"{world.name}-other", annotations={NODE_NAME: world.name})
     await world.make_lease(world.holder, datetime.now(UTC))
     async with dead_webhook(world.client, guarded.name):
         result = await worker.clean_up(order(world, guarded, other))

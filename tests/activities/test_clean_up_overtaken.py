@@ -3,20 +3,16 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 
-from activities.clean_up import CleanUp
-from activities.live_requests import LiveRequests
-from activities.target_lease import TargetLeases
+from activities.own_requests import TRIES
 from devcluster.control_plane import ControlPlane
 from health.model.chore_subject import ChoreSubject
 from health.model.references import RequestReference
 from kube.client import Client
-from kube.connection import ClusterConnection
-from kube.discovery import Discovery
 from kube.resource import NODES, Object, Resource
 from kube.transport import Transport
-from tests.activities.world import LEASE_NAMESPACE, NAMESPACE, REQUESTS, World
+from tests.activities.worker_activities import WorkerActivities
+from tests.activities.world import NAMESPACE, REQUESTS, World
 from workflows.contracts import CleanUpInput, CleanUpResult
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.8/deletion", "rule 2/preconditions")]
@@ -45,10 +41,8 @@ async def transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
 
 
 async def clean_up(world: World, client: Client, transport: Transport, of: RequestReference) -> CleanUpResult:
-    live = LiveRequests(ClusterConnection(transport, client, Discovery(transport)))
-    activity = CleanUp(client, live, TargetLeases(client, LEASE_NAMESPACE))
     asked = CleanUpInput(incident=world.incident, requests=(of,), doubtful=(of.uid,))
-    return await ActivityEnvironment().run(activity.clean_up, asked)
+    return await WorkerActivities(transport, client=client).clean_up(asked)
 
 
 def writing(world: World, text: str) -> Change:
@@ -107,7 +101,7 @@ async def test_request_that_changes_all_the_time_is_left_to_the_next_try(
     world: World, transport: Transport
 ) -> None:
     ours = await world.make_request()
-    changes = [writing(world, str(number)) for number in range(3)]
+    changes = [writing(world, str(number)) for number in range(TRIES)]
 
     result = await clean_up(world, Overtaken(transport, *changes), transport, ours)
     (failure,) = result.failures

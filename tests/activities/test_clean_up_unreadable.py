@@ -6,6 +6,7 @@ import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
+from health.model.remediation_request import INCIDENT as INCIDENT_ANNOTATION
 from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
 from tests.kube.api_server import ApiServer, refused, said
@@ -36,6 +37,7 @@ UNREADABLE = {
         "resourceVersion": "7",
         "creationTimestamp": "2026-03-01T12:00:00Z",
         "ownerReferences": [CHECK],
+        "annotations": {INCIDENT_ANNOTATION: INCIDENT.workflow_id},
     },
     "status": {"conditions": "none"},
 }

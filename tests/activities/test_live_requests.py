@@ -8,7 +8,8 @@ from activities.live_requests import LiveRequests
 from devcluster.control_plane import ControlPlane
 from health.model.references import RequestReference
 from kube.connection import ClusterConnection
-from kube.errors import Conflict, Forbidden
+from kube.errors import Conflict, Forbidden, Invalid
+from kube.resource import Object
 from kube.transport import Transport
 from tests.activities.two_versions import TwoVersions, installed
 from tests.activities.worker_activities import WorkerActivities
@@ -35,6 +36,10 @@ def live(transport: Transport) -> LiveRequests:
     return LiveRequests(ClusterConnection.over(transport))
 
 
+def version(found: Object) -> str:
+    return str(found["metadata"]["resourceVersion"])
+
+
 async def seen(live: LiveRequests, reference: RequestReference) -> bool:
     """Look at it; what discovery says now is remembered."""
     return await live.find(reference) is not None
@@ -54,10 +59,12 @@ async def test_another_of_its_name_is_not_the_one_that_is_meant(
     await kind.delete(ours)
     await kind.make_request()
     assert await live.find(ours) is None
-    assert await live.annotate(ours, {"a": "b"}) is None
-    assert await live.delete(ours) is None
     (theirs,) = await kind.requests()
-    assert "annotations" not in theirs["metadata"]
+    with pytest.raises(Invalid):
+        await live.annotate(ours, {"a": "b"}, version(theirs))
+    with pytest.raises(Conflict):
+        await live.delete(ours, version(theirs))
+    assert await kind.requests() == [theirs]
 
 
 async def test_request_that_changed_since_it_was_read_is_not_deleted(
@@ -72,7 +79,7 @@ async def test_request_that_changed_since_it_was_read_is_not_deleted(
 async def test_request_in_a_namespace_that_is_gone_is_gone(live: LiveRequests, kind: TwoVersions) -> None:
     request = await kind.make_request()
     elsewhere = request.model_copy(update={"namespace": "no-such-namespace"})
-    assert await live.delete(elsewhere) is None
+    assert await live.delete(elsewhere, "1") is None
 
 
 @pytest.mark.parametrize("is_remembered", [True, False], ids=["discovery is old", "discovery is new"])
@@ -85,10 +92,10 @@ async def test_request_whose_version_is_no_longer_served_is_found_and_changed_in
     await kind.stop_serving_old()
 
     assert await seen(live, request)
-    assert await live.annotate(request, {"a": "b"}) is not None
     (there,) = await kind.requests()
+    there = await live.annotate(request, {"a": "b"}, version(there)) or {}
     assert there["metadata"]["annotations"] == {"a": "b"}
-    assert await live.delete(request) is not None
+    assert await live.delete(request, version(there)) is not None
     assert await kind.requests() == []
     assert not await seen(live, request)
 
@@ -98,8 +105,8 @@ async def test_request_whose_kind_is_gone_is_gone(live: LiveRequests, kind: TwoV
     assert await seen(live, request)
     await kind.uninstall()
     assert not await seen(live, request)
-    assert await live.delete(request) is None
-    assert await live.annotate(request, {"a": "b"}) is None
+    assert await live.delete(request, "1") is None
+    assert await live.annotate(request, {"a": "b"}, "1") is None
 
 
 async def test_request_that_may_not_be_looked_at_is_not_gone(
@@ -108,7 +115,7 @@ async def test_request_that_may_not_be_looked_at_is_not_gone(
     live = LiveRequests(ClusterConnection.over(worker_transport))
     request = await kind.make_request()
     await kind.delete(request)
-    for ask in (live.find(request), live.delete(request), live.annotate(request, {})):
+    for ask in (live.find(request), live.delete(request, "1"), live.annotate(request, {}, "1")):
         with pytest.raises(Forbidden):
             await ask
     await kind.stop_serving_old()
@@ -120,7 +127,7 @@ async def test_request_that_may_not_be_looked_at_is_not_gone(
 async def test_clean_up_deletes_and_act_meets_a_request_whose_version_is_no_longer_served(
     world: World, admin_worker: WorkerActivities, kind: TwoVersions
 ) -> None:
-    request = await kind.make_request(world.name)
+    request = await kind.make_request(world.name, owner=world.check_owner)
     await kind.stop_serving_old()
 
     met = (await admin_worker.act(world.order(known=(request,)))).request

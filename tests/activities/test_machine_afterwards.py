@@ -46,6 +46,7 @@ async def test_lease_is_renewed(machine_world: MachineWorld, worker: WorkerActiv
 async def test_request_that_the_operator_made_is_deleted(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
+    await machine_world.use_template()
     await _clean_up(machine_world, worker, await machine_world.make_machine_request())
     assert await machine_world.request() is None
 

@@ -57,12 +57,16 @@ class TwoVersions:
 
         await until(is_certain, within=_SOON, otherwise="the CRD is still served")
 
-    async def make_request(self, name: str = "node-1") -> RequestReference:
+    async def make_request(self, name: str = "node-1", owner: Object | None = None) -> RequestReference:
         """A request that is remembered in the old version."""
         body: Object = {
             "apiVersion": self.old.api_version,
             "kind": self.old.kind,
-            "metadata": {"name": name, "namespace": NAMESPACE},
+            "metadata": {
+                "name": name,
+                "namespace": NAMESPACE,
+                "ownerReferences": [owner] if owner else [],
+            },
         }
         created = await self._client.create(self.old, body, NAMESPACE)
         return RequestReference(

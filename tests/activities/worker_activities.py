@@ -17,6 +17,7 @@ from activities.evidence.save import SaveEvidence
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
+from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
@@ -67,11 +68,11 @@ class WorkerActivities:
         self._removes_confirmations = removes_confirmations
         self._client = client or Client(transport, "tests")
         connection = ClusterConnection(transport, self._client, Discovery(transport))
-        self._live = LiveRequests(connection)
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
         live = LiveObjects(clusters, readers())
+        self._requests = OwnRequests(LiveRequests(connection), live)
         self._revalidation = Revalidation(
             live, lease_namespace, POLICY_NAMESPACE, requires_policy=requires_policy
         )
@@ -93,11 +94,11 @@ class WorkerActivities:
         return await environment.run(act.act, asked)
 
     async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
-        return await ActivityEnvironment().run(Annotate(self._live).annotate, asked)
+        return await ActivityEnvironment().run(Annotate(self._requests).annotate, asked)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         removes = self._removes_confirmations
-        clean_up = CleanUp(self._client, self._live, self._leases, removes_confirmations=removes)
+        clean_up = CleanUp(self._client, self._requests, self._leases, removes_confirmations=removes)
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
     async def renew(self, asked: RenewInput) -> RenewResult:

@@ -27,6 +27,7 @@ TEMPLATES = Resource(DEMO, "PowerCycleRemediationTemplate", "powercycleremediati
 POD_TEMPLATES = Resource("v1", "PodTemplate", "podtemplates", namespaced=True)
 NAMESPACE = "default"
 LEASE_NAMESPACE = "medik8s-leases"
+WANTS_EVIDENCE = {"paramedic.dev/evidence": "ConfigMap"}
 SINCE = datetime(2025, 1, 1, tzinfo=UTC)
 FINALIZER = "tests.paramedic.dev/hangs"
 
@@ -126,12 +127,6 @@ class World:
 
         Owners exist, else the garbage collector of the cluster would take the request away.
         """
-        check = {
-            "apiVersion": NODE_HEALTH_CHECKS.api_version,
-            "kind": NODE_HEALTH_CHECKS.kind,
-            "name": self.name,
-            "uid": self.check_uid,
-        }
         node = {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self.node_uid}
         body: Object = {
             "apiVersion": DEMO,
@@ -141,7 +136,7 @@ class World:
                 "namespace": NAMESPACE,
                 "finalizers": list(finalizers),
                 "annotations": annotations or {},
-                "ownerReferences": [node if of_another else check],
+                "ownerReferences": [node if of_another else self.check_owner],
             },
         }
         created = await self.client.create(REQUESTS, body, NAMESPACE)
@@ -187,6 +182,16 @@ class World:
         return spec
 
     @property
+    def check_owner(self) -> Object:
+        """The check, as the owner of a request."""
+        return {
+            "apiVersion": NODE_HEALTH_CHECKS.api_version,
+            "kind": NODE_HEALTH_CHECKS.kind,
+            "name": self.name,
+            "uid": self.check_uid,
+        }
+
+    @property
     def incident(self) -> IncidentReference:
         return IncidentReference(
             cluster="test",
@@ -213,9 +218,24 @@ class World:
         )
         return asked.model_copy(update=changes)
 
-    def order_with_template(self, api_version: str, kind: str) -> ActInput:
-        template = TemplateReference(api_version=api_version, kind=kind, namespace=NAMESPACE, name=self.name)
-        return self.order(step=Step(template=template))
+    async def order_with_template(self, api_version: str, kind: str, name: str = "") -> ActInput:
+        """What an incident orders after the check was edited to name this template."""
+        template = TemplateReference(
+            api_version=api_version, kind=kind, namespace=NAMESPACE, name=name or self.name
+        )
+        named = {"apiVersion": api_version, "kind": kind, "namespace": NAMESPACE, "name": template.name}
+        await self.patch_check(remediationTemplate=named)
+        return self.order(step=Step(template=template), generation=2)
+
+    async def order_with_timeout(self, seconds: float) -> ActInput:
+        """What an incident orders after the check was edited to give its step so much time."""
+        order = self.order()
+        template = order.step.template
+        named = {"apiVersion": DEMO, "kind": template.kind, "namespace": NAMESPACE, "name": self.name}
+        escalation = {"remediationTemplate": named, "order": 1, "timeout": f"{seconds:g}s"}
+        await self.patch_check(remediationTemplate=None, escalatingRemediations=[escalation])
+        step = order.step.model_copy(update={"timeout_seconds": seconds})
+        return order.model_copy(update={"step": step, "generation": 2})
 
     def _check(self) -> Object:
         template = {"apiVersion": DEMO, "kind": TEMPLATES.kind, "namespace": NAMESPACE, "name": self.name}
@@ -227,6 +247,6 @@ class World:
         return {
             "apiVersion": NODE_HEALTH_CHECKS.api_version,
             "kind": NODE_HEALTH_CHECKS.kind,
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.name, "annotations": dict(WANTS_EVIDENCE)},
             "spec": spec,
         }

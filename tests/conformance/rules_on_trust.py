@@ -1,4 +1,4 @@
-"""What Paramedic does not take for granted."""
+"""What people must be able to rely on, whoever else writes to the cluster and to Temporal."""
 
 from tests.conformance.rule import Section
 
@@ -9,6 +9,13 @@ TRUST = Section(
         "51": (
             "Where a policy is required, a missing one holds every check as PolicyUnknown: deleted, without "
             "its key, blank, and at the first start; when it is back, all goes on without a restart."
+        ),
+        "52": (
+            "An activity changes an object that carries the name of its incident, or that the check owns, as "
+            "it is read at that moment; targets are changed by `act` alone."
+        ),
+        "52/healthy": (
+            "Whatever a foreign workflow orders, a target that its check calls healthy is not remediated."
         ),
         "53": (
             "A new check emits the Events of targets that were unhealthy before it existed; a restart "

@@ -156,7 +156,7 @@ async def _until_in_status(world: World, escalation: Escalation, node: str) -> N
 
 async def _assert_reference_can_read(world: World, escalation: Escalation, node: str) -> None:
     """All fields that the NodeHealthCheck operator finds, by which it goes on (NHC 1.2, NHC 1.7, NHC 1.8)."""
-    listed = await escalation.in_status(node)
+    listed, incident = await escalation.in_status(node), await world.incident(node)
     uid = (await world.check())["metadata"]["uid"]
     for step, request in (await escalation.requests(node)).items():
         metadata, template = request["metadata"], world.template(step)["name"]
@@ -173,7 +173,8 @@ async def _assert_reference_can_read(world: World, escalation: Escalation, node:
                 "controller": False,
             }
         ]
-        if "paramedic.dev/incident" in metadata["annotations"]:
+        assert metadata["annotations"]["paramedic.dev/incident"] == incident.workflow_id
+        if "paramedic.dev/target-uid" in metadata["annotations"]:
             assert metadata["generateName"] == f"{node}-"
         assert request["spec"] == {"powerOffSeconds": 7}
         entry = dict(listed[step])

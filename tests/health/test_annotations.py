@@ -14,6 +14,7 @@ from health.model.remediation_request import (
     GREW_OLD_FLAG,
     HEALTHY_DELAY,
     INCIDENT,
+    TARGET_UID,
     TIMED_OUT,
     RemediationRequest,
 )
@@ -36,7 +37,7 @@ def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSnapshot:
         "namespace": "remediators",
         "uid": "request-uid",
         "creationTimestamp": stamp(NOW),
-        "annotations": {INCIDENT: "of-it"}
+        "annotations": {INCIDENT: "of-it", TARGET_UID: "of-its-target"}
         | {name: text for name, text in annotations.items() if text is not None},
     }
     read = RemediationRequest.model_validate({"metadata": metadata}).snapshot("example.com/v1", "Reboot")

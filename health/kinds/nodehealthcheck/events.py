@@ -172,7 +172,7 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
             continue
-        if any(request.is_unsigned or request.created < fact.since for request in target.requests):
+        if any(request.is_of_operator or request.created < fact.since for request in target.requests):
             continue  # the operator told of it, or it failed again under a request for an earlier failure
         message = (
             f'Node matches unhealthy condition. Node "{target.name}", '

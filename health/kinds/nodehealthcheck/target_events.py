@@ -140,7 +140,7 @@ def request_notes(before: CheckSnapshot | None, after: CheckSnapshot, now: datet
 
 
 def _created(target: str, request: RequestSnapshot, since: datetime) -> Iterator[RequestNote]:
-    if not request.is_unsigned and request.created >= since:
+    if not request.is_of_operator and request.created >= since:
         message = f"Created remediation object for node {target}"
         yield RequestNote(Severity.NORMAL, "RemediationCreated", message, request.uid)
 

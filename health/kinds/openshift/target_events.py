@@ -41,7 +41,7 @@ def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:
 
 def _is_known(target: TargetSnapshot) -> bool:
     """Whether the machine-api-operator told of it already, and made a request."""
-    return any(request.is_unsigned for request in target.requests)
+    return any(request.is_of_operator for request in target.requests)
 
 
 def _has_timer(target: TargetSnapshot) -> bool:

@@ -152,8 +152,8 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
 
 @pytest.mark.rule("rule 39", "rule 15", "NHC 1.5/RemediationCreated", "NHC 1.5/DetectedUnhealthy")
 def test_what_the_operator_told_of_its_own_requests_is_not_told_again() -> None:
-    theirs = request_snapshot("theirs", is_unsigned=True)
-    orphan = request_snapshot("orphan", is_unsigned=True)
+    theirs = request_snapshot("theirs", is_of_operator=True)
+    orphan = request_snapshot("orphan", is_of_operator=True)
     taken_over, reporter = snapshot(expired("node-1", theirs), recovered("node-2", orphan)), Reporter()
 
     assert [reason for _, reason, _ in reporter.sees(taken_over)] == ["Enabled"]
@@ -168,7 +168,7 @@ def test_what_the_operator_told_of_its_own_requests_is_not_told_again() -> None:
 @pytest.mark.rule("rule 39", "NHC 1.5/DetectedUnhealthy")
 def test_node_of_a_request_of_the_operator_that_fails_anew_is_told() -> None:
     reporter = Reporter()
-    reporter.sees(snapshot(expired("node-1", request_snapshot(is_unsigned=True))))
+    reporter.sees(snapshot(expired("node-1", request_snapshot(is_of_operator=True))))
     reporter.sees(snapshot())
 
     told = reporter.sees(snapshot(expired("node-1", since=NOW + timedelta(hours=1))))

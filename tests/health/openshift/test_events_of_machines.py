@@ -132,12 +132,12 @@ def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(re
 
 
 @pytest.mark.rule("rule 39", "rule 15", "MHC A.1/event/DetectedUnhealthy")
-@pytest.mark.parametrize(("is_unsigned", "told"), [(True, []), (False, [DETECTED])])
+@pytest.mark.parametrize(("is_of_operator", "told"), [(True, []), (False, [DETECTED])])
 def test_machine_that_the_operator_made_a_request_for_was_told_of_by_it(
-    is_unsigned: bool,  # noqa: FBT001  a column of the table
+    is_of_operator: bool,  # noqa: FBT001  a column of the table
     told: list[object],
 ) -> None:
-    requests = (request_snapshot(is_unsigned=is_unsigned),)
+    requests = (request_snapshot(is_of_operator=is_of_operator),)
 
     assert Reporter(MACHINE_HEALTH_CHECK).sees(snapshot(expired(requests=requests), of=FORTY)) == told
 
