@@ -1,9 +1,10 @@
 """The activities of an upgrade pause: annotations on checks, and the word that an upgrade takes long.
 
-Each check is patched once, both annotations together, if it is still the one that was decided on: uid and
-resourceVersion are preconditions. Right before the patch the age of the look is measured, as for an act: an
-UNPAUSE of one upgrade must not be applied in the next one. At most `AT_ONCE` requests are under way. One that
-fails keeps no other from being done, and each is answered for itself; nothing is repeated here.
+Each check is read and patched once, both annotations together, if it is still the one that was decided on:
+its uid and resourceVersion are compared, and are preconditions of the patch. A pause without our mark is left
+alone (rule 52). Right before the patch the age of the look is measured, as for an act: an UNPAUSE of one
+upgrade must not be applied in the next one. At most `AT_ONCE` checks are written at a time. One that fails
+keeps no other from being written, and each is answered for itself; nothing is repeated here.
 """
 
 from collections.abc import Callable
@@ -16,14 +17,16 @@ from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock, waited_too_long
 from health.kinds.registry import CHECK_KINDS
 from health.model.event import Event, Severity, Subject
+from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
-from health.upgrade.pausable_check import PauseAction, PauseAnnotations, PausePatch
+from health.upgrade.pausable_check import PausableCheck, PauseAction, PauseAnnotations, PausePatch
 from kube.bounded import bounded
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound, TooManyRequests, Unauthorized
 from kube.resource import Object
 from objects.frozen import is_known
+from objects.metadata import ObjectMetadata
 from workflows.upgrade_contracts import (
     WARN_OF_LONG_UPGRADE,
     WRITE_PAUSES,
@@ -62,15 +65,17 @@ class WritePauses:
         return WritePausesResult(answers=await bounded(AT_ONCE, answered, asked.patches))
 
     async def _write(self, patch: PausePatch, too_old: Callable[[], str]) -> PauseAnswer:
-        kind, reference = CHECK_KINDS[patch.reference.group_kind], patch.reference
-        annotations = kind.upgrade_pause
-        if annotations is None or not is_known(patch.action, PauseAction):
+        kind, reference = CHECK_KINDS.get(patch.reference.group_kind), patch.reference
+        if kind is None or kind.upgrade_pause is None or not is_known(patch.action, PauseAction):
             return _refused(patch, f"this version cannot {patch}")
-        resource = await self._connection.discovery.first_served(kind)
+        client, resource = self._connection.client, await self._connection.discovery.first_served(kind)
+        found = await client.get(resource, reference.name, reference.namespace)
+        if not _is_as_decided_on(patch, _pausable(reference, found, kind.upgrade_pause)):
+            return _refused(patch, f"{reference} was paused by somebody else")
         if why := too_old():
             return _refused(patch, f"{why}: asking anew")
-        body = _body(patch, annotations)
-        await self._connection.client.merge_patch(resource, reference.name, body, reference.namespace)
+        body = _body(patch, kind.upgrade_pause)
+        await client.merge_patch(resource, reference.name, body, reference.namespace)
         return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
 
 
@@ -92,6 +97,25 @@ class WarnOfLongUpgrade:
 
         await bounded(AT_ONCE, tell, asked.checks)
         return WarnOfLongUpgradeResult()
+
+
+def _pausable(reference: CheckReference, found: Object, annotations: PauseAnnotations) -> PausableCheck:
+    return PausableCheck.of(reference, ObjectMetadata.model_validate(found["metadata"]), annotations)
+
+
+def _is_as_decided_on(patch: PausePatch, found: PausableCheck) -> bool:
+    """Whether the patch may be written; False: the pause is not ours.
+
+    Raises:
+        NotFound: another check has its name.
+        Conflict: it changed since it was seen.
+
+    """
+    if found.uid != patch.uid:
+        raise NotFound(f"{patch.reference} has another uid now: {found.uid}.")
+    if found.resource_version != patch.resource_version:
+        raise Conflict(f"{patch.reference} changed since it was seen.")
+    return found.admits(patch.action)
 
 
 def _body(patch: PausePatch, annotations: PauseAnnotations) -> Object:

@@ -89,6 +89,16 @@ class PausableCheck(Frozen):
             is_going=metadata.deletion_timestamp is not None,
         )
 
+    def admits(self, action: str) -> bool:
+        """Whether it may be done to the check: what somebody else paused is left alone."""
+        match action:
+            case PauseAction.PAUSE:
+                return not self.is_paused
+            case PauseAction.SETTLE:  # its mark would make the pause ours
+                return self.is_marked or not self.is_paused
+            case _:
+                return self.is_marked
+
     def after(self, action: str) -> Self:
         """The check once `action` is done."""
         if action == PauseAction.SETTLE:

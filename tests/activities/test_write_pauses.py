@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -78,7 +79,7 @@ class Checks:
 
 
 class Watched(Client):
-    """A client that notes the patches, and how many are under way together."""
+    """A client that notes the patches, and how many requests are under way together."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -89,12 +90,32 @@ class Watched(Client):
         self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
     ) -> Object:
         self.patches.append(body)
+        async with self._counted():
+            return await super().merge_patch(resource, name, body, namespace, subresource)
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        async with self._counted():
+            return await super().get(resource, name, namespace)
+
+    @asynccontextmanager
+    async def _counted(self) -> AsyncIterator[None]:
         self.under_way += 1
         self.most = max(self.most, self.under_way)
         try:
-            return await super().merge_patch(resource, name, body, namespace, subresource)
+            yield
         finally:
             self.under_way -= 1
+
+
+class ReadingFor(Client):
+    """A client without the right to patch, whose reads another one makes."""
+
+    def __init__(self, reader: Client, transport: Transport) -> None:
+        super().__init__(transport)
+        self._reader = reader
+
+    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
+        return await self._reader.get(resource, name, namespace)
 
 
 def _seen(found: Object) -> PausableCheck:
@@ -298,7 +319,8 @@ async def test_check_that_is_gone_is_answered_and_keeps_no_other(
 async def test_missing_right_is_told_as_one(checks: Checks, control_plane: ControlPlane) -> None:
     before = await checks.make()
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
-        (answer,) = await written(Client(transport), transport, to(PauseAction.PAUSE, before))
+        reader = ReadingFor(checks.client, transport)
+        (answer,) = await written(reader, transport, to(PauseAction.PAUSE, before))
 
     assert (answer.outcome, answer.is_forbidden) == (WriteOutcome.REFUSED, True)
     assert "cannot patch" in answer.why
@@ -312,6 +334,51 @@ async def test_action_of_another_version_is_not_carried_out(
 
     assert answer.outcome is WriteOutcome.REFUSED
     assert "this version cannot Sleep" in answer.why
+    assert client.patches == []
+
+
+@pytest.mark.rule("rule 52")
+@pytest.mark.parametrize(
+    ("action", "annotations"),
+    [
+        (PauseAction.PAUSE, {PAUSED: ""}),
+        (PauseAction.SETTLE, {PAUSED: ""}),
+        (PauseAction.UNPAUSE, {PAUSED: ""}),
+        (PauseAction.UNPAUSE_MARKED, {PAUSED: ""}),
+        (PauseAction.REMOVE_MARK, {}),
+    ],
+)
+async def test_pause_that_is_not_ours_is_left_alone_whatever_is_ordered(
+    checks: Checks,
+    client: Watched,
+    worker_transport: Transport,
+    action: PauseAction,
+    annotations: dict[str, str],
+) -> None:
+    theirs = await checks.make(annotations=annotations)
+    (answer,) = await written(client, worker_transport, to(action, theirs))
+    assert (answer.outcome, client.patches) == (WriteOutcome.REFUSED, [])
+    assert await checks.annotations() == {"theirs": "kept"} | annotations
+
+
+@pytest.mark.rule("rule 52")
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"uid": ""},
+        {"resource_version": ""},
+        {"reference": CheckReference(kind="NodeHealthCheck", name="any")},
+        {"reference": CheckReference(kind="Machine", namespace=NAMESPACE, name="any")},
+    ],
+    ids=["no-uid", "no-version", "a-kind-that-is-not-paused", "a-target"],
+)
+async def test_order_that_names_no_check_as_it_is_writes_nothing(
+    checks: Checks, client: Watched, worker_transport: Transport, forged: dict[str, Any]
+) -> None:
+    check = await checks.make()
+    assert WriteOutcome.WRITTEN not in await outcomes(
+        client, worker_transport, to(PauseAction.PAUSE, check, **forged)
+    )
     assert client.patches == []
 
 

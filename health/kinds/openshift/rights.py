@@ -74,9 +74,9 @@ UPGRADE_PAUSE_RIGHTS = (
         Process.WORKER,
         GROUP,
         "machinehealthchecks",
-        ("patch",),
+        ("get", "patch"),
         part=UPGRADE_PAUSES,
-        why="a check is paused by its annotation while the cluster is upgraded",
+        why="a check is read again, and paused by its annotation, while the cluster is upgraded",
     ),
     Right(
         Process.WORKER,
