@@ -1,6 +1,6 @@
 """act: do one step of a remediation, if all that admitted it is still true.
 
-Order: refuse what waited too long, look for what the incident made before, look again (target, check,
+Order: refuse what waited too long, look for what the incident made before, look again (target, check, step,
 template), take the Lease of the target, look at the clock, act. What each action does, and why it may be
 tried again, stands in its own file.
 """
@@ -16,9 +16,11 @@ from activities.kind_activities import ActionDependencies, StepAction
 from activities.known_requests import KnownRequests, LossEvents
 from activities.lease_guard import LeaseGuard
 from activities.live_requests import LiveRequests
+from activities.own_requests import OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.request_step import RequestStep
 from activities.revalidation import Revalidation, stale
+from activities.same_boot_evidence import SameBootEvidence
 from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason, failed
@@ -35,16 +37,22 @@ class Steps:
     def __init__(
         self,
         known: KnownRequests,
+        same_boot: SameBootEvidence,
         request: StepAction,
         of_kinds: Mapping[GroupKind, Mapping[str, StepAction]],
     ) -> None:
         self._known = known
+        self._same_boot = same_boot
         self._request = request
         self._of_kinds = of_kinds
 
     async def take(self, asked: ActInput) -> StepResult:
         """Answer what was made before, or do the step; raises Held and KubernetesError."""
-        return await self._known.answer(asked) or await self._action(asked).take(asked)
+        known = await self._known.answer(asked)
+        if known is not None:
+            return known
+        await self._same_boot.confirm(asked)
+        return await self._action(asked).take(asked)
 
     def _action(self, asked: ActInput) -> StepAction:
         name, own = asked.step.action, self._of_kinds.get(asked.incident.check.group_kind, {})
@@ -60,9 +68,12 @@ def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Ste
     """What each action does."""
     live = revalidation.live
     dependencies = ActionDependencies(live.management, revalidation, LeaseGuard(leases, clock))
+    requests = LiveRequests(live.management)
+    own = OwnRequests(requests, live)
     return Steps(
-        KnownRequests(LiveRequests(live.management), LossEvents(live)),
-        RequestStep(dependencies),
+        KnownRequests(requests, LossEvents(live)),
+        SameBootEvidence(own, leases),
+        RequestStep(dependencies, own),
         {
             kind: {name: action(dependencies) for name, action in activities.actions.items()}
             for kind, activities in KIND_ACTIVITIES.items()

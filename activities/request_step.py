@@ -6,13 +6,16 @@ gets a request that the incident removes within seconds.
 """
 
 import asyncio
+from contextlib import suppress
 
 from activities.etcd import Etcd
 from activities.kind_activities import ActionDependencies, TemplateUse
 from activities.known_requests import is_own
+from activities.own_requests import NotOwn, OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult, not_created
+from health.kinds.request_kinds import why_no_request
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
 from health.model.remediation_request import (
@@ -32,10 +35,11 @@ TEMPLATE_SECONDS = 15.0
 class RequestStep:
     """What Action.REQUEST does."""
 
-    def __init__(self, dependencies: ActionDependencies) -> None:
+    def __init__(self, dependencies: ActionDependencies, requests: OwnRequests) -> None:
         connection, self._revalidation, self._lease_guard = dependencies
         self._client, self._discovery = connection.client, connection.discovery
         self._live = self._revalidation.live
+        self._requests = requests
         self._etcd = Etcd(connection)
 
     async def take(self, asked: ActInput) -> StepResult:
@@ -50,8 +54,9 @@ class RequestStep:
         confirmed, template = await asyncio.gather(
             self._revalidation.confirm(asked), self._template(asked.step.template)
         )
+        confirmed.refuse_other_step(asked)
         target = confirmed.target
-        if target.is_control_plane and not asked.is_under_way:
+        if target.is_control_plane and not await self._is_under_way(asked):
             await self._etcd.refuse_loss(target.metadata.name)
         body = await self._new_request(asked, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
@@ -59,6 +64,14 @@ class RequestStep:
             request = await self._create(resource, body, asked, began)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult.requested(snapshot, acquired))
+
+    async def _is_under_way(self, asked: ActInput) -> bool:
+        """Whether a request for the target is there: then etcd has spared it already (NHC 2.4/1)."""
+        for request in asked.requests:
+            with suppress(NotOwn):
+                if await self._requests.find(request, asked.incident) is not None:
+                    return True
+        return False
 
     async def _template(self, reference: TemplateReference) -> Object:
         try:
@@ -80,6 +93,8 @@ class RequestStep:
         return body
 
     async def _served(self, api_version: str, kind: str) -> Resource:
+        if why := why_no_request(api_version, kind):  # nothing would clean it up either
+            raise _unusable(f'Remediation template is invalid: "{why}"')
         try:
             return await self._discovery.resource(api_version, kind)
         except KindUnknown as error:

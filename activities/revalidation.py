@@ -23,7 +23,7 @@ from health.gate.policy_in_force import MISSING_POLICY
 from health.gate.same_boot import still_states
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
-from health.model.references import IncidentReference
+from health.model.references import IncidentReference, Step
 from health.model.target import Target
 from health.model.verdict import Fact
 from kube.absence import none_if_absent
@@ -61,6 +61,10 @@ class Judged(Protocol):
         """What it found."""
 
     @property
+    def step(self) -> Step:
+        """What is to be done about it."""
+
+    @property
     def generation(self) -> int:
         """Of the check that was judged by."""
 
@@ -75,6 +79,19 @@ class Confirmed:
     """The check, as the owner of what is created for it."""
     context: ClusterContext
     """What of the cluster context its rules rest on."""
+
+    def refuse_other_step(self, asked: Judged) -> None:
+        """Refuse the step that was asked for, unless the check would take just that one now.
+
+        Annotations say what it does, and the phase of a Machine does; neither is told by a generation.
+
+        Raises:
+            Held: the check would do something else, or nothing.
+
+        """
+        if asked.step not in self.check.steps_for(self.target):
+            order = asked.step.order_for(asked.incident.target)
+            raise not_true(f"{asked.incident.check} no longer says: {order}")
 
 
 class Revalidation:

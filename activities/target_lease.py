@@ -57,6 +57,10 @@ class TargetLeases:
             await self._leases.renew(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
         return await self._leases.renew(_name(incident.target), _holder(incident), duration, now)
 
+    async def is_held(self, incident: IncidentReference) -> bool:
+        """Whether the check holds the Lease of this very target, run out or not."""
+        return await self._leases.is_held(_name(incident.target), _holder(incident))
+
     async def release(self, incident: IncidentReference, *, with_lock: bool) -> None:
         """Let others have the target, and the lock."""
         await self._leases.release(_name(incident.target), _holder(incident))

@@ -94,6 +94,11 @@ class HeldLeases:
 
         return await _retry(renew_once)
 
+    async def is_held(self, name: str, holder: LeaseHolder) -> bool:
+        """Whether `holder` has the Lease, run out or not."""
+        lease = await self._find(name)
+        return lease is not None and _is_held(lease, holder)
+
     async def release(self, name: str, holder: LeaseHolder) -> None:
         """Delete the Lease if `holder` has it; else do nothing.
 
@@ -102,7 +107,7 @@ class HeldLeases:
 
         async def release_once() -> None:
             lease = await self._find(name)
-            if lease is None or not holder.holds(lease) or _is_owned_by_another(lease, holder):
+            if lease is None or not _is_held(lease, holder):
                 return
             known = lease.metadata
             try:
@@ -167,6 +172,10 @@ def _held(lease: LeaseRecord) -> LeaseHeld:
         path = LEASES.path(lease.metadata.namespace, lease.metadata.name)
         raise Malformed(f"The Lease {path} came back without its times.", path=path)
     return LeaseHeld(lease.metadata.name, acquired)
+
+
+def _is_held(lease: LeaseRecord, holder: LeaseHolder) -> bool:
+    return holder.holds(lease) and not _is_owned_by_another(lease, holder)
 
 
 def _is_owned_by_another(lease: LeaseRecord, holder: LeaseHolder) -> bool:

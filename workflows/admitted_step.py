@@ -69,7 +69,7 @@ class AdmittedStep:
             due_after_loss=self._due_after_loss,
             attempt=self.before.attempt_of(self.seen),
             holds_lease=self.before.lease.is_held,
-            is_under_way=bool(self.seen.requests),
+            requests=tuple(request.reference for request in self.seen.requests),
         )
 
     @property

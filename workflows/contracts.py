@@ -67,8 +67,8 @@ class ActInput(Frozen):
     """Which remediation of the target in a row the request is of."""
     holds_lease: bool = False
     """Whether the incident held the Lease before: then an act that fails does not release it."""
-    is_under_way: bool = False
-    """Whether a request for the target exists: then etcd has spared it already (NHC 2.4/1)."""
+    requests: tuple[RequestReference, ...] = ()
+    """Those for the target that the detector sees; what rests on one reads it again."""
 
 
 class EvidenceInput(Frozen):

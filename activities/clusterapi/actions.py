@@ -72,7 +72,8 @@ class MarkMachine:
             raise _overtaken(target)
         now = self._now(asked)
         failed = _check_of(confirmed).failure(target, now, confirmed.context)
-        if failed is None or asked.step not in confirmed.check.steps_for(target):
+        confirmed.refuse_other_step(asked)
+        if failed is None:
             raise not_true(f"{asked.incident.check} no longer asks the owner of {target.metadata.name}")
         return status_patch(found, asked_of_owner(failed), now)
 

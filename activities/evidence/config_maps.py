@@ -1,4 +1,8 @@
-"""EvidenceConfigMaps: evidence as ConfigMaps in the namespace of our processes, wherever the Node is."""
+"""EvidenceConfigMaps: evidence as ConfigMaps in the namespace of our processes, wherever the Node is.
+
+A ConfigMap is ours if it has our label and our prefix, and is deleted as it was listed (rule 52): others keep
+theirs in that namespace, the policy among them.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -8,7 +12,7 @@ from datetime import datetime
 from activities.evidence.filing import Filing
 from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Kept, Retention
-from health.model.evidence import LABEL
+from health.model.evidence import LABEL, PREFIX
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import CONFIG_MAPS, Object
@@ -42,8 +46,11 @@ class EvidenceConfigMaps:
             "immutable": True,
             "data": dict(document.texts),
         }
-        with suppress(AlreadyExists):
+        try:
             await self.client.create(CONFIG_MAPS, body, self.namespace)
+        except AlreadyExists:
+            if filing.name not in {one.name for one in await self._own()}:
+                raise
 
     async def prune(self, now: datetime, newest: str = "") -> None:
         """Delete what is too old or too much; another worker may do so at the same time.
@@ -52,11 +59,22 @@ class EvidenceConfigMaps:
             KubernetesError: they cannot be listed, or not be deleted.
 
         """
-        listed = await self.client.list_metadata(CONFIG_MAPS, self.namespace, LABEL)
-        kept = (ObjectMetadata.model_validate(one["metadata"]) for one in listed)
-        over = self.retention.over((Kept(one.name, one.creation_timestamp) for one in kept), now, newest)
-        await asyncio.gather(*map(self._delete, over))
+        own = {one.name: one for one in await self._own()}
+        kept = (Kept(one.name, one.creation_timestamp) for one in own.values())
+        over = self.retention.over(kept, now, newest)
+        await asyncio.gather(*(self._delete(own[name]) for name in over))
 
-    async def _delete(self, name: str) -> None:
+    async def _own(self) -> list[ObjectMetadata]:
+        listed = await self.client.list_metadata(CONFIG_MAPS, self.namespace, LABEL)
+        found = (ObjectMetadata.model_validate(one["metadata"]) for one in listed)
+        return [one for one in found if one.name.startswith(PREFIX)]
+
+    async def _delete(self, known: ObjectMetadata) -> None:
         with suppress(NotFound):
-            await self.client.delete(CONFIG_MAPS, name, self.namespace)
+            await self.client.delete(
+                CONFIG_MAPS,
+                known.name,
+                self.namespace,
+                uid=known.uid,
+                resource_version=known.resource_version,
+            )

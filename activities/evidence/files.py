@@ -16,6 +16,7 @@ from pathlib import Path
 
 from activities.evidence.filing import Filing
 from health.evidence.document import EvidenceDocument
+from health.evidence.kept import text
 from health.evidence.retention import Kept, Retention
 from health.model.evidence import PREFIX
 
@@ -49,7 +50,7 @@ class EvidenceDirectory:
 
         """
         heads = {**filing.labels, **filing.annotations}
-        head = "".join(f"# {key}: {value}\n" for key, value in heads.items())
+        head = "".join(f"# {key}: {_on_one_line(value)}\n" for key, value in heads.items())
         await self.in_a_thread(lambda: self._write(Path(self.named(filing.name)), f"{head}{document.as_one}"))
 
     async def prune(self, now: datetime, newest: str = "") -> None:
@@ -102,3 +103,8 @@ class EvidenceDirectory:
                     yield Kept(
                         entry.name, datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
                     )
+
+
+def _on_one_line(value: str) -> str:
+    """A comment of a file ends with its line."""
+    return text(value).replace("\n", " ")

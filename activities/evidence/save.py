@@ -12,7 +12,7 @@ from temporalio import activity
 
 from activities.evidence.filing import EvidenceFiles, Filing
 from activities.evidence.reading import EvidenceReader
-from activities.revalidation import Revalidation
+from activities.revalidation import Revalidation, not_true
 from activities.step_result import Held
 from health.evidence.document import compose
 from health.evidence.kept import text
@@ -74,6 +74,9 @@ class SaveEvidence:
         ends = asyncio.get_running_loop().time() + EVIDENCE_READING.total_seconds()
         async with asyncio.timeout_at(ends):
             confirmed = await self._revalidation.confirm(asked, is_shadow=asked.is_shadow)
+        confirmed.refuse_other_step(asked)
+        if asked.store != confirmed.check.choices.evidence:
+            raise not_true(f"{asked.incident.check} no longer wants evidence as {asked.store}")
         target, live = confirmed.target, self._revalidation.live
         parts = await EvidenceReader(live, asked.incident, target, ends).parts()
         filing = Filing(asked.incident, asked.first_run_id, self._now())

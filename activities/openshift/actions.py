@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from activities.kind_activities import ActionDependencies, attempt_of
 from activities.openshift.target import MACHINES, machine_of
-from activities.revalidation import Confirmed, not_true
+from activities.revalidation import not_true
 from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
@@ -44,7 +44,7 @@ class DeleteMachine:
         if target.machine.is_going:
             return StepResult(ActResult.disrupted())
         _refuse_without_controller(target)
-        _refuse_other_step(asked, confirmed)
+        confirmed.refuse_other_step(asked)
         async with lease_guard.lease(asked, target, began) as acquired:
             was_there = await self._delete(asked, target)
         if was_there:
@@ -89,7 +89,7 @@ class MarkMachine:
         target = machine_of(confirmed)
         if target.machine.is_marked:
             return StepResult(ActResult.disrupted())
-        _refuse_other_step(asked, confirmed)
+        confirmed.refuse_other_step(asked)
         async with lease_guard.lease(asked, target, began) as acquired:
             await self._mark(asked, target)
         result = ActResult.disrupted(acquired)
@@ -113,19 +113,6 @@ def _refuse_without_controller(target: MachineTarget) -> None:
     if target.machine.controller is None:
         message = f"no controller owns {target.metadata.name}: nobody would replace it"
         raise Held.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
-
-
-def _refuse_other_step(asked: ActInput, confirmed: Confirmed) -> None:
-    """Refuse the step that was asked for, unless the check would take just that one now.
-
-    Annotations say what it does, and the phase of the Machine does; neither is told by a generation.
-
-    Raises:
-        Held: the check would do something else, or nothing.
-
-    """
-    if asked.step not in confirmed.check.steps_for(confirmed.target):
-        raise not_true(f"{asked.incident.check} no longer says: {asked.step.action}")
 
 
 @contextmanager

@@ -64,7 +64,13 @@ def words(seen: Observation, memory: Memory, now: datetime) -> str:
 def _is_asked(seen: Observation, memory: Memory) -> bool:
     is_owed = seen.proven_recovery_seconds > 0 and memory.recovery.boot_id_before is not None
     is_let_off = seen.is_confirmed or memory.left_alone is not None or memory.is_shadow
+    is_let_off = is_let_off or _is_begun_anew(seen, memory)
     return seen.state is TargetState.HEALTHY and is_owed and not is_let_off
+
+
+def _is_begun_anew(seen: Observation, memory: Memory) -> bool:
+    """Whether all is cleaned up for a new start: no act would take a step that the cluster does not show."""
+    return memory.starts_over is not None and not memory.owns_something and not seen.requests
 
 
 def _has_not_booted(seen: Observation, memory: Memory) -> bool:

@@ -69,8 +69,10 @@ async def test_act_makes_the_request_that_remediators_expect(world: World, worke
 async def test_act_takes_the_lease_of_the_node_for_ten_minutes_or_the_timeout_of_its_step_and_one_more(
     world: World, worker: WorkerActivities, timeout_seconds: float | None, lasts: int
 ) -> None:
-    step = world.order().step.model_copy(update={"timeout_seconds": timeout_seconds})
-    await worker.act(world.order(step=step))
+    order = world.order()
+    if timeout_seconds is not None:
+        order = await world.order_with_timeout(timeout_seconds)
+    await worker.act(order)
     lease = await world.lease()
     assert lease is not None
     assert lease["holderIdentity"] == f"NodeHealthCheck-{world.name}"
@@ -167,7 +169,7 @@ async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
 async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
     world: World, worker: WorkerActivities
 ) -> None:
-    result = await worker.act(world.order_with_template("v1", "PodTemplate"))
+    result = await worker.act(await world.order_with_template("v1", "PodTemplate"))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED
     assert "podtemplates" in result.hold.message
@@ -186,7 +188,7 @@ async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_wo
 async def test_template_that_is_not_there_is_a_hold(
     world: World, admin_worker: WorkerActivities, api_version: str, kind: str
 ) -> None:
-    result = await admin_worker.act(world.order_with_template(api_version, kind))
+    result = await admin_worker.act(await world.order_with_template(api_version, kind))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.TEMPLATE
     assert result.hold.message.startswith("Remediation template not found")
@@ -196,7 +198,7 @@ async def test_template_that_is_not_there_is_a_hold(
 @pytest.mark.rule("rule 2", "rule 3")
 async def test_template_without_contents_is_a_hold(world: World, admin_worker: WorkerActivities) -> None:
     await world.make_pod_template()
-    result = await admin_worker.act(world.order_with_template("v1", "PodTemplate"))
+    result = await admin_worker.act(await world.order_with_template("v1", "PodTemplate"))
     assert result.hold is not None
     assert result.hold.reason is HoldReason.TEMPLATE
     assert "didn't find spec.template.spec" in result.hold.message

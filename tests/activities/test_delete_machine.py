@@ -103,7 +103,7 @@ CHANGES = [
     pytest.param(node_is_gone, "no longer true", id="node-gone"),
     pytest.param(machine_is_another, "another uid", id="recreated"),
     pytest.param(check_is_paused, "paused", id="paused"),
-    pytest.param(check_marks_from_now_on, "no longer says: Delete", id="other-strategy"),
+    pytest.param(check_marks_from_now_on, "no longer says: delete", id="other-strategy"),
 ]
 
 

@@ -179,6 +179,8 @@ class Hanging(EvidenceDirectory):
 async def test_files_are_of_the_directory_of_the_setting_and_a_reason_where_that_is_not_there_or_hangs(
     world: World, worker: WorkerActivities, tmp_path: Path
 ) -> None:
+    wants = {"metadata": {"annotations": {"paramedic.dev/evidence": "File"}}}
+    await world.client.merge_patch(NODE_HEALTH_CHECKS, world.name, wants)
     asked = evidence_asked(world.order(), store=EvidenceStore.FILE)
 
     async def told(directory: EvidenceDirectory | None) -> EvidenceRecord:

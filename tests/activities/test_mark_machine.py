@@ -83,7 +83,7 @@ async def test_machine_that_failed_since_the_admission_is_not_marked(
 async def test_machine_of_a_check_that_deletes_by_now_is_not_marked(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
-    await _is_held(machine_world, worker, HoldReason.NOT_TRUE, "no longer says: Mark")
+    await _is_held(machine_world, worker, HoldReason.NOT_TRUE, "no longer says: mark")
 
 
 @pytest.mark.rule("rule 2/preconditions")

@@ -6,7 +6,7 @@ from health.model.observation import HoldReason
 from health.model.references import Step
 from health.model.remediation_request import INCIDENT, TARGET_UID
 from kube.resource import NODES
-from tests.activities.machine_world import MachineWorld
+from tests.activities.machine_world import CHECKS, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, POD_TEMPLATES
 from workflows.contracts import ActInput, RequestExists
@@ -79,7 +79,11 @@ async def test_template_that_is_broken_makes_no_request(
     await requesting.make_pod_template()
     template = requesting.order_request().step.template
     broken = template.model_copy(update={"api_version": "v1", "kind": POD_TEMPLATES.kind})
-    order = requesting.order_request(step=Step(template=broken))
+    named = {"apiVersion": "v1", "kind": POD_TEMPLATES.kind, "name": requesting.name}
+    await requesting.client.merge_patch(
+        CHECKS, requesting.name, {"spec": {"remediationTemplate": named}}, NAMESPACE
+    )
+    order = requesting.order_request(step=Step(template=broken), generation=3)
     await _is_held(order, admin_worker, HoldReason.TEMPLATE, "didn't find spec.template")
     assert await requesting.request() is None
     assert await requesting.machine_lease() is None

@@ -4,7 +4,6 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
-from health.model.references import Step, TemplateReference
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, ServerFault, Unreachable
 from kube.transport import Transport
 from tests.activities.overtaken import Answered
@@ -50,10 +49,8 @@ async def test_kind_of_requests_that_is_not_served_is_told_as_a_request_that_was
 ) -> None:
     async with installed_kind(control_plane) as kind:
         await kind.remove(kind.requests)
-        template = TemplateReference(
-            api_version=kind.api_version, kind="ResetTemplate", namespace="default", name="reset"
-        )
-        result = await admin_worker.act(world.order(step=Step(template=template)))
+        order = await world.order_with_template(kind.api_version, "ResetTemplate", "reset")
+        result = await admin_worker.act(order)
 
     assert result.hold is not None
     assert result.hold.reason is HoldReason.REFUSED

@@ -55,9 +55,9 @@ def test_act_is_told_what_was_made_before_and_the_detector_does_not_see(
 
 
 @pytest.mark.rule("NHC 2.4/1")
-def test_act_is_told_whether_a_request_of_an_earlier_step_is_there() -> None:
-    assert not asked(Memory()).is_under_way
-    assert asked(ACTED, seen(MADE), SECOND).is_under_way
+def test_act_gets_the_requests_of_earlier_steps_that_are_there() -> None:
+    assert asked(Memory()).requests == ()
+    assert asked(ACTED, seen(MADE), SECOND).requests == (MADE.reference,)
 
 
 @pytest.mark.rule("rule 13/blocked", "NHC 2.5/overdue")

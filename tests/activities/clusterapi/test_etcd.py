@@ -7,6 +7,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from health.model.observation import HoldReason
+from health.model.remediation_request import NODE_NAME
 from kube.client import Client
 from kube.transport import Transport
 from tests.activities.openshift import Openshift
@@ -108,9 +109,27 @@ async def test_node_stays_unless_there_is_one_budget(
 async def test_next_step_of_a_node_that_etcd_has_spared_asks_no_budget(
     world: World, etcd: Openshift, worker: WorkerActivities
 ) -> None:
+    earlier = await world.make_request(name=f"{world.name}-earlier", annotations={NODE_NAME: world.name})
     await etcd.make_budget("guard", allowed=0)
     await etcd.make_guard(world.name, "True")
-    assert (await worker.act(world.order(is_under_way=True))).request is not None
+    assert (await worker.act(world.order(requests=(earlier,)))).request is not None
+
+
+@pytest.mark.rule("rule 52")
+@pytest.mark.parametrize("is_there", [True, False], ids=["of-another", "not-there"])
+async def test_node_stays_where_the_request_for_which_etcd_would_have_spared_it_is_not_its_own(
+    world: World, etcd: Openshift, worker: WorkerActivities, *, is_there: bool
+) -> None:
+    earlier = await world.make_request(
+        of_another=True, name=f"{world.name}-earlier", annotations={NODE_NAME: world.name}
+    )
+    if not is_there:
+        await world.remove_request(earlier.name)
+    await etcd.make_budget("guard", allowed=0)
+    await etcd.make_guard(world.name, "True")
+    held = (await worker.act(world.order(requests=(earlier,)))).hold
+    assert held is not None
+    assert held.reason is HoldReason.CONTROL_PLANE
 
 
 async def test_other_nodes_ask_no_budget(world: World, worker: WorkerActivities) -> None:

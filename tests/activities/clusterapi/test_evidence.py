@@ -5,10 +5,11 @@ import asyncio
 import pytest
 import yaml
 
-from kube.resource import CONFIG_MAPS, EVENTS, PODS
+from kube.resource import CONFIG_MAPS, EVENTS, PODS, Object
 from tests.activities.clusterapi.world import ClusterApiWorld
 from tests.activities.evidence import evidence_asked
 from tests.activities.worker_activities import WorkerActivities
+from tests.activities.world import NAMESPACE, WANTS_EVIDENCE
 from tests.kube.api_server import hanging, said
 from workflows.contracts import EVIDENCE_READING
 
@@ -21,6 +22,8 @@ async def test_what_a_slow_workload_cluster_does_not_answer_in_time_is_missing_a
     event = {"lastTimestamp": "2026-01-01T00:00:00Z", "message": "of the workload cluster"}
     world.workload.answer("GET", EVENTS.path("default"), said({"items": [event]}))
     world.workload.answer("GET", PODS.path(), hanging)
+    wants: Object = {"metadata": {"annotations": dict(WANTS_EVIDENCE)}}
+    await world.client.merge_patch(world.checks, world.name, wants, NAMESPACE)
     began = asyncio.get_running_loop().time()
 
     record = (await worker.save_evidence(evidence_asked(world.order()))).record

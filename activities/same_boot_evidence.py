@@ -1,0 +1,46 @@
+"""SameBootEvidence: refuse a step against a healthy target unless the cluster shows its remediation.
+
+An incident may act on a target that is healthy where its check has recovery proven (ADR 38): the target has
+not booted since the first step. Which step that was, only the incident knows, and others may write what it
+says (rule 52). So the cluster must show it: a request of the incident that was made in this boot, or, for a
+mark and for requests that somebody deleted, the Lease of the target in the name of the check.
+"""
+
+from activities.own_requests import NotOwn, OwnRequests
+from activities.revalidation import not_true
+from activities.target_lease import TargetLeases
+from health.gate.same_boot import SAME_BOOT
+from health.model.references import RequestReference
+from health.model.remediation_request import BOOT_ID
+from workflows.contracts import ActInput
+
+
+class SameBootEvidence:
+    """Looks in the API server."""
+
+    def __init__(self, requests: OwnRequests, leases: TargetLeases) -> None:
+        self._requests = requests
+        self._leases = leases
+
+    async def confirm(self, asked: ActInput) -> None:
+        """Do nothing unless the step rests on the boot of a target alone.
+
+        Raises:
+            Held: nothing shows that the target is being remediated.
+            KubernetesError: the API server could not be asked.
+
+        """
+        if asked.fact.condition != SAME_BOOT or await self._leases.is_held(asked.incident):
+            return
+        for request in asked.requests:
+            if await self._boot_before(request, asked) == asked.fact.status:
+                return
+        raise not_true(f"nothing shows that {asked.incident.target} was remediated in this boot")
+
+    async def _boot_before(self, request: RequestReference, asked: ActInput) -> str | None:
+        try:
+            found = await self._requests.find(request, asked.incident)
+        except NotOwn:
+            return None
+        annotations = found["metadata"].get("annotations") if found else None
+        return (annotations or {}).get(BOOT_ID)

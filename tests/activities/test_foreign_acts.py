@@ -1,0 +1,188 @@
+"""Steps and evidence that no incident orders: what a foreign workflow cannot have `act` do (rule 52)."""
+
+import asyncio
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from activities.evidence.files import EvidenceDirectory
+from activities.evidence.filing import EvidenceFiles, Filing
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from health.evidence.document import EvidenceDocument
+from health.evidence.retention import Retention
+from health.gate.same_boot import SAME_BOOT
+from health.model.evidence import LABEL, EvidenceStore, evidence_name
+from health.model.observation import HoldReason
+from health.model.references import RequestReference
+from health.model.remediation_request import BOOT_ID, NODE_NAME
+from health.model.verdict import Fact
+from kube.resource import CONFIG_MAPS, NODES, Object, Resource
+from tests.activities.evidence import evidence_asked
+from tests.activities.worker_activities import PLENTY, POLICY_NAMESPACE, WorkerActivities
+from tests.activities.world import NAMESPACE, REQUESTS, SINCE, TEMPLATES, World
+from workflows.contracts import ActInput
+
+pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 52")]
+
+NODE_INFO = (
+    "architecture",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
+
+
+async def test_act_takes_no_step_that_the_check_does_not_name(
+    world: World, admin_worker: WorkerActivities
+) -> None:
+    """Else each template would make its object, whoever it is meant for."""
+    name = f"{world.name}-other"
+    body = await world.client.get(TEMPLATES, world.name, NAMESPACE)
+    await world.client.create(TEMPLATES, body | {"metadata": {"name": name}}, NAMESPACE)
+    order = world.order()
+    template = order.step.template.model_copy(update={"name": name})
+    forged = order.step.model_copy(update={"template": template})
+    held = (await admin_worker.act(order.model_copy(update={"step": forged}))).hold
+    await world.client.delete(TEMPLATES, name, NAMESPACE)
+    assert held is not None
+    assert held.reason is HoldReason.NOT_TRUE
+    assert f"no longer says: create PowerCycleRemediation from template {NAMESPACE}/{name}" in held.message
+    assert await world.request() is None
+    assert await world.lease() is None
+
+
+async def test_act_makes_no_object_of_a_built_in_kind_though_the_check_names_it(
+    world: World, admin_worker: WorkerActivities
+) -> None:
+    deployments = Resource("apps/v1", "Deployment", "deployments", namespaced=True)
+    labels = {"tests": world.name}
+    pods = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pods}
+    metadata = {"name": f"{world.name}-template"}
+    body: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    await world.client.create(deployments, body, NAMESPACE)
+    order = await world.order_with_template("apps/v1", "Deployment", metadata["name"])
+    held = (await admin_worker.act(order)).hold
+    assert held is not None
+    assert "Deployment.apps is a kind of Kubernetes itself" in held.message
+    await world.client.delete(deployments, metadata["name"], NAMESPACE)
+    assert await world.lease() is None
+
+
+class Booted(NamedTuple):
+    """A node that is healthy, and whose check wants its recovery to be proven."""
+
+    world: World
+    order: ActInput
+
+
+@pytest.fixture
+async def booted(world: World) -> Booted:
+    chosen: Object = {"metadata": {"annotations": {"paramedic.dev/proven-recovery": "5m"}}}
+    await world.client.merge_patch(NODE_HEALTH_CHECKS, world.name, chosen)
+    status = {"status": {"nodeInfo": {**dict.fromkeys(NODE_INFO, ""), "bootID": "boot-2"}}}
+    await world.client.merge_patch(NODES, world.name, status, subresource="status")
+    await world.set_condition("True")
+    fact = Fact(condition=SAME_BOOT, status="boot-2", since=SINCE)
+    return Booted(world, world.order(fact=fact))
+
+
+async def _is_remediated(booted: Booted, worker: WorkerActivities, *requests: RequestReference) -> bool:
+    before = len(await booted.world.client.list(REQUESTS, NAMESPACE))
+    result = await worker.act(booted.order.model_copy(update={"requests": requests}))
+    if result.request is None:
+        assert result.hold is not None
+        assert result.hold.reason is HoldReason.NOT_TRUE
+        assert "was remediated in this boot" in result.hold.message
+        assert len(await booted.world.client.list(REQUESTS, NAMESPACE)) == before
+    return result.request is not None
+
+
+@pytest.mark.rule("rule 52/healthy")
+async def test_healthy_node_is_not_remediated_for_its_boot_alone(
+    booted: Booted, admin_worker: WorkerActivities
+) -> None:
+    """A workflow knows the boot ID as everybody does who may read Nodes."""
+    assert not await _is_remediated(booted, admin_worker)
+    theirs = await booted.world.make_request(
+        of_another=True, name=f"{booted.world.name}-1", annotations={BOOT_ID: "boot-2"}
+    )
+    assert not await _is_remediated(booted, admin_worker, theirs)
+
+
+@pytest.mark.rule("rule 52/healthy")
+async def test_healthy_node_that_booted_since_its_request_was_made_is_not_remediated(
+    booted: Booted, admin_worker: WorkerActivities
+) -> None:
+    signs = {NODE_NAME: booted.world.name, BOOT_ID: "boot-1"}
+    ours = await booted.world.make_request(name=f"{booted.world.name}-1", annotations=signs)
+    assert not await _is_remediated(booted, admin_worker, ours)
+
+
+async def test_healthy_node_that_did_not_boot_since_its_request_was_made_is_remediated(
+    booted: Booted, admin_worker: WorkerActivities
+) -> None:
+    signs = {NODE_NAME: booted.world.name, BOOT_ID: "boot-2"}
+    ours = await booted.world.make_request(name=f"{booted.world.name}-1", annotations=signs)
+    assert await _is_remediated(booted, admin_worker, ours)
+
+
+async def test_healthy_node_whose_request_somebody_deleted_is_remediated_while_the_check_holds_its_lease(
+    booted: Booted, admin_worker: WorkerActivities
+) -> None:
+    await booted.world.make_lease(booted.world.holder, datetime.now(UTC))
+    assert await _is_remediated(booted, admin_worker)
+
+
+async def test_no_evidence_is_saved_that_the_check_does_not_want(
+    world: World, admin_worker: WorkerActivities
+) -> None:
+    forged = evidence_asked(world.order(), store=EvidenceStore.FILE)
+    answer = await admin_worker.save_evidence(forged, {EvidenceStore.FILE: admin_worker.config_maps()})
+    assert answer.record is None
+    assert answer.hold is not None
+    assert answer.hold.reason is HoldReason.NOT_TRUE
+
+
+@pytest.mark.parametrize("labels", [{LABEL: "true"}, {}], ids=["with-our-label", "without"])
+async def test_config_map_of_somebody_else_is_not_pruned_nor_taken_for_evidence(
+    world: World, admin_worker: WorkerActivities, labels: dict[str, str]
+) -> None:
+    asked = evidence_asked(world.order())
+    name = world.name if labels else evidence_name(asked.incident, asked.first_run_id)
+    metadata = {"name": name, "labels": labels}
+    body: Object = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": metadata}
+    theirs = await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
+    none_kept: dict[str, EvidenceFiles] = {
+        EvidenceStore.CONFIG_MAP: admin_worker.config_maps(retention=Retention(1, timedelta()))
+    }
+    record = (await admin_worker.save_evidence(asked, none_kept)).record
+    assert record is not None
+    assert record.is_saved == bool(labels)
+    assert await world.client.get(CONFIG_MAPS, name, POLICY_NAMESPACE) == theirs
+    await world.client.delete(CONFIG_MAPS, name, POLICY_NAMESPACE)
+    for one in await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL):
+        await world.client.delete(CONFIG_MAPS, one["metadata"]["name"], POLICY_NAMESPACE)
+
+
+async def test_file_with_evidence_stays_in_its_directory_whatever_the_names_are(
+    world: World, tmp_path: Path
+) -> None:
+    target = world.incident.target.model_copy(update={"name": "../../etc/passwd"})
+    incident = world.incident.model_copy(update={"target": target, "cluster": "a\n- forged: line"})
+    directory = tmp_path / "kept"
+    directory.mkdir()
+    filing = Filing(incident, "../run\n- forged: line", SINCE)
+    await EvidenceDirectory(directory, PLENTY).save(filing, EvidenceDocument({"incident.yaml": "a: b\n"}, ()))
+    assert [one.name for one in os.scandir(tmp_path)] == ["kept"]
+    (found,) = os.scandir(directory)
+    lines = await asyncio.to_thread(lambda: Path(found.path).read_text("utf-8").splitlines())
+    assert [line for line in lines if "forged" in line and not line.startswith("#")] == []
