@@ -60,13 +60,13 @@ class Handled(Frozen):
     latest_write: LatestWrite | None = None
     """None: what was written last has been seen."""
     is_deleted: bool = False
-    """Whether the check is gone; then `how` says how it stood."""
+    """Whether the latest answer lacked the check; then `how` says how it stood."""
 
     def having_seen(self, check: PausableCheck) -> "Handled":
-        """The same once the check is answered so: what was written may have been seen by that."""
-        if self.latest_write is None or self.latest_write.replaced == check.resource_version:
-            return self
-        return self.model_copy(update={"latest_write": None})
+        """The same once the check is answered so: it is there, and the latest write may have been seen."""
+        write = self.latest_write
+        is_unseen = write is not None and write.replaced == check.resource_version
+        return self.model_copy(update={"is_deleted": False, "latest_write": write if is_unseen else None})
 
     def as_known(self, check: PausableCheck) -> PausableCheck:
         """The check as it is by now, where it is answered as it was before the latest write."""

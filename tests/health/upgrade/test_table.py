@@ -4,8 +4,20 @@ import pytest
 
 from health.gate.upgrade import UpgradePhase
 from health.upgrade.memory import How
+from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction, PauseAnnotations
-from tests.health.upgrade.looks import NOTHING, actions, check, over, passed, remembering, under_way, unknown
+from tests.health.upgrade.looks import (
+    NOTHING,
+    actions,
+    answered,
+    check,
+    ordered,
+    over,
+    passed,
+    remembering,
+    under_way,
+    unknown,
+)
 
 PAUSE, UNPAUSE, REMOVE_MARK = (
     [PauseAction.PAUSE.value],
@@ -142,6 +154,36 @@ def test_check_that_is_gone_is_not_counted_as_paused_any_more() -> None:
 
     why = passed(under_way(check("PM", version=2)), memory).why
     assert why.endswith("1 of 1 checks are paused by it, 0 were unpaused")
+
+
+@pytest.mark.parametrize(
+    ("back", "order"),
+    [
+        pytest.param("PM", None, id="as it was"),
+        pytest.param("P", None, id="paused by somebody else"),
+        pytest.param("M", None, id="unpaused by somebody else"),
+        pytest.param("", OrderName.PAUSE, id="and is paused by an order"),
+    ],
+)
+def test_check_that_one_answer_lacked_is_not_deleted_once_it_is_back(
+    back: str, order: OrderName | None
+) -> None:
+    memory = remembering(under_way(check(), check(name="b")))
+    memory = remembering(under_way(check("PM", name="b", version=2)), memory)
+    assert memory.by_uid["uid-a"].is_deleted
+    memory = memory if order is None else ordered(memory, order)
+    memory = remembering(under_way(check(back, version=3), check("PM", name="b", version=2)), memory)
+
+    assert not any(one.is_deleted for one in memory.handled)
+
+
+def test_check_that_is_back_after_the_upgrade_is_unpaused() -> None:
+    memory = remembering(under_way(check()))
+    memory = remembering(under_way(), memory)
+    done = passed(over(check("PM", version=2)), memory)
+
+    assert actions(done) == UNPAUSE
+    assert not answered(done).by_uid["uid-a"].is_deleted
 
 
 @pytest.mark.rule("MHC C.2/deleting")
