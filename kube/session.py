@@ -43,6 +43,8 @@ class Session:
         """Send it, to where it says and nowhere else."""
         proxy = asked.get("proxy")
         by = _by_proxy(proxy, asked) if proxy else asked
+        if self.closed:  # by then the library raises a RuntimeError
+            raise aiohttp.ClientConnectionError("the connection is closed")
         return await self._session.request(**by, allow_redirects=False)
 
     async def close(self) -> None:

@@ -7,8 +7,8 @@ awaited without a limit, those included.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
@@ -55,6 +55,9 @@ class _Request:
         what = _words(error) or type(error).__name__
         return Unreachable(f"{self} got no complete answer: {what}", path=self.path)
 
+    def unsent(self) -> Unreachable:
+        return Unreachable(f"{self} was not sent: the connection is closed.", path=self.path)
+
 
 class Transport:
     """One API server, seen with one set of credentials."""
@@ -77,6 +80,12 @@ class Transport:
         # The session that the library would make starves watches and notices dead peers after minutes.
         self._session = Session(tls or self._api.rest_client.ssl_context)
         self._api.rest_client.pool_manager = self._session  # type: ignore[assignment]  # of it, what is used
+        self._under_way = 0
+        """Requests that have no complete answer yet; streams do not count."""
+        self._all_answered = asyncio.Event()
+        self._all_answered.set()
+        self._is_retired = False
+        self._streams: set[aiohttp.ClientResponse] = set()
 
     @classmethod
     async def connect(
@@ -111,10 +120,18 @@ class Transport:
     @property
     def is_closed(self) -> bool:
         """Whether nothing can be asked any more."""
-        return self._session.closed
+        return self._is_retired or self._session.closed
+
+    async def retire(self) -> None:
+        """Refuse new requests, wait until those under way are answered, and close every connection."""
+        self._is_retired = True
+        await self._all_answered.wait()
+        await self.close()
 
     async def close(self) -> None:
         """Close every connection; watches end with `Unreachable`, and so does what is asked from then on."""
+        for response in self._streams:  # the session ends none that waits for more
+            response.close()
         await self._api.close()  # type: ignore[no-untyped-call]  # the library has no types
 
     async def request(  # noqa: PLR0913  a request has these parts
@@ -138,8 +155,10 @@ class Transport:
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
         )
         asked = _Request(method, path, query, limits, most, body, content_type, accept)
-        async with await self._send(asked) as response:
-            return await _read(response, asked)
+        self._must_be_open(asked)
+        with self._counted():
+            async with await self._send(asked) as response:
+                return await _read(response, asked)
 
     @asynccontextmanager
     async def stream(
@@ -156,15 +175,34 @@ class Transport:
             total=None, sock_connect=_CONNECTING.total_seconds(), sock_read=silence.total_seconds()
         )
         asked = _Request("GET", path, query, limits)
+        self._must_be_open(asked)
         try:
             async with asyncio.timeout(opening.total_seconds()):
                 response = await self._send(asked)
         except TimeoutError as error:
             raise Unreachable(f"{asked} was not answered within {opening}.", path=path) from error
+        self._streams.add(response)
         try:
             yield complete_lines(_pieces(response, asked), str(asked), path)
         finally:
+            self._streams.discard(response)
             response.close()
+
+    def _must_be_open(self, asked: _Request) -> None:
+        if self.is_closed:
+            raise asked.unsent()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a request as under way."""
+        self._under_way += 1
+        self._all_answered.clear()
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._all_answered.set()
 
     async def _send(self, asked: _Request) -> aiohttp.ClientResponse:
         try:
@@ -190,8 +228,8 @@ class Transport:
             ) from error
 
     async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
-        if self.is_closed:
-            raise Unreachable(f"{asked} was not sent: the connection is closed.", path=asked.path)
+        if self._session.closed:  # since the request began
+            raise asked.unsent()
         sent = self.server_clock.monotonic()
         try:
             prepared = await self._api.param_serialize(
@@ -239,7 +277,7 @@ async def _pieces(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIte
             yield piece
     except aiohttp.SocketTimeoutError as error:
         raise Silent(f"{asked} was silent for too long.", path=asked.path) from error
-    except _BROKEN as error:
+    except (*_BROKEN, RuntimeError) as error:  # RuntimeError: a read after the connection was closed
         raise asked.unreachable(error) from error
 
 

@@ -27,7 +27,7 @@ from kube.workload_tls import tls_context
 from objects.clusters import SecretField
 
 GRACE = timedelta(seconds=30)
-"""What was asked through a connection is answered within it, also where another one took its place since."""
+"""So long a connection that was replaced takes new requests. Those that it has taken are answered."""
 UNASKED = timedelta(hours=1)
 """A connection that nobody has asked for within it is closed when the next one is asked for."""
 
@@ -57,7 +57,7 @@ class WorkloadConnections:
     async def connect(self, cluster: str, secret: SecretField) -> ClusterConnection:
         """The connection by what the Secret says now; no request is made to that cluster yet.
 
-        One that was given out before, and is another by now, stays open for `grace`.
+        A connection that was given out before, and is replaced, takes requests for `grace`.
 
         Raises:
             KubernetesError: the Secret cannot be read.
@@ -112,7 +112,7 @@ class WorkloadConnections:
 
     async def _close(self, replaced: Transport) -> None:
         await asyncio.sleep(self._grace.total_seconds())
-        await replaced.close()
+        await replaced.retire()
 
 
 class _Opened:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from kube.client import Client
 from kube.cluster_connections import ClusterConnections
@@ -18,11 +19,12 @@ from kube.errors import Forbidden, KubernetesError, NotConfigured, ServerFault, 
 from kube.resource import NODES
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
-from tests.kube.api_server import ApiServer, hanging, refused, said
+from tests.kube.api_server import ApiServer, hanging, lines, refused, said
 from tests.kube.eventually import eventually
 from tests.kube.kubeconfigs import EAST, SECRET, SECRET_PATH, TOKEN, Pair, encoded, kubeconfig, secret_of
 
 NODE = NODES.path(name="node-1")
+SLOW = NODES.path(name="slow")
 ANSWER = said({"metadata": {"name": "node-1"}})
 REFUSED = refused(401, "Unauthorized")
 NEW_TOKEN = "token-after-the-rotation"
@@ -296,17 +298,61 @@ async def test_server_that_redirects_makes_us_ask_nobody_else(
     assert [asked.path for asked in east.management.asked] == [SECRET_PATH]
 
 
-async def test_replaced_connection_answers_what_was_asked_and_is_closed_after_its_grace(
+async def test_replaced_connection_answers_what_was_asked_however_short_its_grace_and_takes_no_more_after_it(
     east: East, client: Client
 ) -> None:
     east.secrets(east.kubeconfig(), kubeconfig())
-    async with WorkloadConnections(client, grace=timedelta(milliseconds=50)) as connections:
+    grace_is_over = asyncio.Event()
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        await grace_is_over.wait()
+        return await ANSWER(request)
+
+    east.server.answer("GET", SLOW, late)
+    async with WorkloadConnections(client, grace=timedelta(0)) as connections:
         replaced = await connections.connect(EAST, SECRET)
+        asked = asyncio.create_task(replaced.client.get(NODES, "slow"))
+        await eventually(lambda: east.server.asked)
         assert await connections.connect(EAST, SECRET) is not replaced
-        assert await node_of(replaced)
         await eventually(lambda: replaced.transport.is_closed)
         with pytest.raises(Unreachable, match="the connection is closed"):
             await node_of(replaced)
+        grace_is_over.set()
+        assert await asked
+
+
+async def test_refused_token_is_read_anew_and_sent_also_by_a_connection_that_was_replaced_meanwhile(
+    east: East, client: Client
+) -> None:
+    east.secrets(east.kubeconfig(), kubeconfig(), east.kubeconfig(token=NEW_TOKEN))
+    grace_is_over = asyncio.Event()
+
+    async def refuse_late(request: web.Request) -> web.StreamResponse:
+        await grace_is_over.wait()
+        return await REFUSED(request)
+
+    east.server.answer("GET", SLOW, refuse_late, ANSWER)
+    async with WorkloadConnections(client, grace=timedelta(0)) as connections:
+        replaced = await connections.connect(EAST, SECRET)
+        asked = asyncio.create_task(replaced.client.get(NODES, "slow"))
+        await eventually(lambda: east.server.asked)
+        await connections.connect(EAST, SECRET)
+        await eventually(lambda: replaced.transport.is_closed)
+        grace_is_over.set()
+        assert await asked
+    assert east.tokens == [f"Bearer {TOKEN}", f"Bearer {NEW_TOKEN}"]
+
+
+async def test_watch_of_a_replaced_connection_ends_after_its_grace(east: East, client: Client) -> None:
+    east.secrets(east.kubeconfig(), kubeconfig())
+    east.server.watch(NODES.path(), lines({"type": "BOOKMARK"}, then="silent"))
+    async with WorkloadConnections(client, grace=timedelta(0)) as connections:
+        replaced = (await connections.connect(EAST, SECRET)).transport
+        async with replaced.stream(NODES.path(), [("watch", "1")], silence=timedelta(minutes=5)) as watched:
+            assert await anext(watched)
+            await connections.connect(EAST, SECRET)
+            with pytest.raises(Unreachable):
+                await anext(watched)
 
 
 async def test_end_of_all_closes_each_connection_at_once_and_waits_for_no_grace(
