@@ -24,6 +24,8 @@ from kube.resource import NODES
 from kube.transport import Query, Transport
 
 _ANSWERED_WITHIN = timedelta(seconds=5)
+LOOK_AGAIN = timedelta(seconds=1)
+"""So long after the settings ask for proofs more often, one is asked for."""
 _TRY_AGAIN_SECONDS = 1.0  # at random up to twice as long; a watch that lasts ends within seconds then
 
 
@@ -105,8 +107,8 @@ class ConsistentReads:
             if self.failure is not None:
                 await asyncio.sleep(_wait_after(self.failure))
             elif self._wait > 0:
-                await asyncio.sleep(self._wait)
-                continue  # a proof may have come meanwhile
+                await asyncio.sleep(min(self._wait, LOOK_AGAIN.total_seconds()))
+                continue  # a proof may have come meanwhile, or the settings ask for one earlier
             self.failure = await self._try(path)
 
     async def _try(self, path: str) -> KubernetesError | None:

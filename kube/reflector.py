@@ -26,7 +26,7 @@ from datetime import timedelta
 from typing import Generic
 
 from kube.backoff import Backoff
-from kube.consistent_read import ConsistentReads, confirm_api_server
+from kube.consistent_read import LOOK_AGAIN, ConsistentReads, confirm_api_server
 from kube.decoding import Bookmark, Decoder, Seen, WatchError
 from kube.decoding_thread import decoded
 from kube.discovery import Discovery, KindName
@@ -249,18 +249,37 @@ class Reflector(Generic[RecordT]):
             accepted = self._clock()
             self._status.accepted()
             try:
-                await self._follow(lines)
+                is_left = await self._follow_while_needed(lines, watching.proof_every)
             finally:
                 lasted = timedelta(seconds=self._clock() - accepted)
                 is_steady = lasted >= min(self._settings().steady, lasting / 2)
                 if is_steady:
                     self._backoff.reset()
+        if is_left:
+            return
         if not is_steady:
             raise Unreachable(f"The watch of {self._path} ended after {lasted}.", path=self._path)
         if self._reads.failure is not None:
             raise self._reads.failure
         # Its last bookmark told of an earlier version than was read before it was opened.
         self._must_list = lasted >= lasting - _ROUNDING and self._freshness.was_behind(accepted)
+
+    async def _follow_while_needed(self, lines: AsyncIterator[bytes], proof_every: timedelta) -> bool:
+        """Follow a watch that was opened to prove the cache so often.
+
+        Answers whether it was left because the settings ask for proofs more often by now: its last bookmark
+        would come too late.
+        """
+        following = asyncio.ensure_future(self._follow(lines))
+        try:
+            while not following.done() and self._settings().watching.proof_every >= proof_every:
+                await asyncio.wait((following,), timeout=LOOK_AGAIN.total_seconds())
+        finally:
+            is_left = following.cancel()
+            await asyncio.wait((following,))
+        if not is_left:
+            following.result()
+        return is_left
 
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:

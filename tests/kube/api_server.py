@@ -91,6 +91,10 @@ class ApiServer:
             asked for asked in self.asked if "limit" in asked.query and not _asks_for_version(asked.query)
         ]
 
+    def reads(self) -> list[Asked]:
+        """The consistent reads of a reflector."""
+        return [asked for asked in self.asked if _asks_for_version(asked.query)]
+
     def watches(self) -> list[Asked]:
         return [asked for asked in self.asked if "watch" in asked.query]
 

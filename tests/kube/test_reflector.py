@@ -3,8 +3,11 @@
 import dataclasses
 from datetime import timedelta
 
+import pytest
+
 from kube.record import Key
 from kube.reflector import State
+from kube.reflector_settings import SHORTEST_LIMIT
 from kube.transport import Transport
 from tests.kube.api_server import ApiServer, LiveWatch, lines, refused, said
 from tests.kube.eventually import eventually
@@ -183,3 +186,24 @@ async def test_object_that_becomes_unreadable_leaves_the_store(
 
         watch.send(event("DELETED", widget("a", 3, size="big")))
         await eventually(lambda: not reflector.undecodable)
+
+
+@pytest.mark.rule("rule 4")
+async def test_shorter_limit_is_proven_within_it_though_the_watch_was_opened_by_a_longer_one(
+    server: ApiServer, transport: Transport
+) -> None:
+    server.answer("GET", PATH, said(listed(7)))
+    server.watch(PATH, SILENT)
+    settings = IMPATIENT
+
+    async with reflecting(transport, lambda: settings) as (reflector, _):
+        await eventually(server.watches)
+        settings = IMPATIENT.proving_life_within(SHORTEST_LIMIT)
+        await eventually(lambda: len(server.watches()) > 1)
+        await eventually(server.reads, within_seconds=SHORTEST_LIMIT.total_seconds())
+        age = reflector.age()
+        assert reflector.problem == ""
+
+    first, second = (int(asked.query["timeoutSeconds"]) for asked in server.watches()[:2])
+    assert age is not None
+    assert age + timedelta(seconds=second) < SHORTEST_LIMIT < timedelta(seconds=first)

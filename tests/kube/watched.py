@@ -12,6 +12,7 @@ from kube.discovery import KindName
 from kube.listing import Paging
 from kube.record import Change, Key
 from kube.reflector import Reflector, ReflectorSettings
+from kube.reflector_settings import CurrentSettings
 from kube.resource import Resource
 from kube.transport import Transport
 from kube.watching import Watching
@@ -58,7 +59,7 @@ class Told:
 @asynccontextmanager
 async def reflecting(
     transport: Transport,
-    settings: ReflectorSettings = IMPATIENT,
+    settings: ReflectorSettings | CurrentSettings = IMPATIENT,
     label_selector: str = "",
     *,
     resource: Resource | KindName | ServedKind = WIDGETS,
@@ -73,7 +74,7 @@ async def reflecting(
         notify=told.change,
         on_undecodable=told.on_undecodable,
         clock=clock,
-        settings=lambda: settings,
+        settings=settings if callable(settings) else lambda: settings,
     )
     running = asyncio.create_task(reflector.run())
     try:
