@@ -36,7 +36,10 @@ WRITES = POLICIES["paramedic-detector-writes"]
 OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}
 PATIENCE = timedelta(seconds=60)
 NAME = "tests-policies"
-OF_DETECTOR, OF_WORKER, OF_EVIDENCE = (f"ValidatingAdmissionPolicy '{name}'" for name in POLICIES)
+OF_DETECTOR, OF_WORKER, OF_EVIDENCE = (
+    f"ValidatingAdmissionPolicy 'paramedic-{name}'"
+    for name in ("detector-writes", "worker-nodes", "worker-evidence")
+)
 REQUEST: Object = {
     "apiVersion": REQUESTS.api_version,
     "kind": REQUESTS.kind,
@@ -56,9 +59,11 @@ def test_detector_may_write_what_the_table_says() -> None:
 
 
 def test_policies_are_about_our_service_accounts() -> None:
-    users = [spec["matchConditions"][0]["expression"] for spec in POLICIES.values()]
-    for process, user in zip((*Process, Process.WORKER), users, strict=True):
-        assert f'"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNTS[process]}"' in user
+    for name, spec in POLICIES.items():
+        (condition,) = spec["matchConditions"]
+        users = re.findall(r'"(system:[^"]+)"', condition["expression"])
+        meant = [process for process in Process if process in name] or [*Process]
+        assert users == [f"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNTS[one]}" for one in meant]
 
 
 class Clients:
