@@ -84,9 +84,7 @@ def _signals_of_kinds(given: Mapping[str, Any]) -> tuple[UpgradeSignal, ...]:
     return (CLUSTER_VERSION, *(signal for kind in kinds for signal in kind.upgrade_signals))
 
 
-def _kinds(listed: object) -> object:
-    if not isinstance(listed, str):
-        return listed
+def _kinds(listed: str) -> tuple[CheckKind, ...]:
     known = {kind.resource_name: kind for kind in CHECK_KINDS.values()}
     names = [name.strip() for name in listed.split(",")]
     unknown = next((name for name in names if name not in known), None)
@@ -96,8 +94,23 @@ def _kinds(listed: object) -> object:
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
+def _kinds_if_text(listed: object) -> object:
+    return _kinds(listed) if isinstance(listed, str) else listed
+
+
 class SettingsError(Exception):
     """A variable of the environment cannot be used; names it and its value."""
+
+
+def _added_kinds(environment: Mapping[str, str]) -> tuple[CheckKind, ...]:
+    """The kinds that the variables PARAMEDIC_CHECK_KINDS_* add, one variable for each component."""
+    added: list[CheckKind] = []
+    for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
+        try:
+            added += _kinds(environment[name])
+        except PydanticCustomError as error:
+            raise SettingsError(f"{name}: {error} (found {environment[name]!r})") from error
+    return tuple(added)
 
 
 class Settings(Frozen):
@@ -138,8 +151,11 @@ class Settings(Frozen):
     """PARAMEDIC_EVIDENCE_KEEP_SECONDS: for how long."""
     confirmations: Literal["remove", "keep"] = "remove"
     """PARAMEDIC_CONFIRMATIONS: what becomes of a person's mark that a target is healthy."""
-    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds)] = HANDLED_BY_DEFAULT
-    """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas."""
+    check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds_if_text)] = HANDLED_BY_DEFAULT
+    """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas.
+
+    Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to NodeHealthChecks.
+    """
     missing_policy: Literal["hold", "allow"] = "allow"
     """PARAMEDIC_MISSING_POLICY: whether every check is held while the policy is missing (rule 51)."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(
@@ -174,11 +190,14 @@ class Settings(Frozen):
             SettingsError: one is missing or bad.
 
         """
-        given = {
+        given: dict[str, object] = {
             name.removeprefix(PREFIX).lower(): value
             for name, value in environment.items()
             if name.startswith(PREFIX)
         }
+        added = _added_kinds(environment)
+        if added and CHECK_KINDS_VARIABLE not in environment:
+            given["check_kinds"] = tuple(dict.fromkeys((*HANDLED_BY_DEFAULT, *added)))
         try:
             return cls.model_validate(given)
         except ValidationError as error:

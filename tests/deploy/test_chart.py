@@ -102,6 +102,7 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
             (
                 "temporal-dev",
                 "openshift",
+                "openshift-machines",
                 "cluster-api",
                 "core-manager-off",
                 "webhook",
@@ -111,7 +112,7 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
             {
                 "temporal.dev.enabled": True,
                 "temporal.payloadKeysSecret": "paramedic-payload-keys",
-                "openshift.enabled": True,
+                "openshift": {"enabled": True, "machineHealthChecks": True},
                 "clusterAPI": {"enabled": True, "coreManagerOff": True},
                 "webhook.enabled": True,
                 "rights.evidence": True,

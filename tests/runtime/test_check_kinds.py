@@ -40,6 +40,29 @@ def test_kinds_are_a_list_of_names_as_kubectl_has_them(text: str, kinds: tuple[s
     assert of({"PARAMEDIC_CHECK_KINDS": text}) == kinds
 
 
+ADDED = {"PARAMEDIC_CHECK_KINDS_A": MACHINES, "PARAMEDIC_CHECK_KINDS_B": OF_CLUSTER_API}
+
+
+def test_kinds_that_components_add_come_beside_node_health_checks_and_each_other() -> None:
+    settings = Settings.from_environment({"PARAMEDIC_CLUSTER": "c"} | ADDED)
+    assert [kind.resource_name for kind in settings.check_kinds] == [NODES, MACHINES, OF_CLUSTER_API]
+    assert of({"PARAMEDIC_CHECK_KINDS_A": f"{NODES},{MACHINES}"}) == (
+        NODE_HEALTH_CHECK.kind,
+        MACHINE_HEALTH_CHECK.kind,
+    )
+
+
+def test_list_of_all_kinds_stands_above_what_components_add() -> None:
+    assert of(ADDED | {"PARAMEDIC_CHECK_KINDS": NODES}) == (NODE_HEALTH_CHECK.kind,)
+
+
+def test_unknown_kind_that_a_component_adds_is_refused_by_the_name_of_its_variable() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^PARAMEDIC_CHECK_KINDS_B: there is no kind 'x', .*\(found 'x'\)$"
+    ):
+        of(ADDED | {"PARAMEDIC_CHECK_KINDS_B": "x"})
+
+
 @pytest.mark.parametrize("text", ["", "nodes", f"{NODES},"])
 def test_kind_that_is_unknown_is_refused_by_name_and_value(text: str) -> None:
     with pytest.raises(SettingsError, match=r"PARAMEDIC_CHECK_KINDS: there is no kind .* \(found "):
