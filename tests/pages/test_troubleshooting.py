@@ -19,7 +19,7 @@ NO_EVENTS = {
     *("HealthyNodeThresholdChange", "RemediationAllowed", "StormActive", "StormCooldownActive"),
     "TooManyUnhealthy",
     *("CheckDisabled", "CheckUnreadable", "MachineHealthCheck", "NodeHealthCheck", "ParamedicStatus"),
-    *("Paused", "PolicyInForce", "WorkerObservation"),
+    *("Paused", "PolicyInForce", "Remediating", "WorkerObservation"),
 }
 """Words in the same files that are no reasons of Events: conditions, kinds, types, findings of `doctor`."""
 KEY = re.compile(r"[a-z0-9.-]+\.(?:dev|io)/(?!v\d)[A-Za-z-]+")
