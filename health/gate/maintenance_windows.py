@@ -5,11 +5,13 @@ remediations begin only while it, or another such window, is open; one of `Block
 is open, whatever else is. A window that is `onlyNamed` is for checks that name it alone.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -25,6 +27,14 @@ from objects.timestamps import stamp
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
 MOST_WINDOWS, LONGEST_SCHEDULE = 50, 100
 """A schedule of 100 characters costs up to 2 ms a minute: no number of windows may stop the event loop."""
+_OF_THE_MACHINE = frozenset({"localtime", "posixrules", "Factory"})
+"""Files beside the time zones that say what this machine, or nothing, is set to.
+
+Of the folders beside them `posix/` is a copy that not every machine has, and `right/` counts leap seconds.
+"""
+_PART = timedelta(hours=6)
+"""Openings are joined in parts of the day, and one part ahead; a schedule of each minute costs 7 ms each."""
+MOST_NAMED = 3
 _BEYOND_A_CHANGE = timedelta(hours=3)
 """From within the hour that a clock on the wall repeats, cronsim does not find all times of a schedule."""
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,6 +60,8 @@ def _schedule(text: str) -> str:
 
 
 def _zone(text: str) -> str:
+    if text in _OF_THE_MACHINE or text.startswith(("posix/", "right/")):
+        raise ValueError("is not a time zone that is the same on every machine, such as Europe/Berlin")
     try:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -110,6 +122,54 @@ def _in_utc(starts: Iterable[datetime]) -> Iterator[datetime]:
     return (start.astimezone(UTC) for start in starts)
 
 
+class _Span(NamedTuple):
+    """A time without a gap in which windows are open."""
+
+    start: datetime
+    end: datetime
+    names: frozenset[str]
+    goes_on: bool = False
+    """Whether one is open beyond `end`, which is as far as openings were joined."""
+
+    def joined(self, other: "_Span") -> "_Span":
+        """Both as one; `other` starts before this one ends."""
+        return _Span(self.start, max(self.end, other.end), self.names | other.names)
+
+
+@lru_cache(maxsize=256)
+def _spans(windows: tuple[MaintenanceWindow, ...], part: datetime) -> tuple[_Span, ...]:
+    """When any of these is open in a part of a day and the next one, in order."""
+    joined: list[_Span] = []
+    for span in sorted(span for window in windows for span in _openings_as_spans(window, part)):
+        if joined and span.start <= joined[-1].end:
+            joined[-1] = joined[-1].joined(span)
+        else:
+            joined.append(span)
+    if joined:
+        goes_on = any(window.open_until(joined[-1].end) for window in windows)
+        joined[-1] = joined[-1]._replace(goes_on=goes_on)
+    return tuple(joined)
+
+
+@lru_cache(maxsize=1024)
+def _openings_as_spans(window: MaintenanceWindow, part: datetime) -> tuple[_Span, ...]:
+    latest, horizon = _openings(window.schedule, window.time_zone, part).latest, part + 2 * _PART
+    zone, names = ZoneInfo(window.time_zone), frozenset({window.name})
+    schedule = CronSim(window.schedule, (part - _BEYOND_A_CHANGE).astimezone(zone))
+    starts = takewhile(lambda one: one <= horizon, _in_utc(schedule))
+    openings = (latest, *(one for one in starts if one > part))
+    return tuple(_Span(one, one + window.duration, names) for one in openings if one is not None)
+
+
+def _open_now(windows: Iterable[MaintenanceWindow], now: datetime) -> _Span | None:
+    """The time without a gap that `now` is in."""
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    spans = _spans(tuple(windows), day + (now - day) // _PART * _PART)
+    before = bisect_right(spans, now, key=lambda span: span.start)
+    span = spans[before - 1] if before else None
+    return span if span is not None and now < span.end else None
+
+
 def open_windows(windows: Iterable[MaintenanceWindow], now: datetime) -> frozenset[str]:
     """The names of those that are open; every answer may be another when they are others."""
     return frozenset(window.name for window in windows if window.open_until(now) is not None)
@@ -156,12 +216,19 @@ def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: date
 
 
 def _blocked(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:
-    blocking = (window for window in windows if window.remediation is Remediation.BLOCKED)
-    ends = {window.name: end for window in blocking if (end := window.open_until(now)) is not None}
-    if not ends:
+    span = _open_now((one for one in windows if one.remediation is Remediation.BLOCKED), now)
+    if span is None:
         return None
-    name, end = max(ends.items(), key=lambda one: one[1])
-    return Closed(f"the maintenance window {name} blocks remediation until {stamp(end)}", end, now)
+    until = f"{'at least ' if span.goes_on else ''}{stamp(span.end)}"
+    return Closed(f"{_block(sorted(span.names))} remediation until {until}", span.end, now)
+
+
+def _block(names: Sequence[str]) -> str:
+    """That these windows block."""
+    if len(names) == 1:
+        return f"the maintenance window {names[0]} blocks"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"the maintenance windows {', '.join(names[:MOST_NAMED])}{more} block"
 
 
 def _not_allowed(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:

@@ -120,6 +120,11 @@ def test_check_that_names_a_window_which_is_not_there_is_held() -> None:
         ({"schedule": "0 0 30 2 *"}, "is no cron schedule"),
         ({"timeZone": "Europe/Berln"}, "is no time zone"),
         ({"timeZone": "../etc"}, "is no time zone"),
+        ({"timeZone": "localtime"}, "timeZone\n  Value error, is not a time zone that is the same on every"),
+        ({"timeZone": "posixrules"}, "input_value='posixrules'"),
+        ({"timeZone": "Factory"}, "is not a time zone that is the same on every machine"),
+        ({"timeZone": "posix/Europe/Berlin"}, "is not a time zone that is the same on every machine"),
+        ({"timeZone": "right/Europe/Berlin"}, "is not a time zone that is the same on every machine"),
         ({"duration": "0s"}, "must be from 1m"),
         ({"duration": 5}, "must be a duration"),
         ({"remediation": "Never"}, "'Allowed' or 'Blocked'"),
@@ -139,3 +144,76 @@ def test_windows_are_others_from_the_moment_on_in_which_one_opens_or_closes() ->
     moments = [opens - second, opens, opens + 89 * second, opens + 90 * second]
     assert [set(open_windows(windows, now)) for now in moments] == [set(), {"nights"}, {"nights"}, set()]
     assert open_windows(windows, opens + timedelta(hours=24)) == {"nights", "sale"}
+
+
+MINUTE = timedelta(minutes=1)
+EACH_MINUTE = window(SALE, schedule="* * * * *", duration="1m")
+
+
+def answers(*windows: MaintenanceWindow, start: datetime = MONDAY, minutes: int = 24 * 60) -> list[str]:
+    """What is said from minute to minute, each answer once."""
+    said = [words(start + number * MINUTE, *windows) for number in range(minutes)]
+    return [one for before, one in zip(["", *said], said, strict=False) if before != one]
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        (EACH_MINUTE,),
+        (window(SALE, schedule="*/5 * * * *", duration="7m"),),
+        (
+            window(SALE, schedule="*/2 * * * *", duration="1m", name="even"),
+            window(SALE, schedule="1-59/2 * * * *", duration="1m", name="odd"),
+        ),
+    ],
+    ids=["one that opens each minute", "one whose openings overlap", "two by turns"],
+)
+def test_windows_that_block_without_a_gap_change_the_answer_four_times_a_day(
+    windows: tuple[MaintenanceWindow, ...],
+) -> None:
+    said = answers(*windows)
+    assert len(said) == 4
+    assert all("remediation until at least 2026-11-0" in one for one in said)
+    found = closed(windows, (), MONDAY + MINUTE)
+    assert found is not None
+    assert found.hold.ask_again_seconds > 6 * 3600
+
+
+def test_windows_that_meet_are_one_answer_with_both_names_and_the_last_end() -> None:
+    first = window(SALE, schedule="0 8 * * *", duration="1h", name="first")
+    second = window(SALE, schedule="0 9 * * *", duration="90m", name="second")
+    assert answers(first, second) == [
+        "open",
+        "the maintenance windows first, second block remediation until 2026-11-02T10:30:00Z",
+        "open",
+    ]
+
+
+def test_window_with_a_gap_blocks_until_it_closes() -> None:
+    hourly = window(SALE, schedule="0 * * * *", duration="30m")
+    assert words(MONDAY, hourly).endswith("until 2026-11-02T00:30:00Z")
+    assert words(MONDAY + 30 * MINUTE, hourly) == "open"
+    assert len(answers(hourly)) == 48
+
+
+def test_many_windows_are_named_by_three() -> None:
+    windows = [window(SALE, schedule="0 0 * * *", name=f"w{number}") for number in range(5)]
+    assert words(MONDAY, *windows).startswith(
+        "the maintenance windows w0, w1, w2 and 2 more block remediation"
+    )
+
+
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
+@pytest.mark.parametrize("schedule", ["* * * * *", "*/2 * * * *", "30 2 * * *", "15,45 1-3 * * *"])
+def test_windows_that_block_are_open_as_each_by_itself_while_clocks_are_changed(
+    schedule: str, day: str
+) -> None:
+    windows = [
+        window(SALE, schedule=schedule, duration="20m", timeZone="Europe/Berlin", name="a"),
+        window(SALE, schedule="0 3 * * *", duration="1m", timeZone="Europe/Berlin", name="b"),
+    ]
+    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    for minute in range(-60, 4 * 60):
+        now = midnight + minute * MINUTE
+        is_open = any(one.open_until(now) is not None for one in windows)
+        assert (words(now, *windows) != "open") == is_open, now
