@@ -29,6 +29,8 @@ from runtime.temporal import address_of
 
 RETENTION = timedelta(days=30)
 """For a look back after an incident, or at the past weeks; back-off needs an hour by default."""
+SHORTEST, LONGEST = timedelta(hours=1), timedelta(days=10 * 366)
+"""No Temporal takes less; many, and each for a namespace of several clusters, take a day at least."""
 KNOWN_WITHIN_SECONDS, AGAIN_SECONDS = 60.0, 0.5
 """How long the servers of a cluster take, at most, to learn of a namespace; they look every few seconds."""
 RPC_TIMEOUT = timedelta(seconds=10)
@@ -36,9 +38,12 @@ RPC_TIMEOUT = timedelta(seconds=10)
 
 def _retention(text: str) -> timedelta:
     try:
-        return parse_days(text)
+        retention = parse_days(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} must be a duration such as 30d or 720h") from error
+    if not SHORTEST <= retention <= LONGEST:
+        raise typer.BadParameter(f"{text!r} must be from {short(SHORTEST)} to {LONGEST.days}d")
+    return retention
 
 
 def setup(
