@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import accumulate
 from statistics import median
 from typing import Self
 
@@ -20,6 +21,8 @@ from cli.incident_table import GAP
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
 from objects.timestamps import stamp
+
+HOUR = timedelta(hours=1)
 
 
 class Acted(StrEnum):
@@ -87,6 +90,45 @@ _ACTED = {
 }
 
 
+class Peak(Frozen):
+    """The most that would have been done at once, as limits are not asked in shadow."""
+
+    cluster: str
+    check: str | None
+    """Null: all checks of the cluster, which the limits of the policy count together."""
+    in_flight: int
+    """Remediations under way: from the first step of an incident to its end."""
+    starts_per_hour: int
+
+    @classmethod
+    def of(cls, cluster: str, check: str | None, comparisons: Iterable[Comparison]) -> Self:
+        """That of incidents of one cluster, or of one check of it."""
+        began = [(one.would_have[0].at, one.closed_at) for one in comparisons if one.would_have]
+        return cls(
+            cluster=cluster,
+            check=check,
+            in_flight=_most_at_once(began),
+            starts_per_hour=_most_at_once([(start, start + HOUR) for start, _ in began]),
+        )
+
+
+def _most_at_once(spans: Sequence[tuple[datetime, datetime | None]]) -> int:
+    """How many of these times are one moment in, at most; None: the end is still to come."""
+    changes = [(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans if end is not None]
+    return max(accumulate((change for _, change in sorted(changes)), initial=0))
+
+
+def peaks(comparisons: Iterable[Comparison]) -> tuple[Peak, ...]:
+    """Those of each cluster and of each check, where anything would have been done."""
+    scopes: dict[tuple[str, str | None], list[Comparison]] = {}
+    for one in comparisons:
+        if one.would_have:
+            scopes.setdefault((one.cluster, None), []).append(one)
+            scopes.setdefault((one.cluster, one.check), []).append(one)
+    ordered = sorted(scopes.items(), key=lambda scope: (scope[0][0], scope[0][1] or ""))
+    return tuple(Peak.of(cluster, check, found) for (cluster, check), found in ordered)
+
+
 class Sums(Frozen):
     """Over all incidents."""
 
@@ -136,6 +178,7 @@ class ShadowView(Frozen):
 
     since: datetime
     sums: Sums
+    peaks: tuple[Peak, ...]
     incidents: tuple[Comparison, ...]
     unknown: int
     """Incidents of which nobody could tell whether they were in shadow."""
@@ -160,14 +203,32 @@ class ShadowReport:
     def view(self) -> ShadowView:
         """For `-o json`."""
         return ShadowView(
-            since=self.since, sums=Sums.of(self.comparisons), incidents=self.comparisons, unknown=self.unknown
+            since=self.since,
+            sums=Sums.of(self.comparisons),
+            peaks=peaks(self.comparisons),
+            incidents=self.comparisons,
+            unknown=self.unknown,
         )
 
     @property
     def headline(self) -> str:
         """The sums, in words."""
         unknown = f"; of {self.unknown} it is unknown" if self.unknown else ""
-        return f"{Sums.of(self.comparisons)}{unknown}"
+        return f"{Sums.of(self.comparisons)}{self._limits}{unknown}"
+
+    @property
+    def _limits(self) -> str:
+        """What limits would have been about, in words; "" where nothing would have been done."""
+        of_clusters = [one for one in peaks(self.comparisons) if one.check is None]
+        if not of_clusters:
+            return ""
+        under_way = max(one.in_flight for one in of_clusters)
+        begun = max(one.starts_per_hour for one in of_clusters)
+        words = f"at most {under_way} under way at once and {begun} begun within an hour in a cluster"
+        held = (
+            "lower limits would have held some" if max(under_way, begun) > 1 else "none would have held any"
+        )
+        return f"; limits are not asked in shadow: {words}, so {held}"
 
     @property
     def table(self) -> Table:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cli.incident_summary import IncidentSummary
-from cli.shadow_report import Acted, Comparison, ShadowReport, Sums
+from cli.shadow_report import Acted, Comparison, ShadowReport, Sums, peaks
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
@@ -79,8 +79,42 @@ def test_report_leaves_out_what_was_never_in_shadow_and_counts_what_nobody_can_t
     report = ShadowReport.of([real, unknown, incident("node-1", MINUTE, None)], NOW - WEEK)
 
     assert [one.target for one in report.view.incidents] == ["Node/node-1"]
-    assert report.headline == "1 in shadow: 1 only Paramedic; of 1 it is unknown"
+    assert report.headline == (
+        "1 in shadow: 1 only Paramedic; limits are not asked in shadow: at most 1 under way at once and "
+        "1 begun within an hour in a cluster, so none would have held any; of 1 it is unknown"
+    )
     assert ShadowReport.of([real], NOW).headline == "no incidents in shadow"
+
+
+def began(node: str, at: timedelta, ended: timedelta | None, cluster: str = "prod-1") -> Comparison:
+    """An incident that would have acted after `at`, and ended after `ended`."""
+    closed = None if ended is None else NOW + ended
+    return compared(node, at, None).model_copy(update={"closed_at": closed, "cluster": cluster})
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "in_flight", "starts_per_hour"),
+    [
+        ([began("a", MINUTE, 2 * MINUTE), began("b", 2 * MINUTE, 3 * MINUTE)], 1, 2),
+        ([began("a", MINUTE, 3 * MINUTE), began("b", 2 * MINUTE, None)], 2, 2),
+        ([began("a", MINUTE, None), began("b", 61 * MINUTE, None)], 2, 1),
+        ([began("a", MINUTE, None), began("b", 60 * MINUTE, None)], 2, 2),
+        ([began("a", MINUTE, None), began("b", MINUTE, None, "test-1")], 1, 1),
+    ],
+    ids=["one after the other", "side by side", "an hour apart", "within an hour", "in two clusters"],
+)
+def test_report_says_how_much_limits_would_have_been_about(
+    comparisons: list[Comparison], in_flight: int, starts_per_hour: int
+) -> None:
+    of_clusters = [one for one in peaks([*comparisons, compared("idle", None, MINUTE)]) if one.check is None]
+    assert max(one.in_flight for one in of_clusters) == in_flight
+    assert max(one.starts_per_hour for one in of_clusters) == starts_per_hour
+    headline = ShadowReport(NOW, tuple(comparisons), 0).headline
+    words = f"at most {in_flight} under way at once and {starts_per_hour} begun within an hour in a cluster"
+    held = (
+        "none would have held any" if max(in_flight, starts_per_hour) == 1 else "lower limits would have held"
+    )
+    assert f"limits are not asked in shadow: {words}, so {held}" in headline
 
 
 def test_end_of_an_incident_tells_what_it_would_have_done() -> None:
