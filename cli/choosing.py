@@ -17,6 +17,7 @@ from typing import TypeVar
 import typer
 
 from health.model.references import CheckReference, TargetReference
+from runtime.search_attributes import keyword
 
 MOST = 10**18 - 1
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -109,7 +110,7 @@ class NameFilter:
         if is_namespaced:
             return f"{self.attribute} STARTS_WITH {quoted(f'{kind}/')}"
         name = with_kind(self.name, kind).removeprefix(f"{kind}/")
-        return f"{self.attribute} = {quoted(f'{kind}/{name}')}"
+        return f"{self.attribute} = {quoted(keyword(f'{kind}/{name}'))}"
 
 
 def quoted(text: str) -> str:

@@ -6,6 +6,7 @@ per Temporal namespace, by `paramedic setup`.
 """
 
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
@@ -22,6 +23,13 @@ TARGET = SearchAttributeKey.for_keyword("ParamedicTarget")
 KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, ATTEMPT_ENDED)
 
 
+LONGEST = 255
+"""Characters of a Keyword that the SQL visibility stores of Temporal hold; check and target may have more."""
+_HASH_LENGTH = 16
+_CUT = "~"
+"""No name in Kubernetes has it, so no value that is cut is the whole value of something else."""
+
+
 class SearchAttributeConflict(Exception):
     """A search attribute of ours has another type in the namespace; the server never changes a type."""
 
@@ -31,10 +39,18 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
     return TypedSearchAttributes(
         [
             SearchAttributePair(CLUSTER, incident.cluster),
-            SearchAttributePair(CHECK, str(incident.check)),
-            SearchAttributePair(TARGET, str(incident.target)),
+            SearchAttributePair(CHECK, keyword(str(incident.check))),
+            SearchAttributePair(TARGET, keyword(str(incident.target))),
         ]
     )
+
+
+def keyword(text: str) -> str:
+    """`text` as a Keyword holds it, for starts and queries: what is too long ends in a hash of the whole."""
+    if len(text) <= LONGEST:
+        return text
+    digits = sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH_LENGTH]
+    return f"{text[: LONGEST - _HASH_LENGTH - len(_CUT)]}{_CUT}{digits}"
 
 
 def of_cluster(cluster: str) -> TypedSearchAttributes:
