@@ -17,9 +17,9 @@ from temporalio.service import RPCError
 from cli.history import read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.querying import NO_ANSWER, RPC_TIMEOUT, query_state
+from cli.terminal import plain, said_by
 from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload
-from runtime.retrying import one_sentence
 from workflows.messages import State
 
 AT_ONCE = 20
@@ -50,7 +50,7 @@ class Asking:
             try:
                 return await (self._state(summary) if summary.is_open else self._outcome(summary))
             except UnreadablePayload as error:
-                return dataclasses.replace(summary, problem=str(error))
+                return dataclasses.replace(summary, problem=plain(str(error)))
 
     async def _state(self, summary: IncidentSummary) -> IncidentSummary:
         cluster = summary.incident.cluster
@@ -62,7 +62,7 @@ class Asking:
         try:
             state = await query_state(handle, State, lambda: self._has_no_worker(cluster))
         except WorkflowQueryFailedError as error:
-            return dataclasses.replace(summary, problem=one_sentence(error))
+            return dataclasses.replace(summary, problem=said_by(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
         except RPCError as error:
@@ -72,7 +72,7 @@ class Asking:
 
     async def _why_silent(self, summary: IncidentSummary, error: RPCError) -> str:
         if error.status not in NO_ANSWER:
-            return one_sentence(error)
+            return said_by(error)
         if failure := await self._task_failure(summary):
             return failure
         cluster = summary.incident.cluster
@@ -100,7 +100,7 @@ class Asking:
         try:
             result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
         except (WorkflowFailureError, RPCError) as error:
-            return dataclasses.replace(summary, problem=one_sentence(error))
+            return dataclasses.replace(summary, problem=said_by(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
         return dataclasses.replace(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 from cli.failing import ExitCode, say
+from cli.terminal import without_hidden
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -44,6 +45,15 @@ class Written(io.FileIO):
     def raise_from_now_on(self) -> None:
         """Let a write that fails be an error at once, and not be told at the end."""
         self._raises = True
+
+
+class PlainText(io.TextIOWrapper):
+    """A stream of text that shows what it writes: nothing hidden reaches a terminal past the other guards."""
+
+    def write(self, text: str, /) -> int:
+        """Write `text` without what is hidden."""
+        super().write(without_hidden(text))
+        return len(text)
 
 
 class Output:
@@ -102,5 +112,5 @@ def _opened(
     written = Written(descriptor)
     encoding = stream.encoding if stream else "utf-8"
     is_unbuffered = stream is not None and stream.line_buffering
-    text = io.TextIOWrapper(io.BufferedWriter(written), encoding, errors, line_buffering=is_unbuffered)
+    text = PlainText(io.BufferedWriter(written), encoding, errors, line_buffering=is_unbuffered)
     return written, text

@@ -1,8 +1,8 @@
 """What is printed for people: plain words, on standard output, neither cut nor wrapped in a pipe.
 
 A terminal obeys control characters, and anybody may write a reason: in an order, in a check, in a condition
-of a node. It is shown on the terminal of somebody else, where a newline would begin a row that looks like
-ours.
+of a node. Characters without a width, and those that turn the direction of text, make one name look like
+another. It is shown on the terminal of somebody else, where a newline would begin a row that looks like ours.
 """
 
 import json
@@ -18,9 +18,17 @@ from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter
 from temporalio.converter import CompositePayloadConverter, DataConverter, DefaultPayloadConverter
 
 from health.model.moves import Phase
+from runtime.retrying import one_sentence
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HIDDEN = (
+    r"\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd"
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""C1 controls, line separators, and what has no width or turns the direction of text (`Cf` of Unicode)."""
+_CONTROLS = re.compile(rf"[\x00-\x1f{_HIDDEN}]+")
+_NEVER_OURS = re.compile(f"[{_HIDDEN}]+")
 PIPE_WIDTH = 100_000
 _STYLES: Mapping[str, str] = {
     Phase.HELD: "yellow",
@@ -35,6 +43,16 @@ _STYLES: Mapping[str, str] = {
 def plain(text: str) -> str:
     """`text` on one line, with a blank for what a terminal would obey."""
     return _CONTROLS.sub(" ", text)
+
+
+def without_hidden(text: str) -> str:
+    """`text` with a blank for what no line of ours has; newlines, tabs and styles stay."""
+    return _NEVER_OURS.sub(" ", text)
+
+
+def said_by(error: BaseException) -> str:
+    """One sentence of an error, whose words may be those of anybody."""
+    return plain(one_sentence(error))
 
 
 class _PlainJSON(PydanticJSONPlainPayloadConverter):

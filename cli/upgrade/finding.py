@@ -17,9 +17,9 @@ from cli.failing import NotFoundError
 from cli.history import read_task_failure
 from cli.querying import NO_ANSWER, query_state
 from cli.querying import RPC_TIMEOUT as QUERY_TIMEOUT
+from cli.terminal import plain, said_by
 from cli.upgrade.summary import UpgradeSummary
 from runtime.payload_codec import UnreadablePayload
-from runtime.retrying import one_sentence
 from workflows.upgrade_contracts import (
     UPGRADE_PAUSE,
     UpgradePauseResult,
@@ -81,9 +81,9 @@ async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
     try:
         state = await (_state(client, summary) if summary.is_open else _end(client, summary))
     except (WorkflowQueryFailedError, WorkflowFailureError) as error:
-        return dataclasses.replace(summary, problem=one_sentence(error))
+        return dataclasses.replace(summary, problem=said_by(error))
     except UnreadablePayload as error:
-        return dataclasses.replace(summary, problem=str(error), is_unreadable=True)
+        return dataclasses.replace(summary, problem=plain(str(error)), is_unreadable=True)
     except ValidationError:
         return dataclasses.replace(summary, problem=OTHER_VERSION)
     except RPCError as error:
@@ -113,7 +113,7 @@ async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | N
 
 async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) -> str:
     if error.status not in NO_ANSWER:
-        return one_sentence(error)
+        return said_by(error)
     try:
         failure = await read_task_failure(client, summary.workflow_id, summary.run_id, QUERY_TIMEOUT)
     except RPCError:
