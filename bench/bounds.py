@@ -5,14 +5,21 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from bench.cluster import BenchCluster
 from bench.figure import Figure
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument
+from health.gate.threshold import Allowance
+from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
+from health.model.references import CheckReference, RequestReference
+from health.model.request_snapshot import RequestSnapshot
+from health.model.verdict import HEALTHY
 from kube.answer_bounds import MIB, MOST_OF_A_PAGE, MOST_OF_AN_OBJECT
 from kube.decoding import Decoder
 from kube.decoding_thread import decoded
@@ -22,6 +29,20 @@ from objects.yaml_document import LONGEST
 LONGEST_STOP_MILLISECONDS = 200
 MOST_MEMORY_MIB = 100
 _TICK = 0.001
+_LONGEST_CASE_SECONDS = 60.0
+_CREATED = datetime(2026, 1, 1, tzinfo=UTC)
+_TARGETS = 5_000
+_TEMPLATE = {"apiVersion": "example.com/v1", "kind": "RebootTemplate", "namespace": "a", "name": "reboot"}
+_CHECK = {
+    "apiVersion": "remediation.medik8s.io/v1alpha1",
+    "kind": "NodeHealthCheck",
+    "metadata": {"name": "workers", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "spec": {
+        "selector": {"matchLabels": {"role": "worker"}},
+        "minHealthy": "51%",
+        "remediationTemplate": _TEMPLATE,
+    },
+}
 
 Work = Callable[[], Awaitable[object]]
 
@@ -45,7 +66,7 @@ def _line(labels: bytes, conditions: bytes, more: bytes = b"") -> Work:
     node = (
         b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1","creationTimestamp":"%s","labels":%s},'
         % (
-            datetime(2026, 1, 1, tzinfo=UTC).isoformat().encode(),
+            _CREATED.isoformat().encode(),
             labels,
         )
     )
@@ -73,6 +94,25 @@ def _mapping(value: bytes, most: int) -> bytes:
     )
 
 
+def _recovering_nodes() -> Work:
+    reference = RequestReference(
+        api_version="example.com/v1", kind="Reboot", namespace="a", name="n", uid="u"
+    )
+    requests = (RequestSnapshot(reference=reference, created=_CREATED),)
+    names = [f"node-{number}" for number in range(_TARGETS)]
+    targets = {name: TargetSnapshot(name, f"uid-{name}", HEALTHY, requests) for name in names}
+    kind = CHECK_KINDS[CheckReference(kind="NodeHealthCheck", name="workers").group_kind]
+    check = kind.parse(_CHECK)
+    snapshot = CheckSnapshot(check, "u", Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS), targets)
+
+    async def work() -> None:
+        stored = kind.status_patch(snapshot, {}, _CREATED)
+        await asyncio.sleep(_TICK)
+        kind.status_patch(snapshot, stored, _CREATED)
+
+    return work
+
+
 _OBJECT, _PAGE = MOST_OF_AN_OBJECT, MOST_OF_A_PAGE
 CASES: dict[str, Callable[[], Work]] = {
     "policy of base-60 digits": lambda: _policy("shadow: " + "1:" * LONGEST),
@@ -85,6 +125,7 @@ CASES: dict[str, Callable[[], Work]] = {
     "watch line, an unknown field": lambda: _line(b"{}", b"[]", b',"x":' + _repeated(b"{}", _OBJECT)),
     "page of numbers": lambda: _page(_repeated(b"1", _PAGE)),
     "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
+    "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
 }
 
@@ -102,9 +143,8 @@ async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no ca
 
 
 def _in_a_process(name: str) -> Cost:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(_cost, (name,))
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
+        return processes.submit(_cost, name).result(_LONGEST_CASE_SECONDS)
 
 
 def _cost(name: str) -> Cost:

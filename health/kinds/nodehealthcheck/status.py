@@ -4,6 +4,7 @@ Numbers are true in every phase (rule 17). Two snapshots that publish the same g
 lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,6 +24,8 @@ from objects.timestamps import stamp
 Status = Mapping[str, Any]
 
 MOST_NAMES = 5
+MOST_BYTES_OF_NODES = 900_000
+"""Of `unhealthyNodes`: etcd takes no object over 1.5 MB, and so no status any more."""
 _LAST_UPDATE = "lastUpdateTime"
 _COUNT = "unhealthyNodeCount"
 
@@ -59,17 +62,19 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
     published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]
     remediating = any(target.requests for target in published)
     paused = snapshot.check.spec.pause_requests if isinstance(snapshot.check, NodeHealthCheck) else ()
+    phase = _phase(why, paused, published if remediating else (), is_classic=is_classic(snapshot.check))
+    healthy_since = _healthy_since(stored)
+    nodes = [_node(snapshot.check, target, healthy_since, now) for target in published]
+    listed = _with_room(nodes)
+    if len(listed) < len(nodes):
+        phase["reason"] += f"; unhealthyNodes has room for {len(listed)} of {len(nodes)} nodes"
     return {
         "observedNodes": snapshot.allowance.total,
         "healthyNodes": snapshot.allowance.healthy,
         _COUNT: snapshot.allowance.total - snapshot.allowance.healthy,
         "conditions": conditions,
-        **(
-            {"unhealthyNodes": [_node(snapshot.check, target, stored, now) for target in published]}
-            if published
-            else {}
-        ),
-        **_phase(why, paused, published if remediating else (), is_classic=is_classic(snapshot.check)),
+        **({"unhealthyNodes": listed} if listed else {}),
+        **phase,
     }
 
 
@@ -109,14 +114,27 @@ def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
     }
 
 
-def _node(check: HealthCheck, target: TargetSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
+def _with_room(nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries, by name, that fit into the status; nodes with a request come first."""
+    room, kept = MOST_BYTES_OF_NODES, []
+    for entry in sorted(nodes, key=lambda node: "remediations" not in node):
+        room -= len(json.dumps(entry))
+        if room < 0:
+            break
+        kept.append(entry)
+    return sorted(kept, key=lambda node: str(node["name"]))
+
+
+def _node(
+    check: HealthCheck, target: TargetSnapshot, healthy_since: Mapping[str, str], now: datetime
+) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": target.name}
     if target.requests:
         plan = Plan(check.steps)
         entry["remediations"] = [_remediation(one, plan.timed_out_at(one, now)) for one in target.requests]
     # A target that is gone, or of another check by now, has a uid no more, and recovers no more.
     if target.verdict.health is Health.HEALTHY and target.uid:
-        entry["conditionsHealthyTimestamp"] = _healthy_since(target.name, stored) or stamp(now)
+        entry["conditionsHealthyTimestamp"] = healthy_since.get(target.name) or stamp(now)
         if check.healthy_delay > timedelta() and any(one.healthy_since for one in target.requests):
             entry["healthyDelayed"] = True
     return entry
@@ -142,7 +160,7 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
     return entry
 
 
-def _healthy_since(name: str, stored: Status) -> str:
-    """What is stored already: a later look must not move it."""
-    nodes = (one for one in entries(stored, "unhealthyNodes") if word(one, "name") == name)
-    return next((word(one, "conditionsHealthyTimestamp") for one in nodes), "")
+def _healthy_since(stored: Status) -> dict[str, str]:
+    """Return the stored times by the name of the node: a later look must not move them."""
+    nodes = entries(stored, "unhealthyNodes")
+    return {word(node, "name"): word(node, "conditionsHealthyTimestamp") for node in nodes}

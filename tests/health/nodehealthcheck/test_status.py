@@ -1,5 +1,6 @@
 """Status of a NodeHealthCheck (NHC 1.2 to 1.4), as merge patches."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -341,3 +342,35 @@ def test_only_the_expired_and_those_with_a_request_are_published(target: TargetS
     is_listed = "unhealthyNodes" in status(snapshot(target))
 
     assert is_listed == (target.verdict.health == "Expired" or bool(target.requests))
+
+
+@pytest.mark.rule("NHC 1.2/unhealthyNodes")
+def test_status_of_thousands_of_nodes_stays_below_a_megabyte_and_says_what_is_left_out() -> None:
+    waiting_for_a_turn = [expired(f"a-{n:04}") for n in range(5000)]
+    remediated = [expired(f"b-{n:04}", request_snapshot(f"{n:036}")) for n in range(3400)]
+
+    found = status(snapshot(*waiting_for_a_turn, *remediated))
+
+    listed = [node["name"] for node in found["unhealthyNodes"]]
+    assert 800_000 < len(json.dumps(found)) < 1_000_000
+    assert listed == sorted(listed)
+    left_out = 8400 - len(listed)
+    assert listed == [f"a-{n:04}" for n in range(5000 - left_out)] + [f"b-{n:04}" for n in range(3400)]
+    assert found["reason"] == (
+        f"NHC is remediating 8400 nodes; unhealthyNodes has room for {8400 - left_out} of 8400 nodes"
+    )
+
+
+@pytest.mark.rule("NHC 1.2/unhealthyNodes/conditionsHealthyTimestamp")
+def test_each_of_several_recovered_nodes_keeps_its_own_time() -> None:
+    nodes = [recovered(f"node-{n}", request_snapshot()) for n in range(3)]
+    times = [stamp(NOW - timedelta(minutes=n)) for n in range(2)]
+    stored = {
+        "unhealthyNodes": [
+            {"name": f"node-{n}", "conditionsHealthyTimestamp": time} for n, time in enumerate(times)
+        ]
+    }
+
+    found = status(snapshot(*nodes), stored, LATER)["unhealthyNodes"]
+
+    assert [node["conditionsHealthyTimestamp"] for node in found] == [*times, stamp(LATER)]
