@@ -28,6 +28,9 @@ OTHER_VERSION = "its worker is of another version, whose answer cannot be read"
 BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
 """It is in the middle of a change, or its worker has much to do: others answer."""
 
+_ENDED_BY_ITSELF = ("Completed", "Failed")
+"""A workflow fails where its id is not that of its incident."""
+
 
 class Asking:
     """Asks for one command."""
@@ -92,14 +95,16 @@ class Asking:
         return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
 
     async def _outcome(self, summary: IncidentSummary) -> IncidentSummary:
-        if summary.status != "Completed":
+        if summary.status not in _ENDED_BY_ITSELF:
             return summary
         handle = self._client.get_workflow_handle(
             summary.incident.workflow_id, run_id=summary.run_id, result_type=IncidentResult
         )
         try:
             result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
-        except (WorkflowFailureError, RPCError) as error:
+        except WorkflowFailureError as error:
+            return dataclasses.replace(summary, problem=said_by(error.cause))
+        except RPCError as error:
             return dataclasses.replace(summary, problem=said_by(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)

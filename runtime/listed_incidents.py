@@ -14,7 +14,7 @@ from health.model.references import IncidentReference, TargetReference, check_of
 from runtime.payload_codec import UnreadablePayload
 from workflows.messages import INCIDENT_MEMO
 
-_UNREADABLE = (KeyError, ValueError, TypeError, RuntimeError)
+UNREADABLE = (KeyError, ValueError, TypeError, RuntimeError)
 """What converters of payloads raise where a payload is not what it should be."""
 
 
@@ -40,7 +40,7 @@ async def listed_incident(execution: WorkflowExecution) -> ListedIncident:
         incident = await execution.memo_value(INCIDENT_MEMO, None, type_hint=IncidentReference)
     except UnreadablePayload as error:
         return ListedIncident(execution.id, None, str(error))
-    except _UNREADABLE:
+    except UNREADABLE:
         incident = None
     fits = incident is not None and incident.workflow_id == execution.id
     return ListedIncident(execution.id, incident if fits else None)
@@ -56,4 +56,5 @@ def _named(workflow_id: str) -> IncidentReference | None:
     _, cluster, *_, name, uid = workflow_id.split("/")
     of = kind.targets
     target = TargetReference(kind=of.kind, group=of.group, namespace=check.namespace, name=name, uid=uid)
-    return IncidentReference(cluster=cluster, check=check, target=target)
+    incident = IncidentReference(cluster=cluster, check=check, target=target)
+    return incident if incident.workflow_id == workflow_id else None  # an id with a suffix is none of ours

@@ -38,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.admitted_step import AdmittedStep, act, save_evidence
     from workflows.contracts import FRESH, ActResult
     from workflows.kit.calls import FinishedCalls
-    from workflows.kit.runs import begin_a_new_run, is_new_run_due
+    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
     from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.wakes import Wakes
     from workflows.messages import (
@@ -82,8 +82,9 @@ class Remediation:
         self._status = Status()
 
     @workflow.run
-    async def run(self, start: RemediationInput) -> IncidentResult:  # noqa: ARG002  `__init__` took it
+    async def run(self, start: RemediationInput) -> IncidentResult:
         """Do what the runbook says until nothing is left to do."""
+        refuse_other_id(start.incident.workflow_id)
         while True:
             try:
                 self._memory = self._memory.at(workflow.now())
@@ -173,6 +174,8 @@ class Remediation:
             if self._memory.left_alone and self._memory.owns_something and not is_change_awaited:
                 return NOT_ASKED  # an abort cleans up at once, also where no detector answers
             self._seen = await self._ask()
+            if self._is_woken():  # it may be so after each question, and would never come to rest
+                self._begin_a_new_run_if_due()
             if self._seen is None:
                 return NOT_ASKED
         return self._learn(self._seen)

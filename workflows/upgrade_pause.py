@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from health.upgrade.observation import UpgradeObservation
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words
-    from workflows.kit.runs import begin_a_new_run, is_new_run_due
+    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
     from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.wakes import Wakes
     from workflows.upgrade_contracts import (
@@ -45,6 +45,7 @@ with workflow.unsafe.imports_passed_through():
         WarnOfLongUpgradeResult,
         WritePausesInput,
         WritePausesResult,
+        upgrade_pause_id,
     )
     from workflows.upgrade_orders import Order, exact, knows_checks, ordered, refuse_senseless
 
@@ -76,10 +77,12 @@ class UpgradePause:
         self._wakes_at: datetime | None = None
 
     @workflow.run
-    async def run(self, start: UpgradePauseInput) -> UpgradePauseResult:  # noqa: ARG002  `__init__` took it
+    async def run(self, start: UpgradePauseInput) -> UpgradePauseResult:
         """Do what is due until the upgrade is over and nothing of it is left."""
+        refuse_other_id(upgrade_pause_id(start.cluster))
         while True:
             try:
+                self._begin_a_new_run_if_due()
                 self._orders.obey()
                 self._wakes.answer()
                 passed = await self._look()
@@ -209,9 +212,12 @@ class UpgradePause:
             )
         self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
 
-    async def _rest(self, passed: Pass) -> None:
+    def _begin_a_new_run_if_due(self) -> None:
+        """At each step, and not at rest alone: one that is woken during each look never rests."""
         if is_new_run_due() and workflow.all_handlers_finished():
             begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=self._memory))
+
+    async def _rest(self, passed: Pass) -> None:
         self._is_resting, self._wakes_at = True, passed.until
         timeout = passed.until - workflow.now() if passed.until else None
         with contextlib.suppress(TimeoutError):

@@ -23,6 +23,7 @@ from runtime.polling import Build, queue_pollers
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
+from runtime.strangers import strangers
 from runtime.temporal import address_of, connect
 from runtime.temporal_trouble import TemporalUnreachable
 from workflows.contracts import worker_queue
@@ -37,6 +38,11 @@ NAMED = 3
 ADVICE = (
     "roll the worker back, or forward to one that goes on with them; until then nothing is done for these "
     "targets, what an upgrade has paused stays paused, and nothing is lost"
+)
+
+OF_STRANGERS = (
+    "terminate them: a worker of this version ends each of them before it does anything, an older one "
+    "remediates the same target twice"
 )
 
 
@@ -58,6 +64,21 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
     more = f"; and {count - len(named)} more" if count > len(named) else ""
     of = "1 workflow" if count <= 1 else f"{count} workflows"
     return [problem("CodeFails", f"the code of {of} fails: {'; '.join(named)}{more}", ADVICE)]
+
+
+async def stranger_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
+    """That a workflow of these clusters has not the id of its incident or cluster.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    found = await strangers(client, clusters, RPC_TIMEOUT)
+    if not found:
+        return []
+    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    what = f"open under an id that is not theirs: {'; '.join(map(str, found[:NAMED]))}{more}"
+    return [problem("WrongWorkflowId", what, OF_STRANGERS)]
 
 
 async def _described(client: Client, workflow_id: str, run_id: str) -> str:
@@ -115,7 +136,8 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     polled = await _examine_worker(client, cluster) if cluster else []
     # Without its search attributes it has no incidents, and none can be asked for.
     failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
-    return [*too_short, *not_set_up, *polled, *failing]
+    strange = await stranger_findings(client, cluster) if cluster and not not_set_up else []
+    return [*too_short, *not_set_up, *polled, *failing, *strange]
 
 
 async def _retention(client: Client) -> timedelta | None:

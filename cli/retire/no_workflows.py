@@ -3,6 +3,7 @@
 from cli.incident_summary import IncidentSummary
 from cli.retire.identification import Traces
 from health.model.references import IncidentReference
+from runtime.strangers import Stranger
 
 
 class NoWorkflows:
@@ -26,6 +27,10 @@ class NoWorkflows:
     async def terminated(self) -> frozenset[IncidentReference]:
         """None that is known of."""
         return frozenset()
+
+    async def strangers(self) -> list[Stranger]:
+        """None that is known of."""
+        return []
 
     async def advance(self) -> tuple[str, ...]:
         """Nothing can be ended, or waited for."""

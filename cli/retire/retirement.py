@@ -99,6 +99,7 @@ class Retirement:
         return [
             *(f"wait for {process} {one} to end: {advice}" for process, one, advice in await self._running()),
             *(f"{name}: {how}" for name in sorted(names)),
+            *(f"{one}: end it" for one in await self._workflows.strangers()),
             *map(str, belongings(snapshot, await self._whose())),
         ]
 

@@ -24,6 +24,7 @@ from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
 from runtime.retrying import one_sentence
+from runtime.strangers import Stranger, strangers
 from runtime.temporal_trouble import is_silence
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW, AbortOrder
@@ -124,7 +125,7 @@ class Workflows:
         """Do the next step of each that is open; what is waited for."""
         listed = await self.note_open()
         if not listed:
-            return await self._end_upgrade_pause()
+            return (*await self._end_strangers(), *await self._end_upgrade_pause())
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
         asked = await Asking(self._client).all(listed) if self._needs_answers(has_worker) else listed
         for one in asked:
@@ -176,6 +177,21 @@ class Workflows:
         self._told.add(summary.incident.workflow_id)
         self._tell(f"{name}: {answer}")
         return f"{name}: it cleans up"
+
+    async def strangers(self) -> list[Stranger]:
+        """The open workflows of this cluster that have not the id of what they are about.
+
+        Raises:
+            RPCError: Temporal cannot be asked.
+
+        """
+        return await strangers(self._client, [self._cluster], RPC_TIMEOUT)
+
+    async def _end_strangers(self) -> tuple[str, ...]:
+        """Nothing of theirs is known to be in the cluster: a worker ends them before they do anything."""
+        step = IncidentStep(Action.END, "its id is not that of what it is about")
+        waits = [await self._end(one.workflow_id, str(one), step) for one in await self.strangers()]
+        return tuple(wait for wait in waits if wait)
 
     async def _end_upgrade_pause(self) -> tuple[str, ...]:
         """Nobody would unpause by it any more; what it paused is a belonging as any other."""

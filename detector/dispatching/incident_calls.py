@@ -122,6 +122,8 @@ class IncidentCalls:
         query = (
             f"WorkflowType = '{WORKFLOW}' AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
             f" AND {ATTEMPT_ENDED.name} > '{since.astimezone(UTC).isoformat()}'"
+            # A copy of an ended incident, under another id, has its search attributes, and has failed.
+            " AND ExecutionStatus != 'Failed'"
         )
         return self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT)
 

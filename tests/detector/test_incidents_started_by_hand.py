@@ -13,8 +13,9 @@ from uuid import uuid4
 
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from cli.incident_list import Filter, open_incidents
 from detector.attempts.attempts import Attempts
@@ -24,7 +25,7 @@ from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
 from health.gate.policy import Policy
-from health.model.references import IncidentReference, TargetReference
+from health.model.references import UID_LENGTH, IncidentReference, TargetReference
 from health.model.target import TargetName
 from objects.bounds import LATEST
 from runtime import search_attributes
@@ -40,6 +41,7 @@ from workflows.messages import (
     WORKFLOW,
     RemediationInput,
 )
+from workflows.remediation import Remediation
 
 pytestmark = pytest.mark.rule("rule 8/workflow")
 
@@ -187,6 +189,36 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
     assert healthy in [one.key for one in person.dispatch.open_incidents]
     assert await person.looks(person.started[1]) <= looks + 1  # one may have been under way
     assert not leading.done()
+
+
+@pytest.mark.rule("rule 14")
+async def test_copy_of_an_ended_incident_under_the_id_of_another_is_no_remediation_of_that(
+    person: Person,
+) -> None:
+    """It has the search attributes of the incident, and has failed at once."""
+    queue = f"nobody-{person.cluster}"
+    async with Worker(
+        person.client, task_queue=queue, workflows=[Remediation], workflow_runner=UnsandboxedWorkflowRunner()
+    ):
+        copy = await person.start("first", id_=person.incident("second").workflow_id, number=3, ended=ENDED)
+        with pytest.raises(WorkflowFailureError):
+            await copy.result()
+    await person.start("third", number=2, ended=ENDED)
+    await person.until_listed(2)
+    since = ENDED - timedelta(hours=1)
+
+    assert dict(await person.calls.ended_attempts(since)) == {
+        TargetName("Node", "", "third"): EndedAttempt(2, ENDED)
+    }
+    assert await person.calls.ended_remediations(since) == [(named(person, "third"), ENDED)]
+
+
+def named(person: Person, name: str) -> IncidentReference:
+    """The incident as its id says it, with a part of the uid."""
+    incident = person.incident(name)
+    return incident.model_copy(
+        update={"target": incident.target.model_copy(update={"uid": incident.target.uid[:UID_LENGTH]})}
+    )
 
 
 @pytest.mark.rule("rule 14")

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 IN_A_CHECKOUT = {"bench", "devcluster", "release", "tests"}
 PATIENCE = timedelta(seconds=60)
 REPLAY = """
-import asyncio, sys
+import asyncio, json, sys
 from pathlib import Path
 from paramedic.entry import see_packages
 see_packages()
@@ -43,7 +43,9 @@ from temporalio.worker import Replayer
 import workflows
 from workflows.remediation import Remediation
 replayer = Replayer(workflows=[Remediation], data_converter=pydantic_data_converter)
-asyncio.run(replayer.replay_workflow(WorkflowHistory.from_json("replayed", Path(sys.argv[1]).read_text())))
+history = json.loads(Path(sys.argv[1]).read_text())
+workflow_id = history["events"][0]["workflowExecutionStartedEventAttributes"]["workflowId"]
+asyncio.run(replayer.replay_workflow(WorkflowHistory.from_json(workflow_id, history)))
 print(workflows.__file__)
 """
 ASK_FOR_HELP = """

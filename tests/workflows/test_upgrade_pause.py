@@ -19,7 +19,6 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from health.upgrade.memory import How
 from health.upgrade.pausable_check import PauseAction
 from tests.kube.eventually import eventually
-from tests.workflows.upgrades import Upgrades
 from tests.workflows.upgrading import Upgrading
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
@@ -33,22 +32,15 @@ PAUSE, UNPAUSE, UNPAUSE_MARKED = PauseAction.PAUSE, PauseAction.UNPAUSE, PauseAc
 SETTLE = PauseAction.SETTLE
 
 
-@pytest.fixture(scope="module")
-async def upgrades(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgrades]:
-    """What plays detector and worker; to start them costs as much as an upgrade pause."""
-    shared = Upgrades(time_skipping)
-    async with shared.workers():
-        yield shared
-
-
 @pytest.fixture
-async def upgrading(upgrades: Upgrades) -> AsyncIterator[Upgrading]:
-    """An upgrade that has begun."""
-    one = upgrades.begin()
-    yield one
-    described = await one.handle.describe()
-    if described.status is WorkflowExecutionStatus.RUNNING:
-        await one.handle.terminate()
+async def upgrading(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgrading]:
+    """An upgrade that has begun, with a detector and a worker of its cluster."""
+    one = Upgrading(time_skipping)
+    async with one.detector(), one.worker():
+        yield one
+        described = await one.handle.describe()
+        if described.status is WorkflowExecutionStatus.RUNNING:
+            await one.handle.terminate()
     await replay(await one.handle.fetch_history())
 
 

@@ -45,10 +45,9 @@ Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 class Upgrading:
     """The cluster, the log of what was done to it, and the upgrade pause."""
 
-    def __init__(self, environment: WorkflowEnvironment, cluster: str = "", workflow_id: str = "") -> None:
+    def __init__(self, environment: WorkflowEnvironment, cluster: str = "") -> None:
         self.environment, self.client = environment, environment.client
         self.cluster = cluster or f"test-{uuid4().hex[:8]}"
-        self._workflow_id = workflow_id
         self.phase = UpgradePhase.UNDER_WAY
         self.since = datetime.now(UTC).replace(microsecond=0)
         self.also_since: tuple[datetime, ...] = ()
@@ -74,8 +73,7 @@ class Upgrading:
 
     @property
     def workflow_id(self) -> str:
-        """That of its cluster, unless several share one."""
-        return self._workflow_id or upgrade_pause_id(self.cluster)
+        return upgrade_pause_id(self.cluster)
 
     @property
     def handle(self) -> Handle:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from temporalio import activity
 from temporalio.client import Client as TemporalClient
+from temporalio.client import WorkflowExecutionStatus
 
 from cli.retire.cluster import DEPLOYMENTS
 from devcluster.control_plane import ControlPlane
@@ -23,6 +24,7 @@ from kube.client import Client
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import micro_time
+from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
@@ -31,7 +33,8 @@ from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
 from tests.ports import free_port
 from tests.workflows.observations import expired
-from workflows.contracts import ACT, ActInput, ActResult
+from workflows.contracts import ACT, ActInput, ActResult, worker_queue
+from workflows.messages import WORKFLOW, RemediationInput
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -283,6 +286,27 @@ async def test_installation_that_never_had_an_incident_is_retired_and_again(
         ran = await command("retire", "--timeout", "1m")
         assert ran.code == 0, ran.err
         assert await client.list(LEASES, namespace) == []
+
+
+async def test_copies_of_workflows_under_other_ids_are_named_and_ended(
+    left_behind: Fleet, command: Command
+) -> None:
+    incident = left_behind.incident("node-1")
+    copy = await left_behind.client.start_workflow(
+        WORKFLOW,
+        RemediationInput(incident=incident),
+        id=f"{incident.workflow_id}-copy",
+        task_queue=worker_queue(left_behind.cluster),
+        search_attributes=search_attributes.of_incident(incident),
+    )
+    await left_behind.listed("Running", 1)
+    told = f"{copy.id} (a copy of {incident.workflow_id})"
+    assert f"{told}: end it" in (await command("retire", "--dry-run")).out
+
+    ran = await command("retire", "--timeout", "1m")
+    assert ran.code == 0, ran.err
+    assert f"{told} has ended: its id is not that of what it is about" in ran.out
+    assert (await copy.describe()).status is WorkflowExecutionStatus.TERMINATED
 
 
 @pytest.mark.parametrize("variable", ["PARAMEDIC_NAMESPACE", "PARAMEDIC_LEASE_NAMESPACE"])

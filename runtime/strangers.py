@@ -1,0 +1,102 @@
+"""Strangers: open workflows of our types whose id is not that of the incident or cluster that they are about.
+
+A person makes one with "Start Workflow Like This One" and a new id. A worker of this version fails it in its
+first task; one that stays open waits for a worker, or is run by an older one, which acts on its own memory.
+
+Temporal lists ids, search attributes and memos. A memo that fits the id says that the workflow is no
+stranger; of any other one its input is read, which says what it is about.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution as Execution
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
+from temporalio.client import Client, WorkflowExecution
+
+from health.model.references import IncidentReference
+from objects.frozen import Frozen
+from runtime import search_attributes
+from runtime.listed_incidents import UNREADABLE, listed_incident
+from runtime.payload_codec import UnreadablePayload
+from workflows.messages import WORKFLOW
+from workflows.upgrade_contracts import UPGRADE_PAUSE, upgrade_pause_id
+
+MOST_READ = 100
+"""Of workflows whose input is read, one call each."""
+
+
+class _Subject(Frozen):
+    """What the inputs of both types have of their subject."""
+
+    incident: IncidentReference | None = None
+    cluster: str = ""
+
+    @property
+    def workflow_id(self) -> str:
+        if self.incident is not None:
+            return self.incident.workflow_id
+        return upgrade_pause_id(self.cluster) if self.cluster else ""
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """One of them."""
+
+    workflow_id: str
+    expected_id: str
+    """The id of the workflow of its incident or cluster; "": its input cannot be read."""
+
+    def __str__(self) -> str:
+        of = f"a copy of {self.expected_id}" if self.expected_id else "its input cannot be read"
+        return f"{self.workflow_id} ({of})"
+
+
+async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timedelta) -> list[Stranger]:
+    """Those of the clusters of these identities.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    identities = ", ".join(f"'{one}'" for one in clusters)
+    query = (
+        f"WorkflowType IN ('{WORKFLOW}', '{UPGRADE_PAUSE}') AND ExecutionStatus = 'Running'"
+        f" AND {search_attributes.CLUSTER.name} IN ({identities})"
+    )
+    found: list[Stranger] = []
+    left = MOST_READ
+    async for execution in client.list_workflows(query, rpc_timeout=rpc_timeout):
+        if await _fits(execution):
+            continue
+        if not left:
+            break
+        left -= 1
+        expected = await _expected_id(client, execution, rpc_timeout)
+        found += [Stranger(execution.id, expected)] if expected != execution.id else []
+    return found
+
+
+async def _fits(execution: WorkflowExecution) -> bool:
+    """Whether what Temporal lists says that its id is right."""
+    if execution.workflow_type == UPGRADE_PAUSE:
+        cluster = execution.typed_search_attributes.get(search_attributes.CLUSTER)
+        return cluster is not None and execution.id == upgrade_pause_id(cluster)
+    listed = await listed_incident(execution)
+    return listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
+
+
+async def _expected_id(client: Client, execution: WorkflowExecution, rpc_timeout: timedelta) -> str:
+    asked = GetWorkflowExecutionHistoryRequest(
+        namespace=client.namespace,
+        execution=Execution(workflow_id=execution.id, run_id=execution.run_id),
+        maximum_page_size=1,
+    )
+    answer = await client.workflow_service.get_workflow_execution_history(asked, timeout=rpc_timeout)
+    start = answer.history.events[0].workflow_execution_started_event_attributes
+    try:
+        (told,) = await client.data_converter.decode(start.input.payloads, [_Subject])
+    except (UnreadablePayload, *UNREADABLE):
+        return ""
+    return told.workflow_id if isinstance(told, _Subject) else ""

@@ -1,0 +1,78 @@
+"""A workflow that is woken during each question never rests: it goes on in a new run all the same."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio import activity
+from temporalio.client import WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+
+from health.model.moves import Phase
+from health.model.observation import Observation
+from health.upgrade.observation import UpgradeObservation
+from tests.workflows import workers
+from tests.workflows.incident import IncidentDriver
+from tests.workflows.observations import held
+from tests.workflows.polling import polled
+from tests.workflows.upgrading import Upgrading
+from workflows.contracts import OBSERVE, ObserveInput
+from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
+from workflows.upgrade_pause import UpgradePause
+
+pytestmark = pytest.mark.rule("rule 34")
+
+
+class Switch:
+    """Whether each question is answered with a wake."""
+
+    is_on = True
+
+
+async def until_continued(handle: WorkflowHandle[Any, Any], first_run_id: str) -> None:
+    async def is_continued() -> bool:
+        return (await handle.describe()).run_id != first_run_id
+
+    await polled(is_continued)
+
+
+async def test_upgrade_pause_goes_on_in_a_new_run(short_histories: WorkflowEnvironment) -> None:
+    upgrading, waking = Upgrading(short_histories), Switch()
+
+    @activity.defn(name=OBSERVE_UPGRADE.name)
+    async def observe(asked: ObserveUpgradeInput) -> UpgradeObservation:
+        if waking.is_on:
+            await upgrading.handle.signal(UpgradePause.wake)
+        return await upgrading.observe(asked)
+
+    detector = workers.detector(upgrading.client, upgrading.cluster, [observe])
+    async with detector, upgrading.worker():
+        first = await upgrading.start()
+        await until_continued(upgrading.handle, first.first_execution_run_id or "")
+        waking.is_on = False
+        state = await upgrading.rests()
+        await upgrading.handle.terminate()
+
+    assert upgrading.annotations() == {"a": "PM", "b": "PM"}
+    assert len(state.handled) == len(upgrading.checks)
+    assert len(upgrading.patches) == len(upgrading.checks)
+
+
+async def test_incident_goes_on_in_a_new_run(short_histories: WorkflowEnvironment) -> None:
+    incident, waking = IncidentDriver(short_histories, f"test-{uuid4().hex[:8]}"), Switch()
+
+    @activity.defn(name=OBSERVE.name)
+    async def observe(asked: ObserveInput) -> Observation:
+        if waking.is_on:
+            await incident.wake()
+        return await incident.cluster.observe(asked)
+
+    async with workers.detector(incident.client, incident.name, [observe]), incident.worker():
+        await incident.start(held())
+        await incident.wake()
+        await until_continued(incident.handle, (await incident.histories())[0].run_id)
+        waking.is_on = False
+        await incident.reaches(Phase.HELD)
+        await incident.handle.terminate()
+
+    assert incident.cluster.acts == []
