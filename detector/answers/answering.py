@@ -51,7 +51,7 @@ class Answering:
             raise NotLeading("this detector does not hold the lead any more")
         answered_at = activity.info().started_time
         seen = self._observe(asked.incident)
-        observation = by_temporals_clock(seen, answered_at)
+        observation = by_temporals_clock(seen, answered_at).model_copy(update={"answered_at": answered_at})
         with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id):
             self._dispatch.answered(
                 asked.incident,
@@ -61,7 +61,7 @@ class Answering:
                 skips_back_off=asked.skips_back_off,
             )
             self._cluster_state.found(asked.incident, asked.found)
-        return observation.model_copy(update={"answered_at": answered_at})
+        return observation
 
     def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
         """The worker that polls for questions; `others` are activities that are served beside `observe`."""

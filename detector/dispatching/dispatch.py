@@ -1,13 +1,15 @@
 """Dispatch: what changes in the cluster concerns which incidents, and what these were told."""
 
 from collections.abc import Callable, Hashable
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.incident_workflows import HandedOut, IncidentWorkflows, Observe, nobody_is_told
 from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
+from health.gate.clock_skew import by_temporals_clock
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference
 from runtime.problems import Problems
@@ -44,6 +46,8 @@ class Dispatch:
             self._workflows, self._open, dependencies, part="dispatch", listed="incidents"
         )
         self._said: dict[CheckReference, bool | None] = {}
+        self._temporals_skew = timedelta()
+        """By how much Temporal's clock was ahead at the latest answer."""
 
     async def lead(self) -> None:
         """Dispatch until cancelled."""
@@ -51,8 +55,19 @@ class Dispatch:
 
     @property
     def open_incidents(self) -> tuple[OpenIncident, ...]:
-        """The incidents that are open as far as we know; none while another detector leads."""
-        return self._open.all()
+        """The incidents that are open as far as we know, as Temporal's clock lets them be answered.
+
+        None while another detector leads.
+        """
+        return tuple(
+            replace(entry, last_observation=self._by_temporals_clock(entry.last_observation))
+            for entry in self._open.all()
+        )
+
+    def _by_temporals_clock(self, seen: Observation | None) -> Observation | None:
+        if seen is None or seen.seen_at is None:
+            return seen
+        return by_temporals_clock(seen, seen.seen_at + self._temporals_skew)
 
     def answered(
         self,
@@ -69,6 +84,8 @@ class Dispatch:
         """
         self._workflows.note_answer(incident, answer, would_act=would_act, skips_back_off=skips_back_off)
         self._open.put(incident, seen, self._now())
+        if answer.answered_at is not None and seen.seen_at is not None:
+            self._temporals_skew = answer.answered_at - seen.seen_at
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Start or wake the incidents whose answer may be another now, while we lead."""

@@ -16,6 +16,7 @@ from detector.answers.answering import Answering
 from detector.detector import Detector
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
+from detector.metrics.live_metrics import LiveMetrics
 from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
@@ -33,6 +34,7 @@ from tests.detector.test_late_requests import NODE
 from tests.kube.api_server import ApiServer
 from tests.kube.eventually import eventually
 from tests.objects import NOW, incident_reference, seen
+from tests.samples_of_metrics import named, scrape, series
 from workflows.contracts import ObserveInput
 
 pytestmark = pytest.mark.rule("rule 4", "rule 41")
@@ -119,3 +121,24 @@ async def test_incident_is_woken_by_no_change_that_is_none_to_it_while_temporals
     leading.cancel()
     with suppress(asyncio.CancelledError):
         await leading
+
+
+@pytest.mark.rule("rule 3")
+async def test_gauges_count_incidents_as_a_temporal_whose_clock_is_off_has_them_answered() -> None:
+    made, registry = test_ended_incidents.Detector(), CollectorRegistry()
+    state, dispatch = made.cluster.cluster_state, made.dispatch
+    registry.register(LiveMetrics(state, dict, lambda: dispatch.open_incidents, lambda: True, made.now))
+    answering = Answering(made.observe, dispatch, state, lambda: True)
+    made.cluster.check(minHealthy=0)
+    made.fail(NODE)
+    check = str(CHECK)
+    for off, phase, holds in (
+        (timedelta(minutes=7), "Held", {series("paramedic_holds", check=check, reason="ClockSkew"): 1}),
+        (timedelta(), "Admitted", {}),
+    ):
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=made.now() + off)
+        await environment.run(answering.observe, ObserveInput(incident=incident_of(NODE)))
+        shown = scrape(registry)
+        assert shown[series("paramedic_open_incidents", check=check, phase=phase)] == 1
+        assert named(shown, "paramedic_holds") == holds
