@@ -30,6 +30,7 @@ from detector.handover import Handover, HandoverTimes
 from detector.metrics.failing_workflows import FailingWorkflows
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
+from detector.own_polls import OwnPolls
 from detector.registry import WATCHED_KINDS
 from detector.reporting.event_recorder import RateLimiter
 from detector.reporting.own_status import OwnStatus
@@ -59,6 +60,7 @@ from runtime.guard import Guard
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE
 from runtime.settings import Settings
 from runtime.status_loop import look_forever
+from workflows.contracts import detector_queue
 
 REPORT_EVERY_SECONDS = 1.0
 COUNT_TIMEOUT = timedelta(seconds=5)
@@ -107,6 +109,9 @@ class Detector:
         self._sources = self._made_sources(defaults)
         self._upgrades = self._made_upgrades()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
+        self._own_polls = OwnPolls(
+            connections.temporal, detector_queue(connections.cluster), settings.identity
+        )
         self._handover = self._made_handover(handover)
         self._election = self._made_election()
         self._storms = Storms(self._cluster_state, self._sees, self._now)
@@ -215,6 +220,7 @@ class Detector:
             LEADER_LEASE,
             self._settings.identity,
             silence=self._connections.temporal.silence,
+            unpolled=self._own_polls.silence,
             is_leader=self._is_leader,
             times=times,
         )
@@ -313,6 +319,7 @@ class Detector:
             tasks.create_task(self._clock.run())
             tasks.create_task(self._election.run())
             tasks.create_task(self._handover.run())
+            tasks.create_task(self._own_polls.run())
             tasks.create_task(self._connections.temporal.hold())
             tasks.create_task(self._report_election())
             tasks.create_task(look_forever(self._own_status.look))
@@ -332,10 +339,12 @@ class Detector:
         self._lead_began = self._now()
         self._cluster_state.act_findings.clear()
         self._limits.lead_begins()
+        self._own_polls.lead_begins()
         self._stopped.clear()
         self._leads.set()
 
     def _stop_leading(self) -> None:
+        self._own_polls.lead_ends()
         self._leads.clear()
         self._stopped.set()
 

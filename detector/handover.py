@@ -1,8 +1,12 @@
-"""Handover: a leader that does not reach Temporal gives the lead to another that does, where there is one.
+"""Handover: a leader that cannot answer incidents gives the lead to another detector, where one is fit.
 
-The other is believed when it has said so for some time (`kube.candidates`). Where nobody reaches Temporal the
-leader stays: status and Events need no Temporal. Who gave the lead away stands for it again when it reaches
-Temporal itself, or when nobody else does any more.
+A leader cannot answer while it does not reach Temporal, or while its polls for questions do not succeed. A
+standby is fit while it reaches Temporal, and is believed when it has said so for some time
+(`kube.candidates`). Where no other is fit the leader stays: status and Events need no Temporal. A detector
+that gave the lead away stands for it again when it reaches Temporal itself, or when no other is fit any more.
+
+A standby does not poll, so nothing is known of its polls. A detector whose polls failed is not fit for
+`HandoverTimes.suspect`: where no polls succeed at all, the lead moves once in that time, and not on and on.
 """
 
 import asyncio
@@ -14,6 +18,7 @@ from datetime import timedelta
 from kube.candidates import Candidacy, Candidates, CandidateTimes
 from kube.client import Client
 from kube.errors import KubernetesError
+from kube.server_clock import monotonic_clock
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +31,10 @@ class HandoverTimes:
     """Who heard of Temporal within this time could lead: it is asked every five seconds."""
     patience: timedelta = timedelta(seconds=30)
     """How long a leader may be without Temporal."""
+    unpolled: timedelta = timedelta(seconds=150)
+    """How long a leader may be without a poll that succeeded: one takes a minute at most."""
+    suspect: timedelta = timedelta(minutes=10)
+    """How long a detector is not fit after that."""
     candidates: CandidateTimes = field(default_factory=CandidateTimes)
 
 
@@ -40,11 +49,16 @@ class Handover:
         identity: str,
         *,
         silence: Callable[[], timedelta],
+        unpolled: Callable[[], timedelta],
         is_leader: Callable[[], bool],
         times: HandoverTimes,
+        clock: Callable[[], float] = monotonic_clock,
     ) -> None:
-        """`silence` says how long ago Temporal was well."""
+        """`silence` says how long ago Temporal was well, `unpolled` how long ago a poll of ours succeeded."""
         self._silence = silence
+        self._unpolled = unpolled
+        self._clock = clock
+        self._suspect_until = clock()
         self._is_leader = is_leader
         self._times = times
         self._others = Candidates(client, namespace, leader, identity, times=times.candidates)
@@ -53,8 +67,9 @@ class Handover:
         )
 
     def gives_way(self) -> bool:
-        """Whether Temporal is away for too long, and another reaches it."""
-        return self._silence() >= self._times.patience and self._others.is_one_fit
+        """Whether this detector could not answer for too long, and another is fit."""
+        is_unfit = self._silence() >= self._times.patience or self.is_suspect
+        return is_unfit and self._others.is_one_fit
 
     async def run(self) -> None:
         """Say whether we are fit, and look for others while we are not, until cancelled."""
@@ -65,10 +80,22 @@ class Handover:
                 await asyncio.sleep(self._times.candidates.look.total_seconds())
 
     def _is_fit(self) -> bool:
-        return not self._is_leader() and self._silence() < self._times.fit
+        return not self._is_leader() and self._silence() < self._times.fit and not self.is_suspect
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether its polls did not succeed a while ago."""
+        return self._clock() < self._suspect_until
+
+    def _note_polls(self) -> None:
+        if self._unpolled() >= self._times.unpolled:
+            self._suspect_until = self._clock() + self._times.suspect.total_seconds()
+        elif self._is_leader():
+            self._suspect_until = self._clock()
 
     async def _look(self) -> None:
-        if self._silence() < self._times.fit:
+        self._note_polls()
+        if self._silence() < self._times.fit and not self.is_suspect:
             self._others.forget()
             return
         try:

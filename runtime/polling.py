@@ -9,12 +9,12 @@ ramps up. A worker of another version polls, and gets only what is pinned to it.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
 from temporalio.api.enums.v1 import TaskQueueType, WorkerVersioningMode
 from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue, TaskQueueVersioningInfo
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, DescribeTaskQueueResponse
 from temporalio.client import Client
 
 POLLED_WITHIN = timedelta(minutes=2)
@@ -60,15 +60,29 @@ async def queue_pollers(client: Client, queue: str) -> QueuePollers:
         RPCError: Temporal cannot be asked.
 
     """
-    answer = await client.workflow_service.describe_task_queue(
-        DescribeTaskQueueRequest(
-            namespace=client.namespace,
-            task_queue=TaskQueue(name=queue),
-            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-        ),
-        timeout=RPC_TIMEOUT,
-    )
+    answer = await _describe(client, queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW)
     return QueuePollers(recent(answer.pollers), routed(answer.versioning_info))
+
+
+async def last_activity_poll(client: Client, queue: str, identity: str) -> datetime | None:
+    """When that worker polled for activities there last, by Temporal's clock; None: not within five minutes.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    answer = await _describe(client, queue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+    times = (one.last_access_time.ToDatetime(UTC) for one in answer.pollers if one.identity == identity)
+    return max(times, default=None)
+
+
+async def _describe(
+    client: Client, queue: str, of_type: TaskQueueType.ValueType
+) -> DescribeTaskQueueResponse:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=of_type
+    )
+    return await client.workflow_service.describe_task_queue(request, timeout=RPC_TIMEOUT)
 
 
 def recent(pollers: Iterable[PollerInfo]) -> frozenset[tuple[str, Build]]:

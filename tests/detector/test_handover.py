@@ -26,6 +26,7 @@ NAMESPACE = "paramedic-system"
 QUICK = HandoverTimes(
     fit=timedelta(seconds=1),
     patience=timedelta(seconds=2),
+    suspect=timedelta(minutes=5),
     candidates=CandidateTimes(
         settled=timedelta(seconds=0.2),
         renewal=timedelta(seconds=0.2),
@@ -34,6 +35,7 @@ QUICK = HandoverTimes(
     ),
 )
 WELL, AWAY = timedelta(), timedelta(minutes=1)
+UNPOLLED = HandoverTimes().unpolled
 
 
 class Standing:
@@ -41,6 +43,7 @@ class Standing:
 
     def __init__(self, client: Client, leader: str, identity: str) -> None:
         self.silence = WELL
+        self.unpolled = WELL
         self.stopped = 0
         self.name = candidate_name(leader, identity)
         self.handover = Handover(
@@ -49,6 +52,7 @@ class Standing:
             leader,
             identity,
             silence=lambda: self.silence,
+            unpolled=lambda: self.unpolled if self.leads else WELL,
             is_leader=lambda: self.election.is_leader,
             times=QUICK,
         )
@@ -130,6 +134,35 @@ async def test_leader_without_temporal_gives_the_lead_to_one_that_reaches_it(pai
     await pair.until_candidates(pair.first)
     assert pair.second.leads
     assert pair.second.stopped == 0
+
+
+async def test_leader_whose_polls_fail_gives_the_lead_away_once_and_not_back_and_forth(pair: Pair) -> None:
+    await pair.until_candidates(pair.second)
+
+    pair.first.unpolled = UNPOLLED
+    await eventually(lambda: pair.second.leads)
+    assert not pair.first.leads
+
+    pair.second.unpolled = UNPOLLED  # nor do the polls of the other succeed
+    await pair.until_candidates()
+    assert not pair.second.handover.gives_way()
+    assert pair.second.leads
+    assert pair.second.stopped == 0
+
+
+async def test_leader_whose_polls_succeed_again_while_no_other_is_fit_keeps_the_lead(pair: Pair) -> None:
+    await pair.until_candidates(pair.second)
+    pair.second.silence = AWAY
+    await pair.until_candidates()
+    pair.first.unpolled = UNPOLLED
+    await eventually(lambda: pair.first.handover.is_suspect)
+    pair.first.unpolled = WELL
+    await eventually(lambda: not pair.first.handover.is_suspect)
+
+    pair.second.silence = WELL
+    await pair.until_candidates(pair.second)
+    assert pair.first.leads
+    assert pair.first.stopped == 0
 
 
 async def test_leader_stays_while_temporal_is_away_for_all(pair: Pair) -> None:

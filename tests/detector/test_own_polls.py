@@ -1,0 +1,82 @@
+"""Whether a detector polls the queue of questions is measured by its polls, on a real Temporal."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from temporalio import activity
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Worker
+
+from detector.own_polls import OwnPolls
+from devcluster.polling import until
+from devcluster.temporal import TemporalServer
+from tests.temporal_servers import client_of
+
+WITHIN = timedelta(seconds=20)
+
+
+@activity.defn
+async def answer() -> None:
+    """Nothing is asked."""
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+async def test_polls_of_this_detector_count_and_no_others_and_a_connection_alone_proves_none(
+    temporal_server: TemporalServer,
+) -> None:
+    client, clock, queue = await client_of(temporal_server), Clock(), f"detector/{uuid4().hex[:8]}"
+    own, another = (OwnPolls(lambda: client, queue, name, clock) for name in ("own", "another"))
+    for one in (own, another):
+        assert one.silence() == timedelta()
+        one.lead_begins()
+    clock.seconds += 60
+    await own.look()
+    assert own.silence() == timedelta(minutes=1)
+
+    async with Worker(client, task_queue=queue, activities=[answer], identity="own"):
+
+        async def has_polled() -> bool:
+            await own.look()
+            return own.silence() == timedelta()
+
+        await until(has_polled, within=WITHIN, otherwise="its polls were never seen")
+    await another.look()
+    assert another.silence() == timedelta(minutes=1)
+
+    clock.seconds += 60
+    await own.look()  # Temporal still lists the worker, whose last poll is the one that was seen
+    assert own.silence() == timedelta(minutes=1)
+    own.lead_ends()
+    assert own.silence() == timedelta()
+
+
+@pytest.mark.parametrize(
+    ("status", "silence"),
+    [
+        pytest.param(RPCStatusCode.UNAVAILABLE, timedelta(minutes=1), id="it does not answer"),
+        pytest.param(RPCStatusCode.PERMISSION_DENIED, timedelta(), id="it does not say who polls"),
+    ],
+)
+async def test_temporal_that_never_says_who_polls_is_no_reason_to_give_the_lead_away(
+    status: RPCStatusCode, silence: timedelta
+) -> None:
+    clock = Clock()
+
+    def refused() -> None:
+        raise RPCError("no", status, b"")
+
+    polls = OwnPolls(refused, "detector/main", "own", clock)  # type: ignore[arg-type]  # it raises
+    polls.lead_begins()
+    clock.seconds += 60
+    await polls.look()
+    assert polls.silence() == silence
