@@ -6,6 +6,7 @@ import pytest
 
 from health.model.moves import (
     End,
+    Outcome,
     Phase,
     RemoveRequests,
     RenewLease,
@@ -53,13 +54,23 @@ def test_request_that_was_cleaned_up_and_is_still_seen_begins_nothing(
     assert isinstance(incident.sees(healthy(boot_id=boot_id)), End)
 
 
-def test_resume_takes_the_steps_anew_though_the_target_is_healthy_and_its_requests_are_gone(
-    incident: Incident,
-) -> None:
+@pytest.mark.rule("rule 40", "rule 52/healthy")
+def test_resume_ends_the_incident_of_a_healthy_target_once_its_requests_are_gone(incident: Incident) -> None:
+    """No act would take the first step anew: nothing in the cluster shows that it was remediated."""
     incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
     assert isinstance(incident.sees(healthy(MADE, boot_id=OLD)), RemoveRequests)
     incident.cleans_up()
-    step = incident.sees(healthy(boot_id=OLD))
+    end = incident.sees(healthy(boot_id=OLD))
+    assert isinstance(end, End)
+    assert end.outcome is Outcome.REMEDIATED
+
+
+@pytest.mark.rule("rule 40")
+def test_resume_takes_the_steps_anew_where_the_target_failed_again(incident: Incident) -> None:
+    incident.memory = incident.memory.model_copy(update={"starts_over": NewStart()})
+    incident.sees(healthy(MADE, boot_id=OLD))
+    incident.cleans_up()
+    step = incident.sees(unhealthy(boot_id=OLD))
     assert isinstance(step, TakeStep)
     assert step.step == 0
     again = incident.acts(boot_id=OLD)
