@@ -1,6 +1,7 @@
 """PayloadKeys: the keys by which payloads in Temporal are encrypted, from a file that a Secret is mounted as.
 
 As in the EncryptionConfiguration of Kubernetes, the first key encrypts, and each one decrypts what names it.
+With `requireEncryption`, payloads that are not encrypted are refused, so that the keys authenticate (ADR 42).
 What is wrong with the file is said with its setting and field, and never with a value: any may be a key.
 """
 
@@ -42,17 +43,22 @@ class _File(FailFast, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     encrypt: bool = True
+    require_encryption: bool = Field(default=False, alias="requireEncryption")
     keys: Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]
 
 
 class PayloadKeys:
     """Those of one process, for as long as it lives; without any, nothing is encrypted."""
 
-    def __init__(self, ciphers: Mapping[str, AESGCM], *, encrypts: bool = True) -> None:
+    def __init__(
+        self, ciphers: Mapping[str, AESGCM], *, encrypts: bool = True, requires_encryption: bool = False
+    ) -> None:
         """`ciphers` by the names of their keys; the first encrypts, if that `encrypts`."""
         self._ciphers = dict(ciphers)
         self.encrypting = next(iter(self._ciphers), None) if encrypts else None
         """The name of the key that encrypts; None: none does."""
+        self.requires_encryption = requires_encryption
+        """Whether payloads that are not encrypted are refused."""
 
     @classmethod
     def read(cls, path: str | None) -> Self:
@@ -71,7 +77,9 @@ class PayloadKeys:
         names = [entry.name for entry in entries.keys]
         if double := next((name for name in names if names.count(name) > 1), None):
             raise _wrong(path, f"keys: two are called {double!r}")
-        return cls(ciphers, encrypts=entries.encrypt)
+        if entries.require_encryption and not entries.encrypt:
+            raise _wrong(path, "requireEncryption: needs encrypt: true, or we would refuse our own payloads")
+        return cls(ciphers, encrypts=entries.encrypt, requires_encryption=entries.require_encryption)
 
     def __bool__(self) -> bool:
         return bool(self._ciphers)

@@ -8,8 +8,12 @@ from runtime.payload_keys import PayloadKeys
 LAST_YEAR, THIS_YEAR = ("2025", bytes(range(32))), ("2026", bytes(range(100, 132)))
 
 
-def keys_file(path: Path, *keys: tuple[str, bytes], encrypts: bool = True) -> Path:
+def keys_file(
+    path: Path, *keys: tuple[str, bytes], encrypts: bool = True, requires_encryption: bool = False
+) -> Path:
     lines = [f"encrypt: {str(encrypts).lower()}", "keys:"]
+    if requires_encryption:
+        lines.insert(0, "requireEncryption: true")
     for name, key in keys:
         lines += [f"  - name: '{name}'", f"    secret: {b64encode(key).decode()}"]
     path.write_text("\n".join(lines))

@@ -1,15 +1,24 @@
 """What Temporal keeps of a value, and who can read it."""
 
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
+from temporalio import workflow
 from temporalio.api.failure.v1 import Failure
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
 
+from devcluster.polling import until
+from devcluster.temporal import TemporalServer
 from runtime.payload_codec import ENCRYPTED, UnreadablePayload, with_keys
 from runtime.payload_keys import PayloadKeys
 from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
+from tests.temporal_servers import client_of
 
 WORDS = "Ready of node-1 is Unknown"
 FORGED = ("2026", LAST_YEAR[1])
@@ -84,3 +93,81 @@ async def test_failure_keeps_its_type_and_hides_what_it_says(tmp_path: Path) -> 
     read_again = await ours.decode_failure(failure)
     assert isinstance(read_again, ApplicationError)
     assert (read_again.message, list(read_again.details)) == (f"refused: {WORDS}", [WORDS])
+
+
+REFUSED = (
+    "a payload in Temporal is not encrypted, and requireEncryption in the file of "
+    "PARAMEDIC_PAYLOAD_KEYS_FILE refuses it"
+)
+
+
+def requiring(directory: Path) -> DataConverter:
+    return with_keys(read(keys_file(directory / "keys", THIS_YEAR, requires_encryption=True)))
+
+
+async def test_value_that_is_not_encrypted_is_refused_where_encryption_is_required(tmp_path: Path) -> None:
+    ours = requiring(tmp_path)
+    (plain,) = await with_keys(PayloadKeys.read(None)).encode([WORDS])
+    for payloads in ([plain], [*await ours.encode([WORDS]), plain]):
+        with pytest.raises(UnreadablePayload) as refused:
+            await ours.decode(payloads)
+        assert str(refused.value) == REFUSED
+    assert await ours.decode(await ours.encode([WORDS, None])) == [WORDS, None]
+
+
+async def test_value_that_a_stranger_calls_encrypted_is_refused(tmp_path: Path) -> None:
+    (kept,) = await with_keys(PayloadKeys.read(None)).encode([WORDS])
+    kept.metadata["encoding"], kept.metadata["encryption-key-id"] = ENCRYPTED, b"2026"
+    with pytest.raises(UnreadablePayload):
+        await requiring(tmp_path).decode([kept])
+
+
+@workflow.defn(sandboxed=False)
+class Listening:
+    """Answers with the arguments that it got."""
+
+    @workflow.init
+    def __init__(self, argument: str) -> None:
+        self._heard = [argument]
+
+    @workflow.run
+    async def run(self, argument: str) -> list[str]:  # noqa: ARG002  `__init__` took it
+        await workflow.wait_condition(lambda: {"signal", "update"} <= set(self._heard))
+        return self._heard
+
+    @workflow.signal
+    def hear(self, argument: str) -> None:
+        self._heard.append(argument)
+
+    @workflow.update
+    def listen(self, argument: str) -> None:
+        self._heard.append(argument)
+
+
+async def test_plain_messages_stop_no_workflow_where_encryption_is_required(
+    temporal_server: TemporalServer, tmp_path: Path
+) -> None:
+    """The signal is dropped, the update rejected, and a plain start never runs; encrypted ones are obeyed."""
+    stranger = await client_of(temporal_server)
+    ours = Client(**(stranger.config() | {"data_converter": requiring(tmp_path)}))
+    queue = f"q-{uuid4().hex[:8]}"
+    async with Worker(ours, task_queue=queue, workflows=[Listening]):
+        started = await ours.start_workflow(Listening.run, "start", id=f"{queue}-1", task_queue=queue)
+        await stranger.get_workflow_handle(started.id).signal("hear", "forged")
+        with pytest.raises(WorkflowUpdateFailedError):
+            await stranger.get_workflow_handle(started.id).execute_update("listen", "forged")
+        await started.signal("hear", "signal")
+        await started.execute_update("listen", "update")
+        assert await started.result() == ["start", "signal", "update"]
+
+        forged = await stranger.start_workflow("Listening", "forged", id=f"{queue}-2", task_queue=queue)
+        await _until_refused(forged)
+        await forged.terminate()
+
+
+async def _until_refused(forged: WorkflowHandle[Any, Any]) -> None:
+    async def is_refused() -> bool:
+        events = (await forged.fetch_history()).events
+        return any(one.HasField("workflow_task_failed_event_attributes") for one in events)
+
+    await until(is_refused, within=timedelta(seconds=20), otherwise="the forged workflow was not refused")

@@ -50,6 +50,14 @@ def test_without_a_file_there_are_none() -> None:
         (f"keys: [{{name: a, secret: {SECRET}, {SECRET}: x}}]", "keys[0]: has a field that is not known"),
         (f"keys: [{{name: a, secret: {SECRET}}}, {{name: a, secret: {SECRET}}}]", "keys: two are called 'a'"),
         (
+            f"requireEncryption: maybe\nkeys: [{{name: a, secret: {SECRET}}}]",
+            "requireEncryption: Input should be a valid boolean",
+        ),
+        (
+            f"encrypt: false\nrequireEncryption: true\nkeys: [{{name: a, secret: {SECRET}}}]",
+            "requireEncryption: needs encrypt: true",
+        ),
+        (
             f"encrypt: maybe\nkeys: [{{name: a, secret: {SECRET}}}]",
             "encrypt: Input should be a valid boolean",
         ),
