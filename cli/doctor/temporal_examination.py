@@ -13,6 +13,7 @@ from cli.choosing import quoted
 from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.of_temporal_protection import protection_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.history import read_task_failure
 from cli.terminal import PLAIN_DATA
@@ -25,6 +26,7 @@ from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
 from runtime.strangers import strangers
 from runtime.temporal import address_of, connect
+from runtime.temporal_settings import temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
 from workflows.contracts import worker_queue
 
@@ -113,17 +115,18 @@ async def temporal_findings(
         SettingsError: what the environment says of Temporal, or of the keys of payloads, cannot be used.
 
     """
+    unprotected = protection_findings(temporal_settings(environment))
     try:
         keys = PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE))
         client = await connect(None, environment, silent_core(), with_keys(keys, PLAIN_DATA))
     except TemporalUnreachable as error:
         advice = "start it, or correct TEMPORAL_ADDRESS and the credentials; until then nothing new is done"
-        return [problem("TemporalUnreachable", str(error), advice)]
+        return [problem("TemporalUnreachable", str(error), advice), *unprotected]
     try:
-        return await _findings(client, cluster, back_off_limit)
+        return [*await _findings(client, cluster, back_off_limit), *unprotected]
     except RPCError as error:
         what = f"Temporal at {address_of(client)} refuses: {one_sentence(error)}"
-        return [problem("TemporalRefuses", what, "correct the credentials, or try again")]
+        return [problem("TemporalRefuses", what, "correct the credentials, or try again"), *unprotected]
 
 
 async def _findings(client: Client, cluster: Sequence[str], back_off_limit: timedelta) -> list[Finding]:
