@@ -56,6 +56,17 @@ class Rights:
         except Forbidden:
             return await self._of_ourselves(wanted)
 
+    async def refused_to_us(self, needs: Iterable[Right]) -> list[tuple[Right, list[str]]]:
+        """Which verbs of each are not allowed to the identity that `client` has, where any are not.
+
+        Raises:
+            KubernetesError: the API server cannot be asked.
+
+        """
+        wanted = list(dict.fromkeys(needs))
+        refused = await asyncio.gather(*(self._refused(need, _SELF_REVIEWS) for need in wanted))
+        return [(need, verbs) for need, verbs in zip(wanted, refused, strict=True) if verbs]
+
     async def _of_ourselves(self, needs: Sequence[Right]) -> list[Finding]:
         user = await self._who_am_i()
         unknown = [process for process in Process if self._account(process) != user]

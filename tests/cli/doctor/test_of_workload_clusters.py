@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from cli.doctor.finding import Finding
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
@@ -20,7 +21,7 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.clusters import SecretField
 from tests.health.clusterapi.samples import check, cluster, in_cluster
-from tests.kube.api_server import ApiServer, hanging, refused, said
+from tests.kube.api_server import Answer, ApiServer, hanging, refused, said
 from tests.kube.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of
 
 CAPI = CLUSTER_API_MACHINE_HEALTH_CHECK
@@ -87,9 +88,44 @@ async def looked_at(fleet: Fleet, *clusters: WorkloadCluster) -> list[Finding]:
     return found
 
 
+def allow(server: ApiServer, *refused: str) -> None:
+    """Every right, but for those on these resources."""
+
+    async def review(request: web.Request) -> web.StreamResponse:
+        asked = (await request.json())["spec"]["resourceAttributes"]
+        assert asked["name"] == ("kube-system" if asked["resource"] == "namespaces" else "")
+        return await said({"status": {"allowed": asked["resource"] not in refused}}, 201)(request)
+
+    server.answer("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+
+
 async def test_nodes_that_can_be_listed_are_nothing_to_say(fleet: Fleet) -> None:
     fleet.workload.version(NODES.path(), said({"items": []}))
+    allow(fleet.workload)
     assert await looked_at(fleet, fleet.add("east")) == []
+
+
+async def test_rights_that_the_identity_lacks_there_are_named_with_what_grants_them(fleet: Fleet) -> None:
+    fleet.workload.version(NODES.path(), said({"items": []}))
+    allow(fleet.workload, "namespaces", "pods")
+    found = await looked_at(fleet, fleet.add("east"))
+    assert {(one.severity, one.reason) for one in found} == {("problem", "WorkloadRightMissing")}
+    assert [one.what.split(" may not ")[0] for one in found] == ["the detector", "the worker"]
+    assert "get namespaces" in found[0].what
+    assert "in the workload cluster fleet/east as the identity in the key value" in found[0].what
+    assert found[0].advice == "apply deploy/workload-cluster/nodes.yaml there"
+
+    with_evidence = replace(fleet.add("west"), saves_evidence=True)
+    advice = [one.advice for one in await looked_at(fleet, with_evidence)]
+    assert "apply deploy/workload-cluster/evidence.yaml there" in advice
+
+
+@pytest.mark.parametrize("answer", [refused(403, "Forbidden"), hanging])
+async def test_cluster_that_does_not_say_what_is_allowed_is_told_of(fleet: Fleet, answer: Answer) -> None:
+    fleet.workload.version(NODES.path(), said({"items": []}))
+    fleet.workload.answer("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", answer)
+    (found,) = await looked_at(fleet, fleet.add("east"))
+    assert (found.severity, found.reason) == ("warning", "RightsUnknown")
 
 
 async def test_secret_that_is_not_there_holds_the_checks_of_its_cluster(fleet: Fleet) -> None:
