@@ -6,7 +6,9 @@ Checks and targets are in the management cluster. The Node of a target may be in
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from activities.step_result import Held
 from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_identity import KnownCluster, changed_hold
 from health.gate.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
@@ -16,13 +18,17 @@ from kube.absence import none_if_absent
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
-from kube.resource import NODES, Object
+from kube.resource import KUBE_SYSTEM, NAMESPACES, NODES, Object
 from kube.shared_reads import SharedReads
-from objects.clusters import SecretField
+from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import GroupKind
 
 TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
 """Raises KubernetesError, NotFound where the target is no more, and ValidationError."""
+KnownClusters: TypeAlias = Callable[[str], Awaitable[KnownCluster]]
+"""What is known of a workload cluster; raises KubernetesError."""
+IDENTIFY_AGAIN_SECONDS = 5.0
+"""A detector notes a cluster within a second after it has seen it first, or a person confirmed it."""
 ContextReader: TypeAlias = Callable[["LiveObjects", HealthCheck], Awaitable[ClusterContext]]
 """What of the cluster context the rules of a kind rest on; raises KubernetesError and ValidationError."""
 
@@ -42,8 +48,15 @@ class Readers(NamedTuple):
 class LiveObjects:
     """Reads afresh; targets and their context as `readers` say, by kind of check."""
 
-    def __init__(self, clusters: ClusterConnections, readers: Mapping[GroupKind, Readers]) -> None:
+    def __init__(
+        self,
+        clusters: ClusterConnections,
+        readers: Mapping[GroupKind, Readers],
+        known_clusters: KnownClusters | None = None,
+    ) -> None:
+        """`known_clusters` answers with what is known of a workload cluster; None: nobody acts by it."""
         self._clusters = clusters
+        self._known_clusters = known_clusters
         self.management = clusters.management
         self.shared = SharedReads(clusters.management.client)
         """Reads of the management cluster that many acts have in common."""
@@ -85,8 +98,12 @@ class LiveObjects:
         """
         return await self._readers[incident.check.group_kind].target(self, incident.target, context)
 
-    async def node_of(self, target: Target, kubeconfig: SecretField | None = None) -> Node | None:
+    async def node_of(
+        self, target: Target, kubeconfig: SecretField | None = None, owner: str = ""
+    ) -> Node | None:
         """The Node that the target is linked to, from the cluster that it is in.
+
+        In another cluster only where that is the one that is known under `owner`, the uid of its Cluster.
 
         `kubeconfig` says where the kubeconfig of that cluster is, as CheckKind.kubeconfig does; it is read
         where that is not the management cluster.
@@ -95,6 +112,7 @@ class LiveObjects:
         26).
 
         Raises:
+            Held: it is another cluster than the one that is known.
             KubernetesError: as the client does; NotConfigured where nothing says how to connect there.
             ValidationError: it cannot be read.
 
@@ -102,8 +120,19 @@ class LiveObjects:
         if not target.node_name:
             return None
         connection = await self._clusters.of(target.node_cluster, kubeconfig)
+        await self._identify(target.node_cluster, connection, owner)
         found = await none_if_absent(connection.client.get(NODES, target.node_name))
         return None if found is None else Node.model_validate(found)
+
+    async def _identify(self, cluster: str, connection: ClusterConnection, owner: str) -> None:
+        if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
+            return
+        known = await self._known_clusters(cluster)
+        found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
+        uid = str(found["metadata"]["uid"])
+        if not known.is_one(owner, uid):
+            hold = changed_hold(cluster, known, uid)
+            raise Held(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
         """The connection to the cluster in which the Node of the incident's target is.

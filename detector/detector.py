@@ -41,9 +41,11 @@ from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.watched_kind import KindMetrics
-from detector.watching.blind_times import BlindTimes
+from detector.watching.blind_times import BLIND_TIMES
 from detector.watching.clock_watch import ClockWatch
+from detector.watching.cluster_identities import KNOWN_CLUSTERS
 from detector.watching.kind_watch import Kind
+from detector.watching.lease_notes import LeaseNotes, NoteLease
 from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
@@ -105,7 +107,9 @@ class Detector:
             self._template_kind,
             removes_confirmations=settings.confirmations == "remove",
         )
-        self._blind_times = BlindTimes(client, settings.namespace, LEADER_LEASE, problems)
+        lease = NoteLease(client, settings.namespace, LEADER_LEASE, problems)
+        self._blind_times = LeaseNotes(BLIND_TIMES, lease)
+        self._known_clusters = LeaseNotes(KNOWN_CLUSTERS, lease)
         self._sources = self._made_sources(defaults)
         self._upgrades = self._made_upgrades()
         self._clock = ClockWatch(connections.management.server_clock, self._cluster_state.tell_all)
@@ -165,6 +169,7 @@ class Detector:
             settings.namespace,
             settings.requires_policy,
             self._blind_times.of,
+            self._known_clusters.of,
         )
         return Sources(connections.management, self._cluster_state, scope, connections.problems, defaults)
 
@@ -329,6 +334,7 @@ class Detector:
 
     async def _watch(self) -> None:
         await self._blind_times.read()
+        await self._known_clusters.read()
         await self._sources.run()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
@@ -368,6 +374,7 @@ class Detector:
             tasks.create_task(self._attempt_reading.lead())
             await self._attempt_reading.wait_tried()
             tasks.create_task(self._blind_times.lead(self._sources.blind_times))
+            tasks.create_task(self._known_clusters.lead(self._sources.known_clusters))
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._limits.lead())
             tasks.create_task(self._ended_remediations.lead())

@@ -54,6 +54,8 @@ def group_version_path(api_version: str) -> str:
 NODES = Resource("v1", "Node", "nodes", namespaced=False)
 PODS = Resource("v1", "Pod", "pods", namespaced=True)
 EVENTS = Resource("v1", "Event", "events", namespaced=True)
+KUBE_SYSTEM = "kube-system"
+"""The namespace whose uid tells a cluster from any other."""
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)

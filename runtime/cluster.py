@@ -9,7 +9,7 @@ import re
 from hashlib import sha256
 
 from kube.client import Client
-from kube.resource import NAMESPACES
+from kube.resource import KUBE_SYSTEM, NAMESPACES
 
 UID_LENGTH = 8
 """The first group of a UUID: without a dash, so that the name is what stands before the last dash."""
@@ -35,5 +35,5 @@ async def read_cluster_identity(client: Client, name: str) -> str:
         KubernetesError: kube-system cannot be read.
 
     """
-    kube_system = await client.get(NAMESPACES, "kube-system")
+    kube_system = await client.get(NAMESPACES, KUBE_SYSTEM)
     return cluster_identity(name, kube_system["metadata"]["uid"])

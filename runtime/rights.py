@@ -11,6 +11,7 @@ from health.gate.policy_document import POLICY
 from health.gate.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Part, Process, Right
+from kube.resource import KUBE_SYSTEM
 from runtime.paramedic_status import NAME
 from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES
 from runtime.process_names import LEADER_LEASE
@@ -63,7 +64,7 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.DETECTOR, settings.lease_namespace, settings.namespace
     yield Right(one, "", "nodes", WATCH, why="Nodes are what is judged")
     its_uid = "its uid tells this cluster from others of its name"
-    yield Right(one, "", "namespaces", ("get",), name="kube-system", why=its_uid)
+    yield Right(one, "", "namespaces", ("get",), name=KUBE_SYSTEM, why=its_uid)
     yield Right(one, "", "namespaces", WATCH, name=shared, why="the global stop is an annotation on it")
     upgrades = "an upgrade of the cluster holds every check"
     yield Right(one, "config.openshift.io", "clusterversions", WATCH, why=upgrades)
@@ -92,7 +93,7 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.WORKER, settings.lease_namespace, settings.namespace
     yield Right(one, "", "nodes", ("get",), why="a Node is read again before an act")
     its_uid = "its uid tells this cluster from others of its name"
-    yield Right(one, "", "namespaces", ("get",), name="kube-system", why=its_uid)
+    yield Right(one, "", "namespaces", ("get",), name=KUBE_SYSTEM, why=its_uid)
     yield Right(
         one, "", "namespaces", ("get",), name=shared, why="each act looks whether it has the global stop"
     )
@@ -100,7 +101,7 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
     yield Right(one, "", "configmaps", ("get",), ours, POLICY, why=shadow)
     holding = "a target that is remediated is held by a Lease, which is renewed and given back"
     yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
-    renewed = "its renewals show whether a detector leads"
+    renewed = "its renewals show whether a detector leads, its annotations which workload clusters are known"
     yield Right(one, LEASES, "leases", ("get",), ours, LEADER_LEASE, why=renewed)
     nobody_leads = "that no detector leads is said by whoever is left"
     yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=nobody_leads)
@@ -178,6 +179,9 @@ def needs_in_workload_clusters() -> Iterator[Right]:
     part = IN_WORKLOAD_CLUSTERS
     yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are judged there")
     yield Right(Process.WORKER, "", "nodes", ("get",), part=part, why="a Node is read again before an act")
+    for process in Process:
+        its_uid = "its uid tells that cluster from another one under the same Cluster"
+        yield Right(process, "", "namespaces", ("get",), name=KUBE_SYSTEM, part=part, why=its_uid)
 
 
 def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:

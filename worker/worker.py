@@ -24,6 +24,7 @@ from activities.evidence.files import EvidenceDirectory
 from activities.evidence.filing import EvidenceFiles
 from activities.evidence.save import SaveEvidence
 from activities.fact_age import Clock
+from activities.known_clusters import KnownClustersOnLease
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.own_requests import OwnRequests
@@ -40,9 +41,10 @@ from kube.connection import ClusterConnection
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
+from kube.shared_reads import SharedReads
 from runtime.connections import Connections, connected
 from runtime.leader_watch import LeaderWatch
-from runtime.process_names import WORKER
+from runtime.process_names import LEADER_LEASE, WORKER
 from runtime.retrying import retry_forever
 from runtime.settings import Settings
 from runtime.status_loop import look_forever
@@ -85,7 +87,9 @@ def _worker(
     client = connection.client
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
-    objects = LiveObjects(ClusterConnections(connection, connections.workload_clusters), readers())
+    clusters = ClusterConnections(connection, connections.workload_clusters)
+    known = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
+    objects = LiveObjects(clusters, readers(), known)
     requests = OwnRequests(LiveRequests(connection), objects)
     revalidation = Revalidation(
         objects,

@@ -56,7 +56,8 @@ async def read_machine(
     cluster = Clusters.in_context(context).of(reference.namespace, target.machine.cluster_name)
     if cluster is None or not cluster.is_control_plane_initialized:
         return target
-    return replace(target, node=await live.node_of(target, kubeconfig_secret(target.node_cluster)))
+    secret = kubeconfig_secret(target.node_cluster)
+    return replace(target, node=await live.node_of(target, secret, cluster.metadata.uid))
 
 
 def _forget(live: LiveObjects, kind: ServedKind) -> None:

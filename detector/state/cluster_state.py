@@ -12,6 +12,7 @@ from detector.state.act_findings import ActFindings
 from detector.state.adoption import adopted
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import EventHandlers
+from detector.state.linked_nodes import LinkedNodes
 from detector.state.request_index import RequestIndex, SeenRequest, seen
 from detector.state.target_store import TargetStore, concerned, place_of
 from health.gate.cluster_context import ClusterContext
@@ -64,6 +65,7 @@ class ClusterState:
         self.checks: dict[CheckReference, CheckState] = {}
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
+        self.linked_nodes = LinkedNodes()
         self.act_findings = ActFindings()
         self.cluster_context = ClusterContext()
         """What holds for all checks."""

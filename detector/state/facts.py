@@ -41,8 +41,9 @@ def target_facts(
 
 
 def _outage_of_its_zone(cluster_state: ClusterState, target: Target) -> Hold | None:
-    zone = target.node_zone
-    return cluster_state.cluster_context.outages.hold(target.node_cluster, zone) if zone else None
+    outages, cluster = cluster_state.cluster_context.outages, target.node_cluster
+    zone = target.node_zone or outages.zone_of(cluster, target.node_name)
+    return outages.hold(cluster, zone) if zone else None
 
 
 def _maintenance(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:

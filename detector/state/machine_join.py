@@ -25,6 +25,10 @@ class Machine(Protocol):
     def node_cluster(self) -> str:
         """The cluster in which that Node is."""
 
+    @property
+    def is_going(self) -> bool:
+        """Whether it is being deleted."""
+
 
 class MakeTarget(Protocol):
     """Makes a target of what is joined."""
@@ -102,17 +106,26 @@ class MachineJoin:
 
     def _put(self, key: Key) -> None:
         machine = self._machines.get(key)
+        name = TargetName(self._kind_name, key.namespace, key.name)
+        # First: whether its Node is believed to be gone decides about what is told of the Machine.
+        self._cluster_state.linked_nodes.link(name, _expected_by(machine))
         target = None
         if machine is not None:
             is_read = self._is_read(machine)
             # A Node that does not decode any more may be known from before; that is not what it says now.
             node = self._nodes.get(_node_of(machine)) if is_read else None
             target = self._target(machine, node, is_read=is_read)
-        self._cluster_state.target_changed(TargetName(self._kind_name, key.namespace, key.name), target)
+        self._cluster_state.target_changed(name, target)
 
     def _is_read(self, machine: Machine) -> bool:
         is_undecodable = self._cluster_state.targets.is_unreadable(_node_of(machine))
         return machine.node_cluster in self._read and not is_undecodable
+
+
+def _expected_by(machine: Machine | None) -> TargetName | None:
+    """The Node that ought to be there: whoever deletes a Machine takes its Node away first."""
+    is_expected = machine is not None and machine.node_name and not machine.is_going
+    return _node_of(machine) if machine is not None and is_expected else None
 
 
 def _node_of(machine: Machine) -> TargetName:

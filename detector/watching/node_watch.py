@@ -67,11 +67,16 @@ class NodeWatch:
         self._undecodable_told: set[str] = set()
         """The names of those that do not decode, as far as anybody was told."""
         self._proven: float | None = None
+        self._is_distrusted = False
+        self.back: datetime | None = None
+        """When the connection was made anew; None: it is the first one."""
         self.blind_time = BlindTime()
         """As of the last look."""
 
     def connect(self, connection: ClusterConnection) -> Reflector[Node]:
         """Read through `connection` from now on, whatever was read before; answers what is to be run."""
+        if self._connection is not None and self._connection is not connection:
+            self.back = self._now()
         self._connection, self._before = connection, self._read
         self._source = Reflector(
             connection.transport,
@@ -84,12 +89,17 @@ class NodeWatch:
         )
         return self._source
 
+    async def wait_read(self) -> None:
+        """Return when those that are there were read completely, and told."""
+        if self._source is not None:
+            await self._source.wait_synced()
+
     async def forget_gone(self) -> None:
         """Tell of those that went while nobody looked, when all that are there were read."""
         source = self._source
         if source is None:
             return
-        await source.wait_synced()
+        await self.wait_read()
         undecodable = {key.name for key in source.undecodable}
         for name in self._told - {key.name for key in source.store} - undecodable:
             self._tell(name, None)
@@ -129,15 +139,22 @@ class NodeWatch:
         if age > limit:
             return reported or TOO_OLD
         # Nothing is judged before the clocks restarted, within a second.
-        return JUST_BACK if self._was_lost(age, limit) else ""
+        return JUST_BACK if self._was_lost(age, limit) and not self._is_distrusted else ""
 
     def resume(self, noted: BlindTime) -> None:
         """Go on from what an earlier process noted; before the first look."""
         self.blind_time = noted
         self._proven = -math.inf if noted.is_lost else None
 
-    def look(self, limit: timedelta) -> None:
-        """Note whether the cache grew older than `limit`, and is true again; look more often than that."""
+    def look(self, limit: timedelta, *, is_distrusted: bool = False) -> None:
+        """Note whether the cache grew older than `limit`, and is true again; look more often than that.
+
+        What is not believed is as good as not seen (rule 50).
+        """
+        self._is_distrusted = is_distrusted
+        if is_distrusted:
+            self.resume(BlindTime(until=self.blind_time.until, is_lost=True))
+            return
         age = self.age()
         if age is None:
             return

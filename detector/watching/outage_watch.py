@@ -1,7 +1,9 @@
 """OutageWatch: which Nodes of each cluster and zone are silent, and whether what sees them is suspected.
 
 A change of a Node costs the same however many there are: it moves one entry, and counts as a change of its
-groups. What follows is judged once a second, and for changed groups alone; at once only where a Node that
+groups. A Node that is gone counts as silent from then on while a Machine expects it, and one that went while
+it was silent for as long as another one of its cluster is: what deletes silent Nodes ends no outage. What
+follows is judged once a second, and for changed groups alone; at once only where a Node that
 falls silent may have been the one that makes an outage: where as many changed as were lacking when its group
 was judged last. Else each of thousands would be judged with all others once the guard has given way. Nothing
 is judged before the Nodes of a cluster were read completely. That an outage held, and when it ended, is noted
@@ -18,7 +20,7 @@ from detector.watching.node_watch import BlindTime
 from health.gate.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
 from health.gate.policy_in_force import PolicyInForce
 from health.model.node import Node
-from health.model.target import TargetName
+from health.model.target import TargetName, node_name
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +30,12 @@ class _Seen(NamedTuple):
 
     zone: str
     unknown_since: datetime | None
+    """Since when it is silent, or gone."""
+    is_gone: bool = False
+    is_lost: bool = False
+    """Whether a Machine expects it nevertheless."""
+    was_silent: bool = False
+    """Whether it was silent when it went."""
 
 
 @dataclass
@@ -68,24 +76,61 @@ class _Nodes:
 class OutageWatch:
     """All clusters of one detector."""
 
-    def __init__(self, noted: Callable[[str], BlindTime], is_read: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        noted: Callable[[str], BlindTime],
+        is_read: Callable[[str], bool],
+        now: Callable[[], datetime],
+    ) -> None:
         """`noted` answers with what an earlier process noted of a group, by its key."""
         self._noted = noted
         self._is_read = is_read
+        self._now = now
         self._seen: dict[TargetName, _Seen] = {}
         self._groups: dict[NodeGroup, _Nodes] = {}
         self._guard: OutageGuard | None = None
 
-    def node_changed(self, name: TargetName, node: Node | None, guard: OutageGuard | None) -> bool:
-        """Take in what a Node is now; answers whether that has to be judged at once."""
-        seen = None if node is None else _Seen(node.node_zone, node.silent_since)
+    def node_changed(
+        self, name: TargetName, node: Node | None, guard: OutageGuard | None, *, is_lost: bool = False
+    ) -> bool:
+        """Take in what a Node is now; answers whether that has to be judged at once.
+
+        `is_lost`: it is gone, and a Machine expects it.
+        """
+        seen = self._gone(name, is_lost=is_lost) if node is None else _Seen(node.node_zone, node.silent_since)
+        return self._put(name, seen, guard)
+
+    def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
+        """Take in whether a Machine expects a Node that is gone; answers the same."""
+        before = self._seen.get(name)
+        if before is not None and not before.is_gone:
+            return False
+        return self._put(name, self._gone(name, is_lost=is_lost), guard)
+
+    def forget(self, cluster: str) -> None:
+        """Forget the Nodes of a cluster: no check names it any more."""
+        for name in [name for name in self._seen if name.cluster == cluster]:
+            self._put(name, None, None)
+
+    def _gone(self, name: TargetName, *, is_lost: bool) -> _Seen | None:
+        """What a Node that is gone counts as."""
+        before = self._seen.get(name)
+        if before is None:
+            return _Seen("", self._now(), is_gone=True, is_lost=True) if is_lost else None
+        was_silent = before.was_silent if before.is_gone else before.unknown_since is not None
+        if not is_lost and not was_silent:
+            return None
+        since = before.unknown_since or self._now()
+        return _Seen(before.zone, since, is_gone=True, is_lost=is_lost, was_silent=was_silent)
+
+    def _put(self, name: TargetName, seen: _Seen | None, guard: OutageGuard | None) -> bool:
         before = self._seen.get(name)
         if seen == before:
             return False
         for nodes in self._groups_of(name.cluster, before):
             nodes.remove(name.name)
         if seen is None:
-            del self._seen[name]
+            self._seen.pop(name, None)
             return False
         self._seen[name] = seen
         groups = self._groups_of(name.cluster, seen)
@@ -103,14 +148,26 @@ class OutageWatch:
         if policy.is_known:
             self._judge_changed(policy.policy.outage_guard, now)
         known = {group: nodes.outage for group, nodes in self._groups.items()}
-        return Outages({group: outage for group, outage in known.items() if outage != NO_OUTAGE})
+        gone = {name: seen.zone for name, seen in self._seen.items() if seen.is_gone and seen.zone}
+        zones = {(name.cluster, name.name): zone for name, zone in gone.items()}
+        return Outages({group: outage for group, outage in known.items() if outage != NO_OUTAGE}, zones)
 
     def _judge_changed(self, guard: OutageGuard | None, now: datetime) -> None:
         is_another = guard != self._guard
         self._guard = guard
+        for group, nodes in list(self._groups.items()):
+            if not group.zone and nodes.changes:
+                self._forget_gone(group, nodes)
         for group, nodes in self._groups.items():
             if (is_another or nodes.is_due(now)) and self._is_read(group.cluster):
                 self._judge(group, nodes, now)
+
+    def _forget_gone(self, group: NodeGroup, nodes: _Nodes) -> None:
+        """Forget Nodes that no Machine expects, once no other Node of their cluster is silent."""
+        silent = {name: self._seen[node_name(name, group.cluster)] for name in nodes.unknown}
+        if all(seen.is_gone for seen in silent.values()):
+            for name in [name for name, seen in silent.items() if not seen.is_lost]:
+                self._put(node_name(name, group.cluster), None, None)
 
     def blind_times(self) -> dict[str, BlindTime]:
         """What a new process must know, by the key of each group."""

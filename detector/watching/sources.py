@@ -7,7 +7,7 @@ requests when a check names them (`named_kinds`).
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from detector.registry import WATCHED_KINDS
@@ -15,7 +15,9 @@ from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin, WatchedTargets
 from detector.watching.cluster_context_watch import ClusterContextWatch
+from detector.watching.cluster_identities import ClusterIdentities, Confirmations
 from detector.watching.kind_watch import Kind
+from detector.watching.lost_nodes_watch import LostNodesWatch
 from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import BlindTime, NodeWatch
 from detector.watching.outage_watch import OutageWatch
@@ -24,6 +26,8 @@ from detector.watching.source import NOT_YET, Source, all_tried, by_name
 from detector.watching.sources_of_checks import SourcesOfChecks, WatchedKinds
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_identity import NOT_KNOWN, KnownCluster
+from health.gate.invalid_check import InvalidCheckError
 from health.gate.maintenance_windows import open_windows
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy, Policy
@@ -74,6 +78,8 @@ class Scope:
     """Whether a missing policy holds every check."""
     blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
     """What an earlier process noted of this cluster, or of a group of Nodes."""
+    known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
+    """What an earlier process noted of this cluster, or of another one."""
 
 
 class Sources:
@@ -110,7 +116,11 @@ class Sources:
         self._now = connection.server_clock.now
         self._workloads = self._made_workloads(scope.workload_clusters)
         self._blind_time = scope.blind_time
-        self._outages = OutageWatch(scope.blind_time, self._has_read)
+        self._outages = OutageWatch(scope.blind_time, self._has_read, self._now)
+        self._identities = ClusterIdentities(scope.known_cluster)
+        self._were_own_told = False
+        self._lost_nodes = LostNodesWatch(self._identities.lost, self._was_told, self._now)
+        cluster_state.linked_nodes.add_handler(self._expected_changed)
         self._own_nodes = self._node_watch(connection.cluster, settings)
         nodes = self._own_nodes.connect(connection)
         self._watched = WatchedKinds(
@@ -190,6 +200,10 @@ class Sources:
             return self._own_nodes.is_read
         return self._workloads is not None and self._workloads.is_read(cluster)
 
+    def _was_told(self, cluster: str) -> bool:
+        """Whether each Node of a cluster was told: in the middle of the first list some look gone."""
+        return self._were_own_told if cluster == MANAGEMENT_CLUSTER else self._has_read(cluster)
+
     def blind_times(self) -> dict[str, BlindTime]:
         """What a new process must know: of connections by cluster, of outages by group."""
         known = self._workloads.blind_times() if self._workloads is not None else {}
@@ -197,17 +211,27 @@ class Sources:
             known[self._own_nodes.cluster] = self._own_nodes.blind_time
         return known | self._outages.blind_times()
 
+    def known_clusters(self) -> dict[str, KnownCluster]:
+        """What a new process must know of the identity of clusters, and of the Nodes that are gone."""
+        return self._identities.notes(self._lost_nodes.believed())
+
     async def run(self) -> None:
         """Watch until cancelled."""
         self._own_nodes.resume(self._blind_time(MANAGEMENT_CLUSTER))
         async with self._tasks:
             for source in (*self._base.values(), *self._context.sources.values()):
                 self._tasks.create_task(source.run())
+            self._tasks.create_task(self._note_own_told())
             while True:
                 self._report_problems()
                 # That a kind is served by now, or no more, is told to nobody.
                 self.refresh_context()
                 await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
+
+    async def _note_own_told(self) -> None:
+        await self._own_nodes.wait_read()
+        self._were_own_told = True
+        self.refresh_context()
 
     async def wait_settled(self) -> None:
         """Return when nodes and Leases were read completely, and all else was or could not be.
@@ -218,7 +242,7 @@ class Sources:
             await source.wait_synced()
         await all_tried(self._watched.all)
         await self._context.wait_tried()
-        self.refresh_context()
+        await self._note_own_told()
         await self._kinds.wait_tried()
 
     def ages(self) -> dict[str, timedelta | None]:
@@ -252,7 +276,11 @@ class Sources:
 
     def _node(self, name: TargetName, node: Node | None) -> None:
         with self._cluster_state.guard.item("nodes", name.name):
-            if self._outages.node_changed(name, node, self.policy().outage_guard):
+            guard = self.policy().outage_guard
+            have_vanished = self._lost_nodes.node_changed(name, guard, is_there=node is not None)
+            is_lost = self._lost_nodes.is_lost(name)
+            are_silent = self._outages.node_changed(name, node, guard, is_lost=is_lost)
+            if have_vanished or are_silent:
                 self.refresh_context()  # before anybody is told that the target failed
             self._cluster_state.target_changed(name, node)
             for join in self._joins:
@@ -261,16 +289,29 @@ class Sources:
     def _undecodable_node(self, name: TargetName, problem: str) -> None:
         with self._cluster_state.guard.item("nodes", name.name):
             self._cluster_state.targets.put_undecodable(name, problem)
+            guard = self.policy().outage_guard
+            if self._lost_nodes.decoding_changed(name, guard, is_undecodable=bool(problem)):
+                self.refresh_context()
             for join in self._joins:
                 join.node_decoding_changed(name)
 
+    def _expected_changed(self, name: TargetName, is_expected: bool) -> None:  # noqa: FBT001  as Handler
+        guard = self.policy().outage_guard
+        have_vanished = self._lost_nodes.expected_changed(name, guard, is_expected=is_expected)
+        is_lost = self._lost_nodes.is_lost(name)
+        if self._outages.lost_changed(name, guard, is_lost=is_lost) or have_vanished:
+            self.refresh_context()
+
     def _cluster_read(self, cluster: str) -> None:
         with self._cluster_state.guard.item("clusters", cluster):
+            # First: whether Nodes that are gone are believed to be decides about what is told of Machines.
+            self.refresh_context()
             for join in self._joins:
                 join.cluster_read(cluster)
 
     def _cluster_forgotten(self, cluster: str) -> None:
         with self._cluster_state.guard.item("clusters", cluster):
+            self._outages.forget(cluster)
             for join in self._joins:
                 join.cluster_forgotten(cluster)
 
@@ -301,19 +342,49 @@ class Sources:
         context = UNJUDGED
         with self._cluster_state.guard.item("cluster context", "cluster"):
             known = replace(self._context.now(), upgrade_pause=self._pause_progress())
-            context = self._with_windows(self._with_outages(self._with_workloads(known)))
+            distrusted = self._with_distrust(known)
+            context = self._with_windows(self._with_outages(self._with_workloads(distrusted)))
         self._cluster_state.take_context(context)
+
+    def _with_distrust(self, context: ClusterContext) -> ClusterContext:
+        """The context with why what is seen of Nodes is not believed."""
+        confirmations, confirmed = self._confirmed(context)
+        distrusted = self._lost_nodes.look(self.policy().outage_guard, confirmed)
+        if self._workloads is not None:
+            self._workloads.name(self._wanted_clusters(context), self._tasks)
+            distrusted |= self._identities.see(self._workloads.uids(), confirmations)
+        return replace(context, distrusted=distrusted)
+
+    def _confirmed(self, context: ClusterContext) -> tuple[dict[str, Confirmations], dict[str, datetime]]:
+        """What people confirm by annotations of checks, by the cluster whose Nodes these rest on.
+
+        A time that is still to come confirms nothing: it would confirm what nobody has seen.
+        """
+        identities: dict[str, Confirmations] = {}
+        losses: dict[str, datetime] = {}
+        now = self._now()
+        for check_state in self._cluster_state.checks.values():
+            if isinstance(check_state.check, InvalidCheckError):
+                continue
+            check, cluster = check_state.check, check_state.node_cluster_in(context)
+            choices = check.choices
+            uids = {*identities.get(cluster, Confirmations()).uids, choices.confirmed_cluster} - {""}
+            identities[cluster] = Confirmations(check.owner_of_node_cluster(context), uids)
+            if choices.confirmed_node_loss is not None and choices.confirmed_node_loss <= now:
+                before = losses.get(cluster, choices.confirmed_node_loss)
+                losses[cluster] = max(before, choices.confirmed_node_loss)
+        return identities, losses
 
     def _with_workloads(self, context: ClusterContext) -> ClusterContext:
         """The context with what is known of other clusters, which `context` says are to be watched."""
         if self._workloads is None:
             return context
-        self._workloads.name(self._wanted_clusters(context), self._tasks)
         limit = self.policy().staleness_limit
-        reconnected = self._workloads.look(limit)
+        reconnected = self._workloads.look(limit, context.distrusted)
         return replace(
             context,
             reconnected=reconnected,
+            back=self._workloads.connected_anew(),
             unreachable=self._workloads.unreachable(limit),
             clock_skews=self._workloads.clock_skews(),
         )
@@ -321,12 +392,15 @@ class Sources:
     def _with_outages(self, context: ClusterContext) -> ClusterContext:
         """The context with what the outage guard of the policy says; while that is off, nothing is held."""
         policy = self.policy()
-        self._own_nodes.look(policy.staleness_limit)
+        is_distrusted = MANAGEMENT_CLUSTER in context.distrusted
+        self._own_nodes.look(policy.staleness_limit, is_distrusted=is_distrusted)
         in_force = context.policy if self._policy_watch else PolicyInForce(policy)
         known = replace(context, outages=self._outages.look(in_force, self._now()))
         until = self._own_nodes.blind_time.until
-        if policy.outage_guard is None or until is None:
+        if until is None:
             return known
+        if policy.outage_guard is None:
+            return replace(known, back={**context.back, MANAGEMENT_CLUSTER: until})
         return replace(known, reconnected={**context.reconnected, MANAGEMENT_CLUSTER: until})
 
     def _with_windows(self, context: ClusterContext) -> ClusterContext:

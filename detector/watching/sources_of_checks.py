@@ -123,11 +123,12 @@ class SourcesOfChecks:
         return self.own_nodes.problem(limit) if self.policy().outage_guard else ""
 
     def _unreachable(self, cluster: str, limit: timedelta) -> Hold | None:
-        """Why the Nodes of a cluster cannot be seen, where it is another one."""
+        """Why the Nodes of a cluster cannot be seen, or are not believed, where it is another one."""
         if cluster == MANAGEMENT_CLUSTER:
             return None
         problem = NOT_CONNECTED if self.workloads is None else self.workloads.problem(cluster, limit)
-        return workload_cluster_hold(cluster, problem) if problem else None
+        distrusted = self.cluster_state.cluster_context.distrusted.get(cluster)
+        return distrusted or (workload_cluster_hold(cluster, problem) if problem else None)
 
     def _clock(self, cluster: str) -> Hold | None:
         """Why nothing that rests on time can be told of those Nodes: they are stamped by another clock."""

@@ -21,14 +21,16 @@ class WorkloadCluster:
         self.was_tried = asyncio.Event()
         """Set when its Nodes were read, or could not be at the first try."""
         self._skew: timedelta | None = None
+        self.uid = ""
+        """Of its namespace kube-system, as it was read last."""
 
     @property
     def is_read(self) -> bool:
-        """Whether its Nodes were read completely, and told: until then none is known to be there, or gone."""
+        """Whether its Nodes were read completely, each of them told: until then none is known to be gone."""
         return self._is_read
 
     def note_read(self) -> None:
-        """Note that its Nodes were read completely, and told."""
+        """Note that its Nodes were read completely, each of them told."""
         self._is_read = True
 
     @property
@@ -48,9 +50,9 @@ class WorkloadCluster:
         """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
         return self._unusable or self.nodes.problem(limit) or ("" if self._is_read else THEY_NOT_YET)
 
-    def look(self, limit: timedelta, of_management: timedelta | None) -> None:
+    def look(self, limit: timedelta, of_management: timedelta | None, *, is_distrusted: bool = False) -> None:
         """Look at the connection, more often than `limit`, and note by how much its clock is off."""
-        self.nodes.look(limit)
+        self.nodes.look(limit, is_distrusted=is_distrusted)
         self._skew = self.clock_skew(of_management)
 
     def clock_skew(self, of_management: timedelta | None) -> timedelta | None:

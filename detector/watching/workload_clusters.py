@@ -6,6 +6,8 @@ seconds while something is wrong: what says something else leads to another conn
 through the one before counts until it grows old. A Secret that cannot be used holds the checks, also where
 the connection of an earlier one still works: it may have been taken away on purpose, and no act could be
 revalidated.
+
+With the Secret is read the uid of the namespace kube-system, by which one cluster is told from another.
 """
 
 import asyncio
@@ -17,8 +19,9 @@ from detector.watching.node_watch import BlindTime, NodeWatch
 from detector.watching.workload_cluster import WorkloadCluster
 from health.model.node import Node
 from kube.connection import ClusterConnection
-from kube.errors import KubernetesError, NotConfigured, NotFound, retry_after
+from kube.errors import Forbidden, KubernetesError, NotConfigured, NotFound, retry_after
 from kube.reflector import Reflector
+from kube.resource import KUBE_SYSTEM, NAMESPACES
 from objects.clusters import SecretField
 from runtime.guard import Guard
 from runtime.problems import Problems
@@ -53,7 +56,7 @@ class ClusterHandlers(NamedTuple):
     forgotten: Callable[[str], None]
     """Nobody looks for them any more."""
     tried: Callable[[], None]
-    """What the first try at its Nodes came to is known."""
+    """What the first try at its Nodes came to is known, or which cluster it is."""
 
 
 class WorkloadClusters:
@@ -147,11 +150,23 @@ class WorkloadClusters:
         skews = {cluster: self.clock_skew(cluster) for cluster in self._clusters}
         return {cluster: skew for cluster, skew in skews.items() if skew is not None}
 
-    def look(self, limit: timedelta) -> dict[str, datetime]:
-        """Look at each connection, and report its problem; answers when each that was lost came back."""
+    def uids(self) -> dict[str, str]:
+        """That of the namespace kube-system of each, where it was read."""
+        return {cluster: one.uid for cluster, one in self._clusters.items() if one.uid}
+
+    def connected_anew(self) -> dict[str, datetime]:
+        """When the connection to each was made anew, of those where it was."""
+        known = {nodes.cluster: nodes.back for nodes in self.watches}
+        return {cluster: back for cluster, back in known.items() if back is not None}
+
+    def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, datetime]:
+        """Look at each connection, and report its problem; answers when each that was lost came back.
+
+        What is seen of `distrusted` ones is not believed.
+        """
         of_management = self._access.clock_skew()
-        for one in self._clusters.values():
-            one.look(limit, of_management)
+        for cluster, one in self._clusters.items():
+            one.look(limit, of_management, is_distrusted=cluster in distrusted)
             self._problems.report(one.part, one.problem(limit))
         ends = {nodes.cluster: nodes.blind_time.until for nodes in self.watches}
         return {cluster: end for cluster, end in ends.items() if end is not None}
@@ -186,14 +201,15 @@ class WorkloadClusters:
 
     async def _tell_when_read(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
-        self._told.read(one.nodes.cluster)
         one.note_read()
+        self._told.read(one.nodes.cluster)
         self._tried(one)
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
         """The connection that the Secret leads to; None: to none, or nobody can say."""
         try:
             connection = await self._access.connect(one.nodes.cluster, one.secret)
+            await self._identify(one, connection)
         except KubernetesError as error:
             self._note(one, error)
             await asyncio.sleep(retry_after(error).total_seconds())
@@ -201,8 +217,15 @@ class WorkloadClusters:
         one.note_usable()
         return connection
 
+    async def _identify(self, one: WorkloadCluster, connection: ClusterConnection) -> None:
+        """Note which cluster is reached, before any of its Nodes is read."""
+        found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
+        before, one.uid = one.uid, str(found["metadata"]["uid"])
+        if one.uid != before:
+            self._told.tried()
+
     def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:
-        if isinstance(error, NotFound | NotConfigured) or not one.nodes.is_read:
+        if isinstance(error, NotFound | NotConfigured | Forbidden) or not one.nodes.is_read:
             one.note_unusable(error.message)
         self._tried(one)
 

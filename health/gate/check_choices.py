@@ -7,7 +7,7 @@ A feature adds a field here, which is named as its annotation is: `proven_recove
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
@@ -17,6 +17,7 @@ from health.gate.limits import MOST, Limits, label_name
 from health.model.evidence import EvidenceStore
 from objects.bounds import Bounded
 from objects.durations import Duration, within
+from objects.timestamps import as_time
 
 PREFIX = "paramedic.dev/"
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
@@ -37,6 +38,13 @@ def _store(text: object) -> EvidenceStore:
     if text not in list(EvidenceStore):
         raise ValueError(f"must be {' or '.join(repr(one.value) for one in EvidenceStore)}")
     return EvidenceStore(str(text))
+
+
+def _time(text: object) -> datetime:
+    found = as_time(text)
+    if found is None:
+        raise ValueError("must be a time as 2026-01-31T12:00:00Z")
+    return found
 
 
 def _names(text: object) -> tuple[str, ...]:
@@ -74,6 +82,10 @@ class CheckChoices(Bounded):
     """Those of the policy that it names."""
     proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
     """For how long a target must be healthy after another boot; None: to be healthy is enough (ADR 38)."""
+    confirmed_cluster: str = Field(default="", max_length=64)
+    """The uid of the namespace kube-system of its workload cluster, as a person confirms it (rule 50)."""
+    confirmed_node_loss: Annotated[datetime, BeforeValidator(_time)] | None = None
+    """Until when a person believes that Nodes which vanished together are gone (rule 50)."""
     evidence: Annotated[EvidenceStore | None, PlainValidator(_store)] = None
     """Where is saved what was true of a target before its first step; None: nowhere."""
 

@@ -29,7 +29,7 @@ class CheckContext:
     is_fully_paused: bool = False
     """Whether that stops clean-up and marks too, and nothing at all is written (rule 7)."""
     unreachable: Hold | None = None
-    """Why the Nodes of its targets cannot be seen, or judged by the time."""
+    """Why the Nodes of its targets cannot be seen, believed, or judged by the time."""
     policy: Hold | None = None
     """Why it is not known by which policy to decide."""
     outage: Hold | None = None

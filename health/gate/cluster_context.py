@@ -35,6 +35,10 @@ class ClusterContext:
     """By cluster, why its Nodes cannot be seen now."""
     clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
     """By cluster, by how much its clock is ahead of the management cluster's, where that is too much."""
+    distrusted: Mapping[str, Hold] = field(default_factory=dict)
+    """By cluster, why what is seen of its Nodes is not believed (rule 50)."""
+    back: Mapping[str, datetime] = field(default_factory=dict)
+    """By cluster, when the connection to it was made anew, or came back after it was lost."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
     """By kind of check, what matters to its checks alone, as the kind judges it."""
     cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)
@@ -60,9 +64,21 @@ class ClusterContext:
         outage_ended = self.outages.ended(cluster, zone)
         return _latest(self.upgrade_ended(cluster), self.reconnected.get(cluster), outage_ended)
 
+    def gone_from(self, cluster: str) -> datetime | None:
+        """Before when no Node of a cluster counts as gone; None: it does at once.
+
+        What was read right after a connection changed, or was lost, may be what a server showed that had not
+        caught up.
+        """
+        known = (self.back.get(cluster), self.reconnected.get(cluster), self.outages.ended(cluster))
+        latest = _latest(*known)
+        return None if latest is None else latest + GONE_AFTER
+
     def unreachable_hold(self, cluster: str) -> Hold | None:
-        """Why nothing may be done to targets whose Nodes are in a cluster (rule 33)."""
+        """Why nothing may be done to targets whose Nodes are in a cluster (rules 33 and 50)."""
         why, skew = self.unreachable.get(cluster), self.clock_skews.get(cluster)
+        if cluster in self.distrusted:
+            return self.distrusted[cluster]
         if why is not None:
             return workload_cluster_hold(cluster, why)
         return None if skew is None else workload_clock_hold(cluster, skew)
@@ -73,6 +89,8 @@ def _latest(*times: datetime | None) -> datetime | None:
 
 
 UNREACHABLE_ASK_AGAIN_SECONDS = 10.0
+GONE_AFTER = timedelta(minutes=1)
+"""How long after a connection changed, or came back, no Node counts as gone."""
 
 
 def workload_cluster_hold(cluster: str, why: str) -> Hold:

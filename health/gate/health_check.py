@@ -63,6 +63,9 @@ class HealthCheckOf(Protocol[Watched_contra]):
     def node_cluster(self, context: ClusterContext) -> str:
         """The cluster whose Nodes its verdicts rest on."""
 
+    def owner_of_node_cluster(self, context: ClusterContext) -> str:
+        """The uid of the object that stands for that cluster; "" where none does."""
+
     def selects(self, target: Watched_contra) -> bool:
         """Whether `target`, which is where its targets are, is one of them."""
 
@@ -112,6 +115,10 @@ class OfItsOwnCluster:
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
         """Its own."""
         return MANAGEMENT_CLUSTER
+
+    def owner_of_node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        """None."""
+        return ""
 
     def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
         """Never."""

@@ -1,12 +1,13 @@
 """The outage guard: when so many Nodes fall silent at once, what sees them is suspected, and not they.
 
 Rule: of the Nodes of a group (a cluster, or one of its zones) at least `minimum_nodes` and `percentage`
-turned Ready=Unknown within `window`, and are still so. What was silent before that window tells nothing, and
-counts neither way. So one more silent Node never ends a suspicion, and fewer than the minimum never begin
-one. It ends when fewer are silent; then the clocks of unhealthy targets of the group restart (rule 37). An
-outage that is real would hold for ever: `hold_limit` after it began the guard gives way, and no clock
-restarts, as those Nodes were silent all the time (ADR 34). Each window is given way to by itself: where
-enough fell silent within one that began later, the group is held until that one is given way to, as well.
+turned Ready=Unknown within `window`, and are still so, or gone while a Machine expects them. What was silent
+before that window tells nothing, and counts neither way. So one more silent Node never ends a suspicion, and
+fewer than the minimum never begin one. It ends when fewer are silent; then the clocks of unhealthy targets of
+the group restart (rule 37). An outage that is real would hold for ever: `hold_limit` after it began the guard
+gives way, and no clock restarts, as those Nodes were silent all the time (ADR 34). Each window is given way
+to by itself: where enough fell silent within one that began later, the group is held until that one is given
+way to, as well.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -214,6 +215,12 @@ class Outages:
 
     by_group: Mapping[NodeGroup, GroupOutage] = field(default_factory=dict)
     """What is known of each of which anything is."""
+    zones_of_gone: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By cluster and name, the zone in which a Node was that is gone and counts as silent."""
+
+    def zone_of(self, cluster: str, node: str) -> str:
+        """The zone in which a Node was that is gone; "" where that is not known."""
+        return self.zones_of_gone.get((cluster, node), "")
 
     def hold(self, cluster: str, zone: str = "") -> Hold | None:
         """Why nothing is done to targets whose Nodes are in just this group."""

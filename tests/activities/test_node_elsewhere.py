@@ -1,5 +1,6 @@
 """A target whose Node is in another cluster is revalidated by that Node, and by none of its name here."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from activities.known_clusters import KnownClustersOnLease
 from activities.live_objects import LiveObjects, Readers, TargetReader
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import Held
 from devcluster.simulation.resources import MACHINES
 from health.gate.cluster_context import ClusterContext
+from health.gate.cluster_identity import ANNOTATION
 from health.gate.policy_document import POLICY
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
@@ -21,7 +24,8 @@ from health.model.verdict import Fact
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
-from kube.resource import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, group_version_path, resource_of
+from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, NODES, SECRETS, group_version_path, resource_of
+from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.clusters import SecretField
@@ -91,6 +95,7 @@ def serve_management(server: ApiServer) -> None:
     server.answer("GET", MACHINES.path(NAMESPACE, "machine-1"), said(MACHINE))
     server.answer("GET", NAMESPACES.path(name="leases"), said({"metadata": {"name": "leases"}}))
     server.answer("GET", CONFIG_MAPS.path("ours", POLICY), refused(404, "NotFound", POLICY))
+    serve_note(server, json.dumps({EAST: {"uid": "uid-of-east"}}))
 
 
 def serve_kubeconfig(management: ApiServer, east: ApiServer, pair: Pair) -> None:
@@ -123,7 +128,39 @@ async def connections(servers: tuple[ApiServer, ApiServer]) -> AsyncIterator[Clu
 
 async def confirm(connections: ClusterConnections, kubeconfig: SecretField | None = SECRET) -> Confirmed:
     readers = {MACHINE_HEALTH_CHECK.group_kind: Readers(reader(kubeconfig))}
-    return await Revalidation(LiveObjects(connections, readers), "leases", "ours").confirm(ORDER)
+    known = KnownClustersOnLease(SharedReads(connections.management.client), "ours", "leader")
+    return await Revalidation(LiveObjects(connections, readers, known), "leases", "ours").confirm(ORDER)
+
+
+def serve_note(management: ApiServer, text: str | None) -> None:
+    """As the detector notes which clusters it knows; None: it has noted nothing yet."""
+    lease = LEASES.path("ours", "leader")
+    annotations = {} if text is None else {ANNOTATION: text}
+    management.forget("GET", lease)
+    management.answer("GET", lease, said({"metadata": {"name": "leader", "annotations": annotations}}))
+
+
+@pytest.mark.rule("rule 50")
+@pytest.mark.parametrize(
+    ("noted", "why"),
+    [
+        ('{"fleet/east": {"uid": "another"}}', "is uid-of-east, it was another"),
+        ('{"fleet/east": {"uid": "uid-of-east", "owner": "of-an-earlier-cluster"}}', "is uid-of-east"),
+        ('{"fleet/west": {"uid": "uid-of-east"}}', "no detector has noted it"),
+        (None, "no detector has noted it"),
+        ("{", "cannot be read"),
+    ],
+)
+async def test_target_is_not_confirmed_by_another_cluster_than_the_one_that_is_known(
+    servers: tuple[ApiServer, ApiServer], connections: ClusterConnections, noted: str | None, why: str
+) -> None:
+    management, east = servers
+    east.answer("GET", NODE, said(node("uid-there", "False")))
+    serve_note(management, noted)
+    with pytest.raises(Held) as held:
+        await confirm(connections)
+    assert held.value.hold.reason is HoldReason.WORKLOAD_CLUSTER_CHANGED
+    assert why in held.value.hold.message
 
 
 async def test_target_is_confirmed_by_its_node_in_the_other_cluster(

@@ -6,6 +6,22 @@ TRUST = Section(
     "rule ",
     "Trust",
     {
+        "50": (
+            "Where the uid of a workload cluster changed under the same Cluster, its checks are held, and no "
+            "act is taken, until a person confirms it or the first one is back."
+        ),
+        "50/vanished": (
+            "Where the Nodes of Machines vanish together, nothing is done to Machines of that cluster until "
+            "these are back, or expected no more, or a person confirms it."
+        ),
+        "50/silent": (
+            "For the outage guard a Node that a Machine expects, and that is gone, is silent; to delete "
+            "silent Nodes ends no suspected outage."
+        ),
+        "50/back": (
+            "No Node counts as gone before a minute has passed since the connection to its cluster changed "
+            "or came back."
+        ),
         "51": (
             "Where a policy is required, a missing one holds every check as PolicyUnknown: deleted, without "
             "its key, blank, and at the first start; when it is back, all goes on without a restart."

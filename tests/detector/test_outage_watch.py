@@ -28,7 +28,8 @@ class Clusters:
 
     def __init__(self, noted: dict[str, BlindTime] | None = None, *, is_read: bool = True) -> None:
         self.is_read = is_read
-        self.watch = OutageWatch(lambda key: (noted or {}).get(key, NOTHING), lambda _: self.is_read)
+        known = noted or {}
+        self.watch = OutageWatch(lambda key: known.get(key, NOTHING), lambda _: self.is_read, lambda: NOW)
 
     def see(
         self, *names: str, ready: str = "True", since: datetime = NOW, zone: str = "", cluster: str = ""
@@ -38,9 +39,9 @@ class Clusters:
         seen = node(condition("Ready", ready, since), labels=labels)
         return [self.watch.node_changed(node_name(name, cluster), seen, GUARD) for name in names]
 
-    def delete(self, *names: str) -> None:
+    def delete(self, *names: str, is_lost: bool = False) -> None:
         for name in names:
-            self.watch.node_changed(node_name(name), None, GUARD)
+            self.watch.node_changed(node_name(name), None, GUARD, is_lost=is_lost)
 
     def look(self, now: datetime = NOW, guard: OutageGuard | None = GUARD) -> Outages:
         return self.watch.look(PolicyInForce(Policy(outage_guard=guard)), now)
@@ -69,16 +70,55 @@ def test_each_cluster_is_judged_by_itself() -> None:
     assert clusters.suspected() == [("fleet/east", "", 3, 3)]
 
 
-def test_nodes_that_say_no_but_are_heard_and_those_that_go_are_not_silent() -> None:
+def test_nodes_that_say_no_but_are_heard_are_not_silent() -> None:
     clusters = Clusters()
     clusters.see("n1", "n2", "n3", "n4", ready="False")
     clusters.see("n1", "n2", ready="Unknown")
     assert clusters.suspected() == []
     clusters.see("n3", ready="Unknown")
     assert clusters.suspected() == [("", "", 3, 4)]
-    clusters.delete("n1")
+    clusters.see("n1")
     ended = clusters.look(NOW + SECOND)
     assert (ended.suspected, ended.ended("")) == ([], NOW + SECOND)
+
+
+@pytest.mark.rule("rule 50/silent")
+def test_silent_nodes_that_are_deleted_end_no_outage_while_others_are_silent() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", "n4", zone="a")
+    clusters.see("n1", "n2", "n3", ready="Unknown", zone="a")
+    clusters.delete("n1", "n2")
+    assert clusters.suspected(NOW + SECOND) == [("", "", 3, 4), ("", "a", 3, 4)]
+    clusters.delete("n4")  # heard to the end: it is not one of the silent ones
+    assert clusters.suspected(NOW + SECOND) != []
+
+    clusters.delete("n3")  # the last one: there is nothing left to hold
+    assert clusters.suspected(NOW + SECOND) == []
+    assert clusters.watch.blind_times() == {}
+
+
+@pytest.mark.rule("rule 50/silent")
+def test_node_that_a_machine_expects_is_silent_while_it_is_gone() -> None:
+    clusters = Clusters()
+    clusters.see("n1", "n2", "n3", "n4", zone="a")
+    clusters.delete("n1", "n2", "n3", is_lost=True)
+    assert clusters.suspected() == [("", "", 3, 4), ("", "a", 3, 4)]
+    assert clusters.look().zone_of("", "n1") == "a"
+
+    clusters.see("n1", zone="a")
+    assert clusters.suspected(NOW + SECOND) == []
+    clusters.delete("n1", is_lost=True)
+    assert clusters.suspected(NOW + SECOND) != []
+    assert not clusters.watch.lost_changed(node_name("n1"), GUARD, is_lost=False)
+    assert clusters.suspected(NOW + SECOND) == []
+
+
+@pytest.mark.rule("rule 50/silent")
+def test_node_that_was_gone_before_this_process_began_is_silent() -> None:
+    clusters = Clusters()
+    for name in ("n1", "n2", "n3"):
+        clusters.watch.lost_changed(node_name(name), GUARD, is_lost=True)
+    assert clusters.suspected() == [("", "", 3, 3)]
 
 
 def test_node_that_moves_to_another_zone_leaves_its_first() -> None:

@@ -1,7 +1,7 @@
 """A leading detector admits as many remediations as are allowed, and never more, however late it sees it."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -14,6 +14,7 @@ from detector.answers.waiting_line import TURN
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
 from health.gate.limits import HOUR, Limits
+from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference
@@ -312,3 +313,20 @@ def test_limits_hold_at_every_moment_however_late_writes_are_seen(
 
 def _runs(history: list[Act], name: str, now: datetime) -> bool:
     return any(act.name == name and act.made <= now < act.ends for act in history)
+
+
+@pytest.mark.rule("rule 43")
+def test_limits_apply_when_the_outage_guard_gives_way_to_all_at_once() -> None:
+    leading = leader(limits(maxInFlight=2), nodes=10)
+    leading.pass_time(KNOWN)
+    outage = SuspectedOutage(NodeGroup(), 10, 10, NOW, MINUTE)
+    state = leading.cluster.cluster_state
+    held = Outages({NodeGroup(): GroupOutage(outage)})
+    state.take_context(replace(state.cluster_context, outages=held))
+    reasons = {hold.reason for hold in (leading.ask(f"n{one}").hold for one in range(10)) if hold}
+    assert reasons == {HoldReason.SUSPECTED_OUTAGE}
+
+    state.take_context(replace(state.cluster_context, outages=NO_OUTAGES))
+    answers = [leading.ask(f"n{one}") for one in range(10)]
+    assert sum(one.is_admitted for one in answers) == 2
+    assert {one.hold.reason for one in answers if one.hold} == {HoldReason.LIMIT}

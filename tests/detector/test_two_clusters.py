@@ -1,12 +1,12 @@
 """Targets here, Nodes there: what is known of one cluster, and for how long, says nothing of another."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import pytest
 from aiohttp import web
@@ -14,12 +14,14 @@ from aiohttp import web
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import lease_of_its_node
-from detector.watching import blind_times, workload_clusters
-from detector.watching.blind_times import ANNOTATION, BlindTimes
+from detector.watching import lease_notes, workload_clusters
+from detector.watching.blind_times import ANNOTATION, BLIND_TIMES
+from detector.watching.lease_notes import LeaseNotes, NoteLease
 from detector.watching.node_watch import LOST
 from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
+from health.gate.cluster_identity import NOT_KNOWN, KnownCluster
 from health.gate.outage_guard import OutageGuard
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -48,6 +50,7 @@ from tests.kube.eventually import eventually
 pytestmark = pytest.mark.rule("rule 3")
 
 EAST = "east"
+CHANGED = HoldReason.WORKLOAD_CLUSTER_CHANGED
 UNREACHABLE = HoldReason.WORKLOAD_CLUSTER_UNREACHABLE
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
@@ -93,22 +96,39 @@ def serve(server: ApiServer, path: str, *objects: dict[str, Any]) -> None:
     server.watch(path, lines(then="silent"))
 
 
-Connect: TypeAlias = "Callable[[], TwoClusters]"
+class Connect(Protocol):
+    """Makes a detector that has just started."""
+
+    def __call__(self, known: dict[str, KnownCluster] | None = None) -> "TwoClusters":
+        """With what an earlier one noted."""
 
 
 class TwoClusters:
     """Sources over the management cluster and `east`, each with a node-1, and what they would answer."""
 
-    def __init__(self, management: ClusterConnection, east: ClusterConnection) -> None:
+    def __init__(
+        self,
+        management: ClusterConnection,
+        east: ClusterConnection,
+        known: dict[str, KnownCluster] | None = None,
+    ) -> None:
         self.cluster_state = ClusterState("test")
-        self.blind_times = BlindTimes(management.client, "ours", "leader", Problems())
+        lease = NoteLease(management.client, "ours", "leader", Problems())
+        self.blind_times = LeaseNotes(BLIND_TIMES, lease)
         self.reached = {EAST: east}
         self.skew_of_management = timedelta(0)
         access = WorkloadAccess(
             self._connect, self._close, self.blind_times.of, lambda: self.skew_of_management
         )
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
-        scope = Scope("leases", (), kinds, lambda: OFTEN, access)
+        scope = Scope(
+            "leases",
+            (),
+            kinds,
+            lambda: OFTEN,
+            access,
+            known_cluster=lambda cluster: (known or {}).get(cluster, NOT_KNOWN),
+        )
         self.policy = Policy(staleness_limit=LIMIT)
         self.sources = Sources(management, self.cluster_state, scope, Problems(), lambda: self.policy)
 
@@ -152,6 +172,13 @@ class TwoClusters:
         assert isinstance(found, Node)
         target = MachineOfEast(machine(), found)
         self.cluster_state.target_changed(TargetName("Machine", NAMESPACE, target.metadata.name), target)
+
+    def annotate_check(self, annotations: dict[str, str]) -> None:
+        known = self.cluster_state.checks[OF_MACHINES]
+        metadata = known.record.metadata.model_copy(update={"annotations": annotations})
+        record = known.record.model_copy(update={"metadata": metadata})
+        self.cluster_state.check_changed(known.kind, OF_MACHINES, record)
+        self.link_machine()
 
     @property
     def why_of_machine(self) -> str:
@@ -211,7 +238,7 @@ class LeaderLease:
 
 @pytest.fixture
 def leader_lease(servers: tuple[ApiServer, ApiServer], monkeypatch: pytest.MonkeyPatch) -> LeaderLease:
-    monkeypatch.setattr(blind_times, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(lease_notes, "LOOK_SECONDS", 0.1)
     return LeaderLease(servers[0])
 
 
@@ -229,7 +256,7 @@ async def connect(
     here, there = (str(server.kubeconfig) for server in servers)
     async with await Transport.connect(here) as management, await Transport.connect(there) as east:
         connections = ClusterConnection.over(management), ClusterConnection.over(east, cluster=EAST)
-        yield lambda: TwoClusters(*connections)
+        yield lambda known=None: TwoClusters(*connections, known)
 
 
 async def test_two_nodes_of_one_name_in_two_clusters_stay_apart(
@@ -451,6 +478,60 @@ async def test_node_that_went_while_the_credentials_changed_is_gone_through_the_
             clusters.reached[EAST] = ClusterConnection.over(renewed, cluster=EAST)
             await eventually(lambda: clusters.node(EAST) is None)
             assert clusters.sources.of_checks.is_read(OF_MACHINES)
+
+
+@pytest.mark.rule("rule 50", "rule 33/clocks")
+async def test_another_cluster_under_the_same_name_holds_its_checks_until_a_person_confirms_it(
+    servers: tuple[ApiServer, ApiServer],
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clusters = connect()
+    monkeypatch.setattr(workload_clusters, "READ_SECRET_EVERY", timedelta(seconds=0.1))
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    async with clusters.open():
+        clusters.link_machine()
+        assert clusters.of_machine.state is TargetState.EXPIRED
+        known = clusters.sources.known_clusters()
+        assert known == {EAST: KnownCluster(uid="uid-of-east")}
+
+        east.is_cluster("another")
+        await eventually(lambda: reason_of(clusters.of_machine) is CHANGED, 10)
+        assert "is another, it was uid-of-east" in clusters.why_of_machine
+        assert clusters.of_node.state is TargetState.EXPIRED
+        assert clusters.sources.known_clusters() == known
+        assert clusters.sources.blind_times() == {EAST: LOST}
+
+    # Neither a restart nor a confirmation of something else ends that.
+    after = connect(known)
+    async with after.open():
+        after.link_machine()
+        assert reason_of(after.of_machine) is CHANGED
+        after.annotate_check({"paramedic.dev/confirmed-cluster": "a-third"})
+        after.sources.refresh_context()
+        assert reason_of(after.of_machine) is CHANGED
+
+        after.annotate_check({"paramedic.dev/confirmed-cluster": "another"})
+        await eventually(lambda: after.of_machine.state is TargetState.WAITING, 10)
+        assert after.sources.known_clusters() == {EAST: KnownCluster(uid="another")}
+
+
+@pytest.mark.rule("rule 50", "rule 33/clocks")
+async def test_cluster_that_is_the_first_one_again_goes_on_with_new_clocks(
+    servers: tuple[ApiServer, ApiServer], clusters: TwoClusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload_clusters, "READ_SECRET_EVERY", timedelta(seconds=0.1))
+    management, east = servers
+    serve(management, NODES.path(), node("uid-here", FAILED))
+    serve(east, NODES.path(), node("uid-there", FAILED))
+    async with clusters.open():
+        clusters.link_machine()
+        east.is_cluster("another")
+        await eventually(lambda: reason_of(clusters.of_machine) is CHANGED, 10)
+        east.is_cluster("uid-of-east")
+        await eventually(lambda: clusters.of_machine.state is TargetState.WAITING, 10)
 
 
 @pytest.mark.rule("rule 33/gone")

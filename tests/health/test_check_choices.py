@@ -95,7 +95,8 @@ def test_limits_are_chosen_for_one_check() -> None:
             "most_at_once",
             "1",
             (
-                f"{UNKNOWN} paramedic.dev/evidence, "
+                f"{UNKNOWN} paramedic.dev/confirmed-cluster, paramedic.dev/confirmed-node-loss, "
+                "paramedic.dev/evidence, "
                 "paramedic.dev/maintenance-windows, paramedic.dev/max-in-flight, "
                 "paramedic.dev/max-in-flight-by-label, paramedic.dev/max-starts-per-hour, "
                 "paramedic.dev/most-at-once, paramedic.dev/proven-recovery, paramedic.dev/shadow"

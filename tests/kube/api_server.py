@@ -15,6 +15,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from kube.resource import KUBE_SYSTEM, NAMESPACES
+
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -41,6 +43,7 @@ class ApiServer:
         self.kubeconfig = directory / "kubeconfig"
         self._answers: dict[tuple[str, str, bool], deque[Answer]] = defaultdict(deque)
         self._versions: dict[str, deque[Answer]] = defaultdict(deque)
+        self.is_cluster(f"uid-of-{directory.name}")
         self._runner: web.AppRunner | None = None
         self._port = 0
 
@@ -74,6 +77,12 @@ class ApiServer:
 
     def answer(self, method: str, path: str, *answers: Answer) -> None:
         self._answers[method, path, False].extend(answers)
+
+    def is_cluster(self, uid: str) -> None:
+        """Be the API server of the cluster whose kube-system has that uid."""
+        path = f"{NAMESPACES.path()}/{KUBE_SYSTEM}"
+        self.forget("GET", path)
+        self.answer("GET", path, said({"metadata": {"name": KUBE_SYSTEM, "uid": uid}}))
 
     def forget(self, method: str, path: str) -> None:
         """Take back what was to be answered."""

@@ -143,6 +143,11 @@ class MachineHealthCheck(Frozen):
         """The workload cluster, once its control plane is initialized."""
         return node_cluster(self.cluster_in(context))
 
+    def owner_of_node_cluster(self, context: ClusterContext) -> str:
+        """The uid of its Cluster."""
+        cluster = self.cluster_in(context)
+        return "" if cluster is None else cluster.metadata.uid
+
     @property
     def storm_cooldown(self) -> timedelta | None:
         """It knows no storms."""

@@ -23,6 +23,7 @@ from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
 from health.kinds.clusterapi.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.clusterapi.threshold import Trigger, UnhealthyRange
+from health.kinds.machines.believed import NOT_BELIEVED
 from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
 from health.kinds.machines.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.model.stored_status import stored_condition, word
@@ -36,6 +37,7 @@ FAILING = (
         REMEDIATION_ALLOWED, "False", UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC
     ),
     FailingCondition(REMEDIATION_ALLOWED, "False", "ClusterMissing", "has no Cluster", CLUSTER_NOT_FOUND),
+    *NOT_BELIEVED,
     FailingCondition(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
     FailingCondition(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
 )

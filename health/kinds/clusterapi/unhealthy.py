@@ -11,9 +11,10 @@ plane, its infrastructure and that of the Machine became ready. Zero turns it of
 initialized nobody looks for Nodes: then none is gone. Of a Node that was not read, or exists and cannot be
 decoded, nothing is said at all.
 
-All expire strictly after their time. After a time in which Nodes could not be seen their conditions and the
-startup timer count from its end (rule 33); conditions of Machines are seen all the time. After an upgrade of
-the workload cluster everything counts from its end (rule 37).
+A Node counts as gone at once, but no sooner than a minute after the connection to its cluster changed or came
+back (rule 50). All expire strictly after their time. After a time in which Nodes could not be seen their
+conditions and the startup timer count from its end (rule 33); conditions of Machines are seen all the time.
+After an upgrade of the workload cluster everything counts from its end (rule 37).
 
 The messages of all that expired stand in one, those of the Machine first, whose reason wins.
 """
@@ -52,12 +53,16 @@ class Situation:
     cluster: Cluster | None
     machine_blind_until: datetime | None = None
     node_blind_until: datetime | None = None
+    gone_from: datetime | None = None
+    """Before when no Node counts as gone; None: it does at once."""
 
     @classmethod
     def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
         """What it is in a context."""
         ended = context.upgrade_ended(target.node_cluster)
-        return cls(target, cluster, ended, context.blind_until(target.node_cluster, target.node_zone))
+        in_cluster = target.node_cluster
+        blind_until = context.blind_until(in_cluster, target.node_zone)
+        return cls(target, cluster, ended, blind_until, context.gone_from(in_cluster))
 
     @property
     def is_judged(self) -> bool:
@@ -106,13 +111,15 @@ class _Finding:
     is_at_once: bool = False
 
     def is_expired(self, now: datetime) -> bool:
-        return self.is_at_once or now > self.match.deadline
+        if self.is_at_once:
+            return self.match.blind_until is None or now > self.match.blind_until
+        return now > self.match.deadline
 
 
 def verdict(situation: Situation, rules: Rules, now: datetime) -> Verdict:
     """The verdict of `rules` at `now`; what needs no timer counts before what does."""
     found = _findings(situation, rules)
-    at_once = next((one for one in found if one.is_at_once), None)
+    at_once = next((one for one in found if one.is_at_once and one.is_expired(now)), None)
     if at_once is not None:
         fact = at_once.match.fact
         return Verdict(Health.EXPIRED, at_once.message, fact, fact.since)
@@ -179,15 +186,15 @@ def _of_machine(situation: Situation, rules: Rules) -> Iterator[_Finding]:
 
 def _of_node(situation: Situation, rules: Rules) -> Iterator[_Finding]:
     if situation.has_lost_its_node:
-        yield _lost_node(situation.target)
+        yield _lost_node(situation.target, situation.gone_from)
     elif situation.waits_for_its_node and rules.node_startup:
         yield _startup(situation, rules.node_startup)
     else:
         yield from _of_node_conditions(situation, rules)
 
 
-def _lost_node(target: MachineTarget) -> _Finding:
-    match = Match(_moving(NODE, GONE, target), timedelta())
+def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
+    match = Match(_moving(NODE, GONE, target), timedelta(), gone_from)
     message = f"Node {target.node_name} has been deleted"
     return _Finding(match, "NodeDeleted", message, _NODE_NOT_FOUND, is_at_once=True)
 

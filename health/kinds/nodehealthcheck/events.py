@@ -47,7 +47,7 @@ def events(
         *_stopped(before, after),
         *_outside_windows(before, after),
         *_upgrading(before, after),
-        *_suspected_outage(before, after),
+        *_not_believed(before, after),
         *_paused(before, after, stored),
         *_blocked(before, after),
         *_storm(before, after, stored, now),
@@ -98,9 +98,9 @@ def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[E
     yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 
 
-def _suspected_outage(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    hold = after.context.outage
-    if hold is not None and not (before and before.context.outage):
+def _not_believed(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+    hold = after.context.unreachable or after.context.outage
+    if hold is not None and not (before and (before.context.unreachable or before.context.outage)):
         message = f"Postponing potential remediations: {hold.message}"
         yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
 

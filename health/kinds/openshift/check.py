@@ -162,7 +162,9 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
 
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         """What it says of `target` at `now`."""
-        return verdict(target, self.rules, now, context.blind_until(target.node_cluster, target.node_zone))
+        cluster = target.node_cluster
+        blind_until = context.blind_until(cluster, target.node_zone)
+        return verdict(target, self.rules, now, blind_until, context.gone_from(cluster))
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
         """When the latest of the unhealthy conditions of its Node came or went."""

@@ -22,6 +22,7 @@ from health.gate.cluster_context import CheckProblem
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.check_kind import UNREADABLE, FailingCondition
+from health.kinds.machines.believed import NOT_BELIEVED
 from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
 from health.kinds.machines.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
 from health.kinds.openshift.check import MachineHealthCheck
@@ -33,6 +34,7 @@ FAILING = (
     FailingCondition(
         REMEDIATION_ALLOWED, "False", UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC
     ),
+    *NOT_BELIEVED,
     FailingCondition(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
     FailingCondition(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
 )

@@ -3,7 +3,8 @@
 1. Its phase is Failed: expired at once, whatever its Node says, and also while it is being deleted.
 2. It was never linked to a Node: expired strictly after nodeStartupTimeout, counted from status.lastUpdated,
    or from creation where that is unset (rule 25). Without that timeout it is not unhealthy, ever.
-3. The Node that it is linked to is not there: expired at once.
+3. The Node that it is linked to is not there: expired at once, but no sooner than a minute after the API
+   server was away (rule 50).
 4. Conditions of its Node, as in `health.model.verdict`.
 
 Rows 2 and 3 are nothing for a Machine that is being deleted: whoever deletes it takes its Node away first.
@@ -35,10 +36,19 @@ class Rules:
 
 
 def verdict(
-    target: MachineTarget, rules: Rules, now: datetime, blind_until: datetime | None = None
+    target: MachineTarget,
+    rules: Rules,
+    now: datetime,
+    blind_until: datetime | None = None,
+    gone_from: datetime | None = None,
 ) -> Verdict:
-    """The verdict of `rules` on `target` at `now`; what was so before `blind_until` counts from then."""
+    """The verdict of `rules` on `target` at `now`; what was so before `blind_until` counts from then.
+
+    Before `gone_from` no Node counts as gone.
+    """
     lost = _lost(target)
+    if lost is not None and lost.condition == NODE and gone_from is not None and now <= gone_from:
+        return judged([Match(lost, timedelta(), gone_from)], now)
     if lost is not None:
         return Verdict(Health.EXPIRED, _in_words(lost, target), lost, lost.since)
     return judged(_matches(target, rules, blind_until), now)

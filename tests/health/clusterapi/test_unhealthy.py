@@ -1,5 +1,6 @@
 """What makes a Machine unhealthy, and in which words (CAPI B.2.3)."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from health.gate.cluster_context import ClusterContext
 from health.gate.cluster_upgrades import ClusterUpgrades
+from health.gate.outage_guard import GroupOutage, NodeGroup, Outages
 from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
@@ -198,6 +200,38 @@ def test_all_that_failed_is_told_in_one_message_and_the_machine_wins() -> None:
     )
     assert late.deprecated_message == f"{of_machine}; {of_node}"
     assert BOTH.failure(both, NOW, EVERYTHING_READY) is None
+
+
+@pytest.mark.rule("rule 50/back")
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"back": {"fleet/edge": NOW}},
+        {"reconnected": {"fleet/edge": NOW}},
+        {"outages": Outages({NodeGroup("fleet/edge"): GroupOutage(ended=NOW)})},
+        {"back": {"fleet/edge": NOW - TEN}, "reconnected": {"fleet/edge": NOW}},
+    ],
+)
+def test_node_counts_as_gone_a_minute_after_its_cluster_came_back(
+    known: dict[str, Any],
+) -> None:
+    context = replace(EVERYTHING_READY, **known)
+    lost = with_lost_node()
+    assert health(lost, at=NOW + MINUTE, context=context) is Health.WAITING
+    assert BOTH.failure(lost, NOW + MINUTE, context) is None
+    assert BOTH.next_deadline(lost, NOW, context) == NOW + MINUTE
+    after = NOW + MINUTE + timedelta(seconds=1)
+    assert health(lost, at=after, context=context) is Health.EXPIRED
+    failed = BOTH.failure(lost, after, context)
+    assert failed is not None
+    assert failed.reason == "NodeDeleted"
+    assert BOTH.is_unhealthy(lost, context)
+
+
+@pytest.mark.rule("rule 50/back")
+def test_another_cluster_that_came_back_delays_nothing() -> None:
+    context = replace(EVERYTHING_READY, back={"fleet/core": NOW})
+    assert health(with_lost_node(), at=NOW, context=context) is Health.EXPIRED
 
 
 @pytest.mark.rule("rule 33")

@@ -1,17 +1,21 @@
 """What makes a Machine unhealthy, row by row (MHC A.2.3), and on revalidation (rule 41)."""
 
+import dataclasses
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.gate.cluster_context import ClusterContext
 from health.kinds.openshift.machine import MachineTarget
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition
 from health.model.verdict import verdict as verdict_on_node
+from objects.clusters import MANAGEMENT_CLUSTER
 from tests.health.openshift.samples import (
     CREATED,
+    check,
     node_of,
     target,
     with_lost_node,
@@ -332,3 +336,21 @@ def test_node_is_judged_as_one_of_a_node_health_check(
     one = target(*conditions)
 
     assert verdict(one, RULES, NOW + age) == verdict_on_node(node_of(one), RULES.conditions, NOW + age)
+
+
+@pytest.mark.rule("rule 50/back")
+def test_node_counts_as_gone_a_minute_after_the_api_server_came_back_and_no_sooner() -> None:
+    context = ClusterContext(back={MANAGEMENT_CLUSTER: NOW})
+    lost, due = with_lost_node(), NOW + timedelta(minutes=1)
+    waiting = check().verdict(lost, due, context)
+    assert (waiting.health, waiting.deadline) == (Health.WAITING, due)
+    assert check().verdict(lost, due + timedelta(seconds=1), context).health is Health.EXPIRED
+    assert check().verdict(lost, NOW, ClusterContext()).health is Health.EXPIRED
+
+
+@pytest.mark.rule("rule 8/node")
+@pytest.mark.parametrize("rules", [RULES, Rules((), timedelta(minutes=5))])
+def test_of_a_node_that_does_not_decode_nothing_is_said(rules: Rules) -> None:
+    unread = dataclasses.replace(with_lost_node(), is_node_unread=True)
+    assert verdict(unread, rules, NOW + timedelta(days=1)).health is Health.HEALTHY
+    assert facts(unread, rules) == ()

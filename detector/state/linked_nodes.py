@@ -1,0 +1,50 @@
+"""LinkedNodes: which Nodes the Machines of a cluster state expect to be there.
+
+A Machine expects the Node that it is linked to until it is being deleted. The Machines of several APIs may
+expect one Node.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from health.model.target import TargetName
+
+Handler = Callable[[TargetName, bool], None]
+"""Told of a Node that is expected now, or is not any more."""
+
+
+class LinkedNodes:
+    """The Nodes that Machines expect."""
+
+    def __init__(self) -> None:
+        self._node_of: dict[TargetName, TargetName] = {}
+        self._machines_of: defaultdict[TargetName, set[TargetName]] = defaultdict(set)
+        self._handlers: list[Handler] = []
+
+    def add_handler(self, handler: Handler) -> None:
+        """Tell `handler` of each change, at once."""
+        self._handlers.append(handler)
+
+    def link(self, machine: TargetName, node: TargetName | None) -> None:
+        """Note which Node a Machine expects; None: none (any more)."""
+        before = self._node_of.pop(machine, None)
+        if node is not None:
+            self._node_of[machine] = node
+        if before == node:
+            return
+        if before is not None:
+            self._unlink(machine, before)
+        if node is not None:
+            self._machines_of[node].add(machine)
+            if len(self._machines_of[node]) == 1:
+                self._tell(node, is_expected=True)
+
+    def _unlink(self, machine: TargetName, node: TargetName) -> None:
+        self._machines_of[node].discard(machine)
+        if not self._machines_of[node]:
+            del self._machines_of[node]
+            self._tell(node, is_expected=False)
+
+    def _tell(self, node: TargetName, *, is_expected: bool) -> None:
+        for handler in self._handlers:
+            handler(node, is_expected)

@@ -1,0 +1,67 @@
+"""ClusterIdentities: which cluster each Cluster leads to, as it was seen first or confirmed (rule 50)."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from detector.watching.lease_notes import NoteKind
+from health.gate.cluster_identity import (
+    ANNOTATION,
+    NOT_KNOWN,
+    UNREADABLE,
+    KnownCluster,
+    changed_hold,
+)
+from health.model.observation import Hold
+
+_log = logging.getLogger(__name__)
+KNOWN_CLUSTERS = NoteKind(
+    "known clusters", ANNOTATION, TypeAdapter(dict[str, KnownCluster]), NOT_KNOWN, UNREADABLE
+)
+
+
+class Confirmations(NamedTuple):
+    """What people say of one workload cluster by annotations of its checks."""
+
+    owner: str = ""
+    """The uid of its Cluster."""
+    uids: Collection[str] = ()
+    """Those that are confirmed."""
+
+
+class ClusterIdentities:
+    """Those of all workload clusters that a process has seen."""
+
+    def __init__(self, noted: Callable[[str], KnownCluster]) -> None:
+        self._noted = noted
+        self._known: dict[str, KnownCluster] = {}
+        self._holds: dict[str, Hold] = {}
+
+    def see(self, uids: Mapping[str, str], confirmations: Mapping[str, Confirmations]) -> dict[str, Hold]:
+        """Compare the uid of each cluster with the one that is known; answers why some are not believed."""
+        before, self._holds = self._holds, {}
+        for cluster, uid in uids.items():
+            said = confirmations.get(cluster, Confirmations())
+            known = self._of(cluster).after(said.owner, uid, said.uids)
+            self._known[cluster] = known
+            if not known.is_one(said.owner, uid):
+                self._holds[cluster] = changed_hold(cluster, known, uid)
+        for cluster in self._holds.keys() - before.keys():
+            _log.warning("workload cluster changed", extra={"why": self._holds[cluster].message})
+        return self._holds
+
+    def _of(self, cluster: str) -> KnownCluster:
+        return self._known[cluster] if cluster in self._known else self._noted(cluster)
+
+    def lost(self, cluster: str) -> int:
+        """How many Nodes of a cluster an earlier process knew to be gone."""
+        return self._noted(cluster).lost
+
+    def notes(self, lost: Mapping[str, int]) -> dict[str, KnownCluster]:
+        """What a new process must know, given how many Nodes are known to be gone."""
+        names = self._known.keys() | lost.keys()
+        return {
+            cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, 0)}) for cluster in names
+        }

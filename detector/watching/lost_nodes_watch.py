@@ -1,0 +1,129 @@
+"""LostNodesWatch: which Nodes that Machines expect are gone, by cluster, and whether they vanished together.
+
+A change of a Node moves one entry. What follows is judged once a second; at once only where a Node that
+vanishes may have been the one too many. Nothing is judged before the Nodes of a cluster were read completely.
+
+What was gone when this process began vanished at an unknown time. An earlier process noted how many were
+gone, and believed to be: so many are believed, and what goes beyond vanished while nobody looked (ADR 41).
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from health.gate.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
+from health.gate.outage_guard import OutageGuard
+from health.model.observation import Hold
+from health.model.target import TargetName
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Nodes:
+    """The Nodes of one cluster."""
+
+    expected: set[str] = field(default_factory=set)
+    there: set[str] = field(default_factory=set)
+    undecodable: set[str] = field(default_factory=set)
+    """Those that are there, and do not decode."""
+    lost: dict[str, datetime] = field(default_factory=dict)
+    suspected: SuspectedLoss | None = None
+    was_judged: bool = False
+
+    def look_at(self, name: str, now: datetime) -> bool:
+        """Note whether a Node is lost; answers whether it has just been."""
+        is_lost = name in self.expected and name not in self.there and name not in self.undecodable
+        if not is_lost:
+            self.lost.pop(name, None)
+            return False
+        is_new = name not in self.lost
+        self.lost.setdefault(name, now)
+        return is_new
+
+
+class LostNodesWatch:
+    """All clusters of one detector."""
+
+    def __init__(
+        self, believed: Callable[[str], int], is_read: Callable[[str], bool], now: Callable[[], datetime]
+    ) -> None:
+        """`believed` answers how many Nodes of a cluster an earlier process knew to be gone."""
+        self._believed = believed
+        self._is_read = is_read
+        self._now = now
+        self._clusters: defaultdict[str, _Nodes] = defaultdict(_Nodes)
+
+    def node_changed(self, name: TargetName, guard: OutageGuard | None, *, is_there: bool) -> bool:
+        """Note whether a Node that decodes is there; answers whether that has to be judged at once."""
+        nodes = self._clusters[name.cluster]
+        (nodes.there.add if is_there else nodes.there.discard)(name.name)
+        return self._looked_at(name, guard)
+
+    def decoding_changed(self, name: TargetName, guard: OutageGuard | None, *, is_undecodable: bool) -> bool:
+        """Note whether a Node is there that does not decode; answers the same."""
+        nodes = self._clusters[name.cluster]
+        (nodes.undecodable.add if is_undecodable else nodes.undecodable.discard)(name.name)
+        return self._looked_at(name, guard)
+
+    def expected_changed(self, name: TargetName, guard: OutageGuard | None, *, is_expected: bool) -> bool:
+        """Note whether a Machine expects a Node; answers the same."""
+        nodes = self._clusters[name.cluster]
+        (nodes.expected.add if is_expected else nodes.expected.discard)(name.name)
+        return self._looked_at(name, guard)
+
+    def _looked_at(self, name: TargetName, guard: OutageGuard | None) -> bool:
+        nodes = self._clusters[name.cluster]
+        if not nodes.look_at(name.name, self._now()) or nodes.suspected or not self._is_read(name.cluster):
+            return False
+        return rule_of(guard).are_enough(len(nodes.lost), len(nodes.expected))
+
+    def is_lost(self, name: TargetName) -> bool:
+        """Whether a Machine expects a Node that is known to be gone."""
+        return self._is_read(name.cluster) and name.name in self._clusters[name.cluster].lost
+
+    def lost_of(self, cluster: str) -> list[str]:
+        """The names of the Nodes of a cluster that are lost."""
+        return list(self._clusters[cluster].lost)
+
+    def look(self, guard: OutageGuard | None, confirmed: Mapping[str, datetime]) -> dict[str, Hold]:
+        """Judge each cluster; answers why the Nodes of some are not believed to be gone.
+
+        `confirmed` says, by cluster, until when a person believes what vanished.
+        """
+        for cluster, nodes in self._clusters.items():
+            if self._is_read(cluster):
+                self._judge(cluster, nodes, guard, confirmed.get(cluster))
+        return {cluster: nodes.suspected.hold for cluster, nodes in self._clusters.items() if nodes.suspected}
+
+    def _judge(
+        self, cluster: str, nodes: _Nodes, guard: OutageGuard | None, confirmed: datetime | None
+    ) -> None:
+        if not nodes.was_judged:
+            nodes.was_judged = True
+            nodes.lost |= dict.fromkeys(sorted(nodes.lost)[: self._believed(cluster)], BELIEVED)
+        before = nodes.suspected
+        found = before or suspected_loss(rule_of(guard), cluster, len(nodes.expected), nodes.lost)
+        nodes.suspected = still_suspected(found, nodes.lost, confirmed) if found else None
+        if found and nodes.suspected is None:
+            nodes.lost = dict.fromkeys(nodes.lost, BELIEVED)
+        _tell(before, nodes.suspected)
+
+    def believed(self) -> dict[str, int]:
+        """How many Nodes of each cluster are gone and believed to be, where any is."""
+        numbers = {
+            cluster: len(nodes.lost) - len(nodes.suspected.names if nodes.suspected else ())
+            for cluster, nodes in self._clusters.items()
+            if nodes.was_judged
+        }
+        return {cluster: number for cluster, number in numbers.items() if number > 0}
+
+
+def _tell(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:
+    """Log what begins and what ends."""
+    if after is not None and before is None:
+        _log.warning("nodes vanished together", extra={"why": after.hold.message})
+    elif before is not None and after is None:
+        _log.warning("nodes that vanished together are back, or known to be gone")

@@ -1,0 +1,13 @@
+"""How checks of Machines show that what is seen of their Nodes is not believed (rule 50)."""
+
+from health.kinds.check_kind import FailingCondition
+from health.kinds.machines.restriction import REMEDIATION_ALLOWED
+from health.model.observation import HoldReason
+
+NOT_BELIEVED = tuple(
+    FailingCondition(REMEDIATION_ALLOWED, "False", reason.value, words, reason.value)
+    for reason, words in (
+        (HoldReason.WORKLOAD_CLUSTER_CHANGED, "is held until a person confirms its workload cluster"),
+        (HoldReason.NODES_VANISHED, "is held until its Nodes are back, or a person confirms their loss"),
+    )
+)

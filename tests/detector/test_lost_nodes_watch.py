@@ -1,0 +1,143 @@
+"""Which Nodes that Machines expect are gone, as Nodes and Machines come and go, and over a restart."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from detector.watching.lost_nodes_watch import LostNodesWatch
+from health.gate.outage_guard import OutageGuard
+from health.model.observation import HoldReason
+from health.model.target import TargetName, node_name
+from tests.objects import NOW
+
+pytestmark = pytest.mark.rule("rule 50/vanished")
+
+EAST, WEST = "fleet/east", "fleet/west"
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+class Clusters:
+    """Nodes of clusters, and the Machines that expect them."""
+
+    def __init__(self, believed: int = 0, *, is_read: bool = True) -> None:
+        self.now = NOW
+        self.is_read = is_read
+        self.watch = LostNodesWatch(lambda _: believed, lambda _: self.is_read, lambda: self.now)
+        self.confirmed: dict[str, datetime] = {}
+
+    def add(self, number: int, cluster: str = EAST) -> None:
+        for name in self._names(number, cluster):
+            self.watch.node_changed(name, None, is_there=True)
+            self.watch.expected_changed(name, None, is_expected=True)
+        self.look()
+
+    def vanish(self, number: int, cluster: str = EAST, guard: OutageGuard | None = None) -> list[bool]:
+        names = self._names(number, cluster)
+        return [self.watch.node_changed(name, guard, is_there=False) for name in names]
+
+    def come(self, number: int, cluster: str = EAST) -> None:
+        for name in self._names(number, cluster):
+            self.watch.node_changed(name, None, is_there=True)
+
+    def delete_machines(self, number: int, cluster: str = EAST) -> None:
+        for name in self._names(number, cluster):
+            self.watch.expected_changed(name, None, is_expected=False)
+
+    def look(self, guard: OutageGuard | None = None) -> dict[str, HoldReason | str]:
+        return {cluster: hold.reason for cluster, hold in self.watch.look(guard, self.confirmed).items()}
+
+    @staticmethod
+    def _names(number: int, cluster: str) -> list[TargetName]:
+        return [node_name(f"n{one}", cluster) for one in range(number)]
+
+
+HELD = {EAST: HoldReason.NODES_VANISHED}
+
+
+def test_nodes_that_vanish_together_hold_their_cluster_until_all_are_back() -> None:
+    clusters = Clusters()
+    clusters.add(10)
+    clusters.add(10, WEST)
+    assert clusters.vanish(10)[5]  # the sixth makes them most of the ten
+    assert clusters.look() == HELD
+    clusters.come(9)
+    assert clusters.look() == HELD
+    clusters.come(10)
+    assert clusters.look() == {}
+
+
+def test_machines_that_are_deleted_expect_no_node_any_more() -> None:
+    clusters = Clusters()
+    clusters.add(10)
+    clusters.delete_machines(9)  # scaled down to a single one
+    assert not any(clusters.vanish(10))
+    assert clusters.look() == {}
+
+    clusters.come(10)
+    clusters.add(10)
+    clusters.vanish(10)
+    assert clusters.look() == HELD
+    clusters.delete_machines(10)
+    assert clusters.look() == {}
+
+
+def test_person_confirms_that_they_are_gone_and_what_vanishes_later_is_suspected_anew() -> None:
+    clusters = Clusters()
+    clusters.add(10)
+    clusters.vanish(8)
+    assert clusters.look() == HELD
+    clusters.confirmed = {WEST: NOW + HOUR, EAST: NOW - MINUTE}
+    assert clusters.look() == HELD
+    clusters.confirmed = {EAST: NOW}
+    assert clusters.look() == {}
+    assert clusters.watch.believed() == {EAST: 8}
+
+    clusters.now += HOUR
+    clusters.vanish(10)
+    assert clusters.look() == HELD
+    assert clusters.watch.believed() == {EAST: 8}
+
+
+def test_nodes_that_vanish_one_by_one_are_believed_and_the_numbers_of_the_guard_apply_where_it_is_on() -> (
+    None
+):
+    clusters = Clusters()
+    clusters.add(10)
+    for number in range(1, 11):
+        clusters.vanish(number)
+        assert clusters.look() == {}
+        clusters.now += HOUR
+
+    clusters = Clusters()
+    clusters.add(10)
+    guard = OutageGuard(minimum_nodes=9)
+    assert not any(clusters.vanish(8, guard=guard))
+    assert clusters.look(guard) == {}
+
+
+def test_node_that_is_there_and_does_not_decode_is_not_lost() -> None:
+    clusters = Clusters()
+    clusters.add(2)
+    for one in ("n0", "n1"):
+        name = node_name(one, EAST)
+        clusters.watch.decoding_changed(name, None, is_undecodable=True)
+        assert not clusters.watch.node_changed(name, None, is_there=False)
+    assert clusters.look() == {}
+    assert [
+        clusters.watch.decoding_changed(node_name(one, EAST), None, is_undecodable=False)
+        for one in ("n0", "n1")
+    ] == [False, True]
+    assert clusters.look() == HELD
+
+
+@pytest.mark.parametrize(("believed", "held"), [(0, HELD), (4, HELD), (10, {})])
+def test_nodes_that_were_gone_at_the_start_vanished_together_unless_they_were_known_to_be_gone(
+    believed: int, held: dict[str, HoldReason]
+) -> None:
+    clusters = Clusters(believed, is_read=False)
+    for one in range(10):
+        assert not clusters.watch.expected_changed(node_name(f"n{one}", EAST), None, is_expected=True)
+    assert clusters.look() == {}
+    clusters.is_read = True
+    assert clusters.look() == held
+    assert clusters.watch.believed() == ({EAST: believed} if believed else {})
