@@ -1,11 +1,11 @@
 """Revalidation before an act: the live target and the live check, not what a cache remembers.
 
 It compares facts, not clocks: the same uid, the same condition since the same moment, the check as it
-was judged by. Whatever is not the same is a hold, and the incident asks the detector again.
+was judged by, the limits that a slot was reserved under. Whatever is not the same is a hold, and the incident
+asks the detector again.
 """
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,11 +17,12 @@ from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
-from health.gate.policy import DEFAULTS
+from health.gate.policy import DEFAULTS, Policy
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from health.gate.policy_in_force import MISSING_POLICY
 from health.gate.same_boot import still_states
 from health.kinds.registry import CHECK_KINDS
+from health.model.admission import Admission
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, Step
 from health.model.target import Target
@@ -67,6 +68,25 @@ class Judged(Protocol):
     @property
     def generation(self) -> int:
         """Of the check that was judged by."""
+
+    @property
+    def admission(self) -> Admission:
+        """The limits under which a slot is reserved for the step."""
+
+
+def _refuse_by_policy(asked: Judged, check: HealthCheck, policy: Policy | None) -> None:
+    """Refuse a step in shadow, and one without a slot under the limits that bear on its check now."""
+    if policy is not None and policy.shadow:
+        raise _in_shadow("every check")
+    admitted = asked.admission
+    live = Admission(
+        policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
+        check_limits=str(check.choices.limits),
+    )
+    if live != admitted:
+        raise not_true(
+            f"limits of {asked.incident.check} are {live}, and a slot was reserved under {admitted}"
+        )
 
 
 @dataclass(frozen=True)
@@ -114,11 +134,13 @@ class Revalidation:
             KubernetesError: the API server could not be asked.
 
         """
-        (check, owner), _, _ = await asyncio.gather(
+        (check, owner), policy, _ = await asyncio.gather(
             self._check(asked, is_shadow=is_shadow),
+            self._policy(is_shadow=is_shadow),
             self._refuse_if_stopped(),
-            self._refuse_by_policy(is_shadow=is_shadow),
         )
+        if not is_shadow:
+            _refuse_by_policy(asked, check, policy)
         context = await self._context(asked, check)
         target = await self._target(asked, context)
         if not check.selects(target):
@@ -137,20 +159,21 @@ class Revalidation:
         if stop is not None:
             raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
-    async def _refuse_by_policy(self, *, is_shadow: bool) -> None:
-        """Refuse where the policy says shadow, or is required and missing.
+    async def _policy(self, *, is_shadow: bool) -> Policy | None:
+        """The policy; None where it cannot be taken: the detector, which admits, knows the last good one.
 
-        If the policy cannot be taken, the detector admitted by the last good one.
+        Raises:
+            Held: the policy is required and missing, and the step is taken, not recorded.
+
         """
-        if is_shadow:
-            return
         found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
         stored = None if found is None else StoredPolicy.model_validate(found)
-        if self._requires_policy and (stored is None or stored.is_blank):
+        if self._requires_policy and not is_shadow and (stored is None or stored.is_blank):
             raise Held(MISSING_POLICY.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
-        with suppress(InvalidPolicyError):
-            if stored is not None and stored.over(DEFAULTS).shadow:
-                raise _in_shadow("every check")
+        try:
+            return DEFAULTS if stored is None else stored.over(DEFAULTS)
+        except InvalidPolicyError:
+            return None
 
     async def _context(self, asked: Judged, check: HealthCheck) -> ClusterContext:
         try:

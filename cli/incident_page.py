@@ -208,7 +208,8 @@ def _answer(seen: Observation | None, now: datetime) -> str:
     if seen is None:
         return "is being asked, and has not answered yet"
     when = f", {ago(seen.answered_at, now)}" if seen.answered_at else ""
-    verdict = f"held: {seen.hold}" if seen.hold else "admitted" if seen.is_admitted else "no hold"
+    held = None if seen.may_be_admitted else seen.hold
+    verdict = f"held: {held}" if held else "admitted" if seen.is_admitted else "no hold"
     return f"{seen.state}: {seen.named_reason}; {verdict}{when}"
 
 

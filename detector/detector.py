@@ -250,7 +250,7 @@ class Detector:
             is_leader=self._is_leader,
             now=self._now,
             problems=self._connections.problems,
-            handed_out=self._limits.handed_out,
+            answered=self._limits.answered,
         )
 
     def _made_reporters(self) -> Reporters:

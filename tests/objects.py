@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from health.gate.answer import answered
 from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import ClusterContext
@@ -13,6 +14,7 @@ from health.gate.limits import Limits
 from health.gate.template_validity import not_found
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.admission import Admission, Intent
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import (
@@ -63,6 +65,8 @@ SECOND = Step(template=RESET, timeout_seconds=120)
 THIRD = Step(template=REPLACE, timeout_seconds=600)
 ESCALATION = (FIRST, SECOND, THIRD)
 """Two templates of one kind, and one of another."""
+ADMITTED = Admission()
+"""Where no limit bears."""
 EMPTY_CONTEXT = ClusterContext()
 """Of a cluster in which nothing is going on."""
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
@@ -170,7 +174,7 @@ def seen(
     hold: Hold | None = None,
     **fields: Any,
 ) -> Observation:
-    """What the detector answers of a target with these requests."""
+    """What the detector answers of a target with these requests, to a question that asks to act."""
     base = Observation(
         state=state,
         reason=f"it is {state}",
@@ -179,6 +183,7 @@ def seen(
         steps=() if state is TargetState.UNKNOWN else steps,
         requests=requests,
         hold=hold,
+        admission=None if hold else ADMITTED,
     )
     return base.model_copy(update=fields)
 
@@ -223,3 +228,8 @@ INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be neg
 def hanging(*requests: RequestReference) -> LeftBehind:
     """What remains where a finalizer keeps these."""
     return LeftBehind(hanging=requests, has_lease=True)
+
+
+def without_limits(_: IncidentReference, observation: Observation, intent: Intent) -> Observation:
+    """What a detector answers where no limit bears."""
+    return answered(observation, intent, Admission)

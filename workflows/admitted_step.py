@@ -12,7 +12,9 @@ from datetime import datetime
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from health.gate.act_finding import is_new
+from health.model.admission import Admission
 from health.model.evidence import EvidenceRecord, evidence_name
+from health.model.moves import RecordStep, TakeStep
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
 from health.runbook.escalation import Plan
@@ -49,6 +51,7 @@ class AdmittedStep:
     """A step that is taken at `began`, on what was `seen` and remembered `before`."""
 
     step: Step
+    admission: Admission
     seen: Observation
     before: Memory
     began: datetime
@@ -61,6 +64,7 @@ class AdmittedStep:
             incident=incident,
             run_id=run_id,
             step=self.step,
+            admission=self.admission,
             fact=self.seen.fact,
             seen_at=self.seen.seen_at,
             generation=self.seen.generation,
@@ -85,21 +89,6 @@ class AdmittedStep:
         unseen = [one for one in self.before.requests if one.uid not in visible]
         return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
 
-    def asks_for_evidence(self, incident: IncidentReference, first_run_id: str) -> EvidenceInput:
-        """What the activity is asked that saves evidence before it."""
-        if self.seen.fact is None or self.seen.evidence is None:
-            raise ApplicationError(f"nothing says which evidence of {incident.target} is to be saved")
-        return EvidenceInput(
-            incident=incident,
-            first_run_id=first_run_id,
-            store=self.seen.evidence,
-            step=self.step,
-            reason=self.seen.reason,
-            fact=self.seen.fact,
-            generation=self.seen.generation,
-            is_shadow=self.before.is_shadow,
-        )
-
     def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
         """What follows from the result, for the `memory` that the incident has by now: orders may have come.
 
@@ -107,12 +96,12 @@ class AdmittedStep:
         """
         match result.outcome:
             case RequestExists(request=request, lease_acquired_at=acquired):
-                seen = self.seen.model_copy(update={"requests": (*self.seen.requests, request)})
+                seen = self._spent.model_copy(update={"requests": (*self.seen.requests, request)})
                 return AfterAct(memory.having_acted(self.step, request, acquired, now), seen)
             case TargetDisrupted(lease_acquired_at=acquired):
                 return AfterAct(memory.having_disrupted(self.step, self.seen, acquired, now), None)
             case RequestsLost():
-                return AfterAct(memory.having_lost(self._known, self.seen, self.began), self.seen)
+                return AfterAct(memory.having_lost(self._known, self.seen, self.began), self._spent)
             case ActHeld(hold=hold, is_forbidden=is_forbidden):
                 held = memory.having_failed_to_act(hold, self.seen, now, spread, is_forbidden=is_forbidden)
                 return self._after_hold(hold, held, memory)
@@ -125,13 +114,37 @@ class AdmittedStep:
 
     def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:
         if memory.failing is None:
-            return self.seen.model_copy(update={"hold": hold})
+            return self.seen.held_by(hold)
         # What an act did that broke off nobody knows: its request may be there, so it asks first.
-        return None if hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS) else self.seen
+        return None if hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS) else self._spent
+
+    @property
+    def _spent(self) -> Observation:
+        """What was seen; an admission is good for one act, whatever comes of that."""
+        return self.seen.without_admission()
 
     def _may_have_deleted(self, hold: Hold) -> bool:
         """Whether an act that broke off may have deleted the target all the same."""
         return self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
+
+
+def evidence_before(
+    due: TakeStep | RecordStep, seen: Observation, incident: IncidentReference, first_run_id: str
+) -> EvidenceInput:
+    """What the activity is asked that saves evidence before the step that is due."""
+    if seen.fact is None or seen.evidence is None:
+        raise ApplicationError(f"nothing says which evidence of {incident.target} is to be saved")
+    return EvidenceInput(
+        incident=incident,
+        first_run_id=first_run_id,
+        store=seen.evidence,
+        step=seen.steps[due.step],
+        reason=seen.reason,
+        fact=seen.fact,
+        generation=seen.generation,
+        admission=due.admission if isinstance(due, TakeStep) else Admission(),
+        is_shadow=isinstance(due, RecordStep),
+    )
 
 
 async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from health.model.admission import Admission, Intent
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
@@ -35,15 +36,23 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 
 
 class ObserveInput(Frozen):
-    """Asks the detector what it sees, and whether the incident may act."""
+    """Asks the detector what it sees, and for an admission if the incident would act on one."""
 
     incident: IncidentReference
     found: Hold | None = None
     """What held its latest act, as only the act could see; None once an act did its step."""
     would_act: bool = True
-    """Whether it would act on an admission: not where a person holds it, or has it leave the target alone."""
-    skips_back_off: bool = True
-    """Whether it would act although back-off holds it, by order of a person; older workers don't say."""
+    skips_back_off: bool = False
+    unproven_boot: str = ""
+
+    @property
+    def intent(self) -> Intent:
+        """What the incident would do with an admission."""
+        return Intent(
+            would_act=self.would_act,
+            skips_back_off=self.skips_back_off,
+            unproven_boot=self.unproven_boot,
+        )
 
 
 class ActInput(Frozen):
@@ -53,6 +62,8 @@ class ActInput(Frozen):
     run_id: str
     """The run, as it was named before any reset: what is made anew after one meets its own request."""
     step: Step
+    admission: Admission = Admission()
+    """By default that of a check without limits: older workers say nothing of it."""
     fact: Fact
     seen_at: datetime | None = None
     """When the detector saw what admits it, by the API server's clock; None: too long ago."""
@@ -83,8 +94,9 @@ class EvidenceInput(Frozen):
     """What is wrong with the target, in words."""
     fact: Fact
     generation: int
+    admission: Admission = Admission()
     is_shadow: bool = False
-    """Whether the step will be recorded in place of taken."""
+    """Whether the step will be recorded in place of taken; then there is no admission."""
 
 
 class EvidenceResult(Frozen):

@@ -37,14 +37,8 @@ async def answer(
 
 
 def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
-    backs_off = memory.failing is not None and workflow.now() < memory.failing.next_act
-    would_act = not (memory.left_alone or memory.held or backs_off or memory.is_shadow)
-    return ObserveInput(
-        incident=incident,
-        found=memory.found,
-        would_act=would_act,
-        skips_back_off=memory.skips_back_off,
-    )
+    intent = memory.intent(workflow.now())
+    return ObserveInput(incident=incident, found=memory.found, **intent.model_dump())
 
 
 def until_renewal(memory: Memory) -> timedelta | None:

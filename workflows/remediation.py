@@ -14,11 +14,13 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from health.model.details import Details
+    from health.model.evidence import EvidenceRecord
     from health.model.incident_result import IncidentResult
     from health.model.moves import (
         AnnotateRequests,
         End,
         Move,
+        RecordStep,
         ReleaseLease,
         RemoveRequests,
         RenewLease,
@@ -27,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
         Until,
         Wait,
     )
-    from health.model.observation import Hold, Observation
+    from health.model.observation import Observation
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
@@ -35,7 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.shadow import having_recorded
     from health.runbook.waiting import ASKS_AGAIN, after_late_answers, spread
     from workflows import chore_calls as chores
-    from workflows.admitted_step import AdmittedStep, act, save_evidence
+    from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
     from workflows.kit.calls import FinishedCalls
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
@@ -94,7 +96,7 @@ class Remediation:
                 match move:
                     case Wait():
                         await self._rest(move)
-                    case SaveEvidence() | TakeStep():
+                    case SaveEvidence() | RecordStep() | TakeStep():
                         await self._step(move, seen)
                     case AnnotateRequests(patches=patches):
                         await self._do(chores.annotation(self._incident, patches))
@@ -211,28 +213,33 @@ class Remediation:
         self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
         return seen
 
-    async def _step(self, move: SaveEvidence | TakeStep, seen: Observation) -> None:
-        step = AdmittedStep(seen.steps[move.step], seen, self._memory, workflow.now())
-        if isinstance(move, SaveEvidence):
-            await self._save_evidence(step)
-        elif self._memory.is_shadow:
-            self._memory = having_recorded(self._memory, move.step, seen, workflow.now())
-        else:
-            await self._act(step)
+    async def _step(self, move: SaveEvidence | RecordStep | TakeStep, seen: Observation) -> None:
+        match move:
+            case SaveEvidence(before=due):
+                await self._save_evidence(due, seen)
+            case RecordStep(step=number):
+                self._memory = having_recorded(self._memory, number, seen, workflow.now())
+            case TakeStep():
+                await self._act(self._admitted(move, seen))
+
+    def _admitted(self, move: TakeStep, seen: Observation) -> AdmittedStep:
+        return AdmittedStep(seen.steps[move.step], move.admission, seen, self._memory, workflow.now())
 
     async def _act(self, step: AdmittedStep) -> None:
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
         await self._go_on_after(step, await act(self._calls, asked, self._status.details))
 
-    async def _save_evidence(self, step: AdmittedStep) -> None:
+    async def _save_evidence(self, due: TakeStep | RecordStep, seen: Observation) -> None:
         """What its revalidation finds holds as that of the act would."""
-        asked = step.asks_for_evidence(self._incident, workflow.info().first_execution_run_id)
+        asked = evidence_before(due, seen, self._incident, workflow.info().first_execution_run_id)
         result = await save_evidence(self._calls, asked, self._status.details, workflow.now())
-        if isinstance(result, Hold):
-            await self._go_on_after(step, ActResult.held(result))
-        else:
+        if isinstance(result, EvidenceRecord):
             self._memory = self._memory.having_saved_evidence(result)
+        elif isinstance(due, TakeStep):
+            await self._go_on_after(self._admitted(due, seen), ActResult.held(result))
+        else:
+            self._seen = seen.held_by(result)
 
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
@@ -242,10 +249,10 @@ class Remediation:
 
     async def _tell_what_was_found(self) -> None:
         """Tell the detector at once what only the act saw, with a question; that holds all the same."""
-        hold = self._seen and self._seen.hold
+        hold = self._seen.hold if self._seen else None
         self._seen = await self._ask()
-        if self._seen is not None and self._seen.may_be_acted_on:
-            self._seen = self._seen.model_copy(update={"hold": hold})
+        if self._seen is not None and self._seen.may_be_admitted and hold is not None:
+            self._seen = self._seen.held_by(hold)
 
     async def _clean_up(self, seen: Observation) -> None:
         await self._do(chores.clean_up(self._incident, self._memory, seen, self._requests))

@@ -5,6 +5,7 @@ the same a moment later; so the incident asks again after a minute, and earlier 
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from temporalio import activity
@@ -49,19 +50,18 @@ class Answering:
         """What is with the target, and may the incident act: one answer from one moment."""
         if not self._is_leader():
             raise NotLeading("this detector does not hold the lead any more")
-        answered_at = activity.info().started_time
+        return self._answer(asked, activity.info().started_time)
+
+    def _answer(self, asked: ObserveInput, answered_at: datetime) -> Observation:
         seen = self._observe(asked.incident)
         observation = by_temporals_clock(seen, answered_at).model_copy(update={"answered_at": answered_at})
-        with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id):
-            self._dispatch.answered(
-                asked.incident,
-                observation,
-                seen,
-                would_act=asked.would_act,
-                skips_back_off=asked.skips_back_off,
-            )
+        with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id) as caught:
+            answer = self._dispatch.answer(asked.incident, observation, seen, asked.intent)
             self._cluster_state.found(asked.incident, asked.found)
-        return observation
+            return answer
+        # An admission that is not noted has no reservation.
+        failed = _failed(asked.incident, self._cluster_state, caught.error)
+        return failed.model_copy(update={"answered_at": answered_at})
 
     def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
         """The worker that polls for questions; `others` are activities that are served beside `observe`."""

@@ -10,6 +10,7 @@ from detector.state.cluster_state import ClusterState
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.limits import NO_LIMITS, Scope
 from health.gate.policy import CurrentPolicy
+from health.model.admission import Admission
 from health.model.references import CheckReference
 from health.model.target import Target
 
@@ -63,6 +64,13 @@ class LimitScopes:
         of_all = () if self._of_policy.limits.is_off else (self._of_policy,)
         own = self._of_checks.get(check)
         return of_all if own is None else (*of_all, own)
+
+    def admission(self, check: CheckReference) -> Admission:
+        """The admission of a step that these limits allow."""
+        own = self._of_checks.get(check)
+        return Admission(
+            policy_limits=str(self._of_policy.limits), check_limits="" if own is None else str(own.limits)
+        )
 
     def labels(self, check: CheckReference, target: Target) -> dict[str, str | None]:
         """The labels of a target that they count by."""

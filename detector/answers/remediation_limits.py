@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from detector.answers.limit_scopes import LimitScopes
 from detector.answers.recent_starts import RecentStarts
@@ -21,16 +22,20 @@ from detector.answers.waiting_line import InLine, WaitingLine
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
+from health.gate.answer import answered
 from health.gate.limits import HOUR, Remediation, Tally, Waiting, limit_hold
 from health.gate.policy import CurrentPolicy
-from health.model.observation import Hold, HoldReason, Observation
+from health.model.admission import Admission, Intent
+from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
+from health.runbook.wake_up import has_remediator_at_work
 
 LOOK_AGAIN_SECONDS = 1.0
 SECOND = timedelta(seconds=1)
 """Creations are told in whole seconds."""
 UNREAD_ASK_AGAIN_SECONDS = 10.0
+OUT_OF_LINE_ASK_AGAIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -134,19 +139,40 @@ class RemediationLimits:
             return self._unknown(now) or self._refusal(incident, waiting, now)
         return None
 
-    def handed_out(
-        self, incident: IncidentReference, answer: Observation, *, would_act: bool, skips_back_off: bool
-    ) -> None:
-        """Note what an incident is told: an admission is reserved for it."""
-        acts = would_act and not answer.is_shadow
-        self._line.came(incident, would_act=acts)
-        seen = self._cluster_state.targets.get(incident.check, incident.target.name)
-        is_under_way = answer.requests or answer.is_marked or answer.under_way
-        may_begin = _may_begin(answer, skips_back_off=skips_back_off)
-        if acts and seen is not None and may_begin and not is_under_way:
-            remediation = self._remediation(incident.check, seen)
-            self._reservations.reserve(Reserved(incident, answer.seen_at or self._now(), remediation))
+    def answered(self, incident: IncidentReference, seen: Observation, intent: Intent) -> Observation:
+        """What is seen, as the answer to a question: with an admission only if a slot is reserved for it."""
+        self._line.came(incident, would_act=intent.would_act and not seen.is_shadow)
+        return answered(seen, intent, partial(self._admit, incident, seen))
+
+    def _admit(self, incident: IncidentReference, seen: Observation) -> Admission | Hold:
+        """Reserve a slot, also where no limit bears: one may be chosen while the step is under way."""
+        self._take_in_policy()
+        target = self._cluster_state.targets.get(incident.check, incident.target.name)
+        if target is None:
+            return NO_ADMISSION
+        remediation, now = self._remediation(incident.check, target), self._now()
+        refusal = self._refusal_of_unproven(incident, seen, remediation, now)
+        if refusal is not None:
+            return refusal
+        if not (seen.is_marked or seen.under_way or has_remediator_at_work(seen, now)):
+            self._reservations.reserve(Reserved(incident, seen.seen_at or now, remediation))
             self._tally = None
+        return self._scopes.admission(incident.check)
+
+    def _refusal_of_unproven(
+        self, incident: IncidentReference, seen: Observation, remediation: Remediation, now: datetime
+    ) -> Hold | None:
+        """The limit that a step against a healthy target with its old boot would break.
+
+        Such a target does not stand in the line, so it asks again by itself.
+        """
+        is_under_way = seen.requests or seen.is_marked or seen.under_way
+        if seen.state is not TargetState.HEALTHY or is_under_way or not self._scopes.of(incident.check):
+            return None
+        since = seen.fact.since if seen.fact else now
+        waiting = Waiting(since, incident.workflow_id, remediation)
+        hold = self._unknown(now) or self._refusal(incident, waiting, now)
+        return hold and limit_hold(hold.message, min(hold.ask_again_seconds, OUT_OF_LINE_ASK_AGAIN_SECONDS))
 
     def _unknown(self, now: datetime) -> Hold | None:
         known = self._known_from + LIVES + self._policy().staleness_limit
@@ -190,7 +216,7 @@ class RemediationLimits:
         for remediated, began in self._starts.since(now - HOUR):
             tally.count_start(remediated.check, began)
         for reserved in self._reservations.all():
-            if reserved is not besides:
+            if reserved is not besides and Remediated.of(reserved.incident) not in self._under_way:
                 tally.count(reserved.remediation)
                 tally.count_start(reserved.remediation.check, now)
         return tally
@@ -247,12 +273,6 @@ class RemediationLimits:
         """Whether its target was deleted, which is how a Machine without a finalizer is remediated."""
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         return seen is None or seen.metadata.uid != incident.target.uid
-
-
-def _may_begin(answer: Observation, *, skips_back_off: bool) -> bool:
-    """Whether the incident may act on it: a person may have it skip its back-off."""
-    is_back_off = answer.hold is not None and answer.hold.reason is HoldReason.BACK_OFF
-    return answer.may_be_acted_on or (skips_back_off and is_back_off)
 
 
 Limiting = Callable[[LimitQuestion], Hold | None]

@@ -1,15 +1,16 @@
-"""Dispatch: what changes in the cluster concerns which incidents, and what these were told."""
+"""Dispatch: what changes in the cluster concerns which incidents, and what these are answered."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.incident_workflows import HandedOut, IncidentWorkflows, Observe, nobody_is_told
+from detector.dispatching.incident_workflows import Answered, IncidentWorkflows, Observe
 from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
 from health.gate.clock_skew import by_temporals_clock
+from health.model.admission import Intent
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference
 from runtime.problems import Problems
@@ -35,11 +36,11 @@ class Dispatch:
         is_leader: Callable[[], bool],
         now: Callable[[], datetime],
         problems: Problems,
-        handed_out: HandedOut = nobody_is_told,
+        answered: Answered,
     ) -> None:
         self._cluster_state = cluster_state
         self._now = now
-        self._workflows = IncidentWorkflows(calls, cluster_state, observe, handed_out)
+        self._workflows = IncidentWorkflows(calls, cluster_state, observe, answered)
         self._open: OpenIncidents = OpenWorkflows(subject_of)
         dependencies = ReconcilerDependencies(is_leader, now, cluster_state.guard, problems)
         self._reconciler = Reconciler(
@@ -69,23 +70,19 @@ class Dispatch:
             return seen
         return by_temporals_clock(seen, seen.seen_at + self._temporals_skew)
 
-    def answered(
-        self,
-        incident: IncidentReference,
-        answer: Observation,
-        seen: Observation,
-        *,
-        would_act: bool = True,
-        skips_back_off: bool = True,
-    ) -> None:
-        """Note what `observe` answered an incident, and whether that would act on an admission or a back-off.
+    def answer(
+        self, incident: IncidentReference, observation: Observation, seen: Observation, intent: Intent
+    ) -> Observation:
+        """The answer to a question with this intent: the `observation`, with an admission where it gets one.
 
-        What is seen later is compared with what was `seen`: Temporal's clock may make another answer of it.
+        What is seen later is compared with what was `seen`: Temporal's clock may make another observation of
+        it.
         """
-        self._workflows.note_answer(incident, answer, would_act=would_act, skips_back_off=skips_back_off)
+        answer = self._workflows.answer(incident, observation, intent)
         self._open.put(incident, seen, self._now())
         if answer.answered_at is not None and seen.seen_at is not None:
             self._temporals_skew = answer.answered_at - seen.seen_at
+        return answer
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Start or wake the incidents whose answer may be another now, while we lead."""

@@ -8,11 +8,11 @@ started that may have ended but now.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.work_queue import Urgency
 from detector.state.cluster_state import ClusterState
+from health.model.admission import Intent
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.runbook.wake_up import admitted_at, appeared, has_late_request, needs_wake_up
@@ -20,25 +20,15 @@ from workflows.contracts import FRESH
 
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """What an incident makes on an admission is seen by then: two seconds for clocks, one for the watch."""
+WOULD_ACT = Intent()
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 Observe = Callable[[IncidentReference], Observation]
 """What the detector sees of an incident now."""
 
 
-class HandedOut(Protocol):
-    """Is told what an incident is told."""
-
-    def __call__(
-        self, incident: IncidentReference, answer: Observation, *, would_act: bool, skips_back_off: bool
-    ) -> None:
-        """It may act on an admission from now on, if it would; on a back-off only if it skips that."""
-
-
-def nobody_is_told(
-    incident: IncidentReference, answer: Observation, *, would_act: bool, skips_back_off: bool
-) -> None:
-    """Where nothing counts what is admitted."""
+Answered = Callable[[IncidentReference, Observation, Intent], Observation]
+"""What is seen of an incident, as the answer to a question with this intent; it may reserve a slot."""
 
 
 def urgency(observation: Observation) -> Urgency:
@@ -53,20 +43,18 @@ class _Admission:
 
     seen_at: datetime | None = None
     """When the admission was seen that it may be acting on; None where it acts on none, or we do not know."""
-    would_act: bool = True
-    """Whether it would act on an admission, as it said with its latest question."""
-    skips_back_off: bool = True
-    """The same of one that back-off holds."""
+    intent: Intent = WOULD_ACT
+    """What it would do with an admission, as it said with its latest question."""
 
 
 class IncidentWorkflows:
     """The incidents of one cluster, as a Reconciler asks for them."""
 
     def __init__(
-        self, calls: IncidentCalls, cluster_state: ClusterState, observe: Observe, handed_out: HandedOut
+        self, calls: IncidentCalls, cluster_state: ClusterState, observe: Observe, answered: Answered
     ) -> None:
         self._calls = calls
-        self._handed_out = handed_out
+        self._answered = answered
         self._cluster_state = cluster_state
         self._observe = observe
         self._admissions: dict[str, _Admission] = {}
@@ -101,13 +89,12 @@ class IncidentWorkflows:
         return bool(appeared(last, seen))
 
     async def start(self, key: IncidentReference, seen: Observation) -> None:
-        """Start it with what is seen."""
-        self.note_answer(key, seen)
-        await self._calls.start(key, seen)
+        """Start it with what is seen, as the answer to its first question."""
+        await self._calls.start(key, self.answer(key, seen, self._admission_of(key).intent))
 
     async def wake(self, key: IncidentReference, seen: Observation) -> None:
         """Wake it: it asks."""
-        self.note_answer(key, seen)
+        self._note(key, seen, self._admission_of(key).intent)
         await self._calls.wake(key)
 
     async def wake_unidentified(self, workflow_id: str) -> None:
@@ -118,21 +105,16 @@ class IncidentWorkflows:
         """The open incidents of this cluster, as their memos say."""
         return {one.workflow_id: one.incident for one in await self._calls.running()}
 
-    def note_answer(
-        self,
-        incident: IncidentReference,
-        observation: Observation,
-        *,
-        would_act: bool | None = None,
-        skips_back_off: bool | None = None,
-    ) -> None:
-        """Note what an incident is told; whether it would act where it has just said so itself."""
-        before = self._admission_of(incident)
-        acts = before.would_act if would_act is None else would_act
-        seen_at = admitted_at(observation, would_act=acts, before=before.seen_at)
-        skips = before.skips_back_off if skips_back_off is None else skips_back_off
-        self._admissions[incident.workflow_id] = _Admission(seen_at, acts, skips)
-        self._handed_out(incident, observation, would_act=acts, skips_back_off=skips)
+    def answer(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
+        """The answer to a question with this intent, which is noted."""
+        answer = self._answered(incident, observation, intent)
+        self._note(incident, answer, intent)
+        return answer
+
+    def _note(self, incident: IncidentReference, observation: Observation, intent: Intent) -> None:
+        before = self._admission_of(incident).seen_at
+        seen_at = admitted_at(observation, would_act=intent.would_act, before=before)
+        self._admissions[incident.workflow_id] = _Admission(seen_at, intent)
 
     def has_closed(self, key: IncidentReference) -> None:
         """Forget whether it was acting."""

@@ -59,6 +59,15 @@ class Limits(Bounded):
         """Whether nothing is limited."""
         return not (self.max_in_flight or self.max_in_flight_by_label or self.max_starts_per_hour)
 
+    def __str__(self) -> str:
+        """The same text for the same limits; "" where nothing is limited."""
+        chosen = {
+            "maxInFlight": self.max_in_flight,
+            **{f"maxInFlight[{label}]": most for label, most in sorted(self.max_in_flight_by_label.items())},
+            "maxStartsPerHour": self.max_starts_per_hour,
+        }
+        return ", ".join(f"{name}={number}" for name, number in chosen.items() if number is not None)
+
 
 NO_LIMITS = Limits()
 

@@ -7,6 +7,7 @@ from typing import Self
 
 from pydantic import Field
 
+from health.model.admission import Admission
 from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.references import RequestReference
@@ -134,7 +135,16 @@ class Wait:
 
 @dataclass(frozen=True)
 class TakeStep:
-    """Carry out a step."""
+    """Carry out a step, as its admission permits."""
+
+    step: int
+    admission: Admission
+    details: Details
+
+
+@dataclass(frozen=True)
+class RecordStep:
+    """Record a step in place of taking it: the check is in shadow."""
 
     step: int
     details: Details
@@ -142,10 +152,9 @@ class TakeStep:
 
 @dataclass(frozen=True)
 class SaveEvidence:
-    """Save what is true of the target, before the first step is taken."""
+    """Save what is true of the target, before the first step."""
 
-    step: int
-    """The number of that step."""
+    before: TakeStep | RecordStep
     details: Details
 
 
@@ -192,13 +201,23 @@ class End:
     details: Details
 
 
-Move = Wait | SaveEvidence | TakeStep | AnnotateRequests | RenewLease | ReleaseLease | RemoveRequests | End
+Move = (
+    Wait
+    | SaveEvidence
+    | TakeStep
+    | RecordStep
+    | AnnotateRequests
+    | RenewLease
+    | ReleaseLease
+    | RemoveRequests
+    | End
+)
 
 
 def phase_of(move: Move) -> Phase:
     """The phase that an incident is in while it makes this move."""
     match move:
-        case SaveEvidence() | TakeStep():
+        case SaveEvidence() | TakeStep() | RecordStep():
             return Phase.ACTING
         case RemoveRequests():
             return Phase.CLEANING_UP
@@ -213,7 +232,7 @@ def next_transition_of(move: Move) -> NextTransition:
     match move:
         case SaveEvidence():
             return EVIDENCE_IS_SAVED
-        case TakeStep():
+        case TakeStep() | RecordStep():
             return ACT_IS_OVER
         case RemoveRequests():
             return REQUESTS_ARE_GONE

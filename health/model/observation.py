@@ -6,10 +6,11 @@ field that comes later.
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from pydantic import model_validator
 
+from health.model.admission import Admission
 from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
 from health.model.foreign_answer import OTHER_VERSION, understood
@@ -98,6 +99,8 @@ class HoldReason(StrEnum):
     BACK_OFF = "BackOff"
     FAILED = "Failed"
     """An attempt to act broke off (nobody knows whether its request exists), or the making of an answer."""
+    NO_ADMISSION = "NoAdmission"
+    """Nothing else holds it, but its question did not ask to act, or its admission was used."""
     OTHER_VERSION = OTHER_VERSION
     """The answer says what this version does not know."""
 
@@ -123,6 +126,13 @@ def failed(problem: str, retry_after: timedelta = timedelta()) -> Hold:
     return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=again)
 
 
+NO_ADMISSION = Hold(
+    reason=HoldReason.NO_ADMISSION,
+    message="nothing holds it; a step needs an admission, which it asks for next",
+    ask_again_seconds=1.0,
+)
+
+
 class Observation(Frozen):
     """The answer to `observe`."""
 
@@ -134,7 +144,9 @@ class Observation(Frozen):
     """While waiting: how long until the deadline."""
     fact: Fact | None = None
     hold: Hold | None = None
-    """Why nothing may be done now; None is an admission."""
+    """Why nothing may be done now; None is no permission: that is an admission."""
+    admission: Admission | None = None
+    """The permission to take one step; only a question that asked to act is answered with one."""
     steps: tuple[Step, ...] = ()
     under_way: str = ""
     """What was done to the target already, by whomever, whose end is to be awaited; "" if nothing was."""
@@ -184,7 +196,8 @@ class Observation(Frozen):
     def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
         if not isinstance(answer, dict):
             return answer
-        return understood(answer, TargetState, Action, otherwise=TargetState.UNKNOWN)
+        known = understood(answer, TargetState, Action, otherwise=TargetState.UNKNOWN)
+        return {**known, "admission": None} if known.get("hold") else known
 
     @property
     def named_reason(self) -> str:
@@ -197,19 +210,30 @@ class Observation(Frozen):
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the incident may act now."""
-        return self.state is TargetState.EXPIRED and self.hold is None
+        """Whether this permits a step."""
+        return self.admission is not None
 
     @property
-    def is_admitted_if_unproven(self) -> bool:
-        """Whether it may act now on a target that is healthy, if the incident knows of the same boot."""
-        is_asked = self.proven_recovery_seconds > 0 and self.fact is not None
-        return self.state is TargetState.HEALTHY and is_asked and self.hold is None
+    def may_be_admitted(self) -> bool:
+        """Whether nothing holds a step: a question that asks to act is admitted, unless a limit is reached.
 
-    @property
-    def may_be_acted_on(self) -> bool:
-        """Whether it may act now by all that the detector knows."""
-        return self.is_admitted or self.is_admitted_if_unproven
+        Of a healthy target: if the incident knows of the same boot.
+        """
+        may_be_unproven = self.state is TargetState.HEALTHY and self.proven_recovery_seconds > 0
+        is_due = self.state is TargetState.EXPIRED or (may_be_unproven and self.fact is not None)
+        return is_due and (self.hold is None or self.hold.reason is HoldReason.NO_ADMISSION)
+
+    def admitted(self, admission: Admission) -> Self:
+        """The same as an answer that permits a step."""
+        return self.model_copy(update={"hold": None, "admission": admission})
+
+    def held_by(self, hold: Hold) -> Self:
+        """The same as an answer that permits nothing."""
+        return self.model_copy(update={"hold": hold, "admission": None})
+
+    def without_admission(self) -> Self:
+        """The same where a step needs a question first that asks to act; any other hold stays."""
+        return self.held_by(self.hold or NO_ADMISSION)
 
     @property
     def is_unhealthy(self) -> bool:
@@ -224,5 +248,5 @@ class Observation(Frozen):
         """
         if self.answered_at is None:
             return False
-        is_timed = self.may_be_acted_on or self.state is TargetState.WAITING
+        is_timed = self.may_be_admitted or self.state is TargetState.WAITING
         return is_timed and now - self.answered_at >= fresh

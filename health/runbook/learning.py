@@ -45,6 +45,7 @@ def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     memory = memory.model_copy(update={"lease": memory.lease.observed(seen.lease_acquired_at, now)})
     memory = _recording(memory, seen, now)
     memory = _forgetting_what_was_found(memory, seen)
+    memory = _ending_the_row_of_failures(memory, seen)
     memory = _spending(memory, seen, now)
     memory = _starting_over(memory, seen)
     return _exhausting(memory, seen, now)
@@ -119,6 +120,13 @@ def _forgetting_what_was_found(memory: Memory, seen: Observation) -> Memory:
     if seen.state in (TargetState.EXPIRED, TargetState.UNKNOWN):
         return memory
     return memory.model_copy(update={"found": None})
+
+
+def _ending_the_row_of_failures(memory: Memory, seen: Observation) -> Memory:
+    """The next act would be made by something else: the next question asks to act."""
+    if seen.state is not TargetState.EXPIRED or memory.failing is None or memory.failing.goes_on(seen):
+        return memory
+    return memory.model_copy(update={"failing": None})
 
 
 def _spending(memory: Memory, seen: Observation, now: datetime) -> Memory:

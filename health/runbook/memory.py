@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from health.gate.act_finding import finding
+from health.model.admission import Intent
 from health.model.chore_subject import ChoreSubject
 from health.model.evidence import EvidenceRecord
 from health.model.incident_result import OrderRecord
@@ -123,6 +124,15 @@ class Memory(Frozen):
     def owns_something(self) -> bool:
         """Whether something in the cluster must go before the incident may end."""
         return bool(self.requests) or self.lease.may_be_held
+
+    def intent(self, now: datetime) -> Intent:
+        """What the incident would do at `now` with an admission."""
+        backs_off = self.failing is not None and now < self.failing.next_act
+        return Intent(
+            would_act=not (self.left_alone or self.held or backs_off or self.is_shadow),
+            skips_back_off=self.skips_back_off,
+            unproven_boot=self.recovery.boot_id_before or "",
+        )
 
     def attempt_of(self, seen: Observation) -> int:
         """Which remediation of the target in a row a request is of that is made or exists now."""

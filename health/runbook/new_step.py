@@ -8,10 +8,12 @@ It is a new act, which must be admitted as the first one was. The first row that
 | the detector cannot tell                        | Held    | another answer                              |
 | a timer runs                                    | Waiting | the deadline                                |
 | a remediator could not be told to stop          | Held    | a minute at most                            |
-| not admitted                                    | Held    | a wake, or the time to ask again            |
+| something holds it                              | Held    | a wake, or the time to ask again            |
 | the latest act failed a moment ago              | Held    | its back-off (`health.runbook.failing_acts`)|
 | somebody deleted the request before             | Held    | the back-off of remediations (rule 14)      |
-| else                                            | Acting  |                                             |
+| in shadow                                       | Acting  | it is recorded, and not taken               |
+| not admitted (ADR 40)                           | Held    | another question, which asks to act         |
+| admitted                                        | Acting  |                                             |
 
 A remediator may be at work until it was told to stop: visibly, and for a minute at most, since an annotation
 that is refused for good (a webhook that is dead, a right that is missing) must not keep a target from being
@@ -25,7 +27,7 @@ from datetime import datetime, timedelta
 
 from health.gate.back_off import after_a_loss, delay
 from health.model.chore_subject import ChoreSubject
-from health.model.moves import Phase, TakeStep, Until, Wait
+from health.model.moves import Phase, RecordStep, TakeStep, Until, Wait
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import Action
 from health.model.remediation_request import TIMED_OUT
@@ -47,6 +49,7 @@ from objects.timestamps import stamp
 
 NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
 """Our detector answers no such thing; what anybody starts by hand carries whatever was written."""
+NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
 ASK_AGAIN = timedelta(minutes=1)
 STOP_PATIENCE = timedelta(minutes=1)
 """Counted from the first failure to tell a remediator to stop."""
@@ -54,7 +57,7 @@ STOP_PATIENCE = timedelta(minutes=1)
 
 def new_step(
     number: int, seen: Observation, memory: Memory, now: datetime, over: Iterable[RequestSnapshot] = ()
-) -> TakeStep | Wait:
+) -> TakeStep | RecordStep | Wait:
     """Take the step of that number, or wait; `over` are the requests of earlier ones."""
     if memory.held:
         return Wait(Phase.HELD, status(seen, memory), otherwise=BY_RESUME).or_until(hold_ends(memory))
@@ -65,11 +68,22 @@ def new_step(
     stop = stop_awaited_until(over, memory)
     if stop is not None and now < stop:
         return _wait_for_stop(stop, seen, memory, now)
-    if seen.hold is not None and not _is_skipped(seen, memory):
+    if _is_held(seen, memory):
         return _wait_for_detector(seen, now)
     if number >= len(seen.steps) or seen.fact is None:
         return _not_yet(NOTHING_TO_ACT_ON, seen, now, Until(now + ASK_AGAIN, ASKS_AGAIN))
-    return _wait_between_acts(number, seen, memory, now) or TakeStep(number, seen.details())
+    return _wait_between_acts(number, seen, memory, now) or _due(number, seen, memory, now)
+
+
+def _due(number: int, seen: Observation, memory: Memory, now: datetime) -> TakeStep | RecordStep | Wait:
+    """The step, if it is admitted; in shadow nothing is asked for."""
+    if memory.is_shadow:
+        return RecordStep(number, seen.details())
+    if seen.admission is not None:
+        return TakeStep(number, seen.admission, seen.details())
+    if seen.hold is not None:
+        return _wait_for_detector(seen, now)
+    return _not_yet(NO_WORD_OF_ADMISSION, seen, now, Until(now + ASK_AGAIN, ASKS_AGAIN))
 
 
 def _wait_for_detector(seen: Observation, now: datetime) -> Wait:
@@ -108,8 +122,12 @@ def _not_yet(why: str, seen: Observation, now: datetime, until: Until) -> Wait:
     return wait(Phase.HELD, seen.details(why), now, until)
 
 
-def _is_skipped(seen: Observation, memory: Memory) -> bool:
-    return memory.skips_back_off and seen.hold is not None and seen.hold.reason is HoldReason.BACK_OFF
+def _is_held(seen: Observation, memory: Memory) -> bool:
+    """Whether more than the lack of an admission holds it; in shadow nobody else skips the back-off."""
+    if seen.hold is None or seen.hold.reason is HoldReason.NO_ADMISSION:
+        return False
+    is_skipped = memory.is_shadow and memory.skips_back_off
+    return not (is_skipped and seen.hold.reason is HoldReason.BACK_OFF)
 
 
 def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:

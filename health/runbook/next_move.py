@@ -56,6 +56,7 @@ from health.model.moves import (
     NextTransition,
     Outcome,
     Phase,
+    RecordStep,
     RemoveRequests,
     RenewLease,
     SaveEvidence,
@@ -85,8 +86,8 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     """
     seen = judged(seen, memory)
     move = _in_shadow(seen, memory, now) if memory.is_shadow else _by_row(seen, memory, now)
-    if isinstance(move, TakeStep) and seen.evidence is not None and memory.evidence is None:
-        return SaveEvidence(move.step, move.details)
+    if isinstance(move, TakeStep | RecordStep) and seen.evidence is not None and memory.evidence is None:
+        return SaveEvidence(move, move.details)
     if not isinstance(move, Wait):
         return move
     return move.or_until(*(Until(note.next_try) for note in still_ahead(memory.notes, now)))
@@ -95,7 +96,7 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
 def _in_shadow(seen: Observation, memory: Memory, now: datetime) -> Move:
     """As if the recorded steps were taken: after a deletion or a mark there is but to wait."""
     move = _by_row(shadow.as_if(seen, memory), memory, now)
-    if isinstance(move, TakeStep) and shadow.is_over(seen.steps[move.step], memory.shadow):
+    if isinstance(move, RecordStep) and shadow.is_over(seen.steps[move.step], memory.shadow):
         move = wait(Phase.REMEDIATING, seen.details(), now, otherwise=REMEDIATOR_IS_DONE)
     return shadow.in_shadow(move, seen, memory, now)
 

@@ -103,7 +103,7 @@ def _is_another_reason(last: Hold, now: Hold) -> bool:
 def _has_another_chance(last: Observation, now: Observation) -> bool:
     """Whether an act that failed, though it was admitted, may do with the templates as they are now."""
     is_other = last.templates != now.templates
-    return last.may_be_acted_on and is_other and not _is_remediator_at_work(now)
+    return last.may_be_admitted and is_other and not _is_remediator_at_work(now)
 
 
 def _is_remediator_at_work(now: Observation) -> bool:
@@ -136,7 +136,7 @@ def admitted_at(last: Observation, *, would_act: bool, before: datetime | None) 
     nothing is to be done, or would not act, has none under way. A hold may be answered while the request of
     its latest act is not seen yet.
     """
-    if would_act and last.may_be_acted_on:
+    if would_act and last.may_be_admitted:
         return last.seen_at
     return before if would_act and last.state not in ENDED else None
 

@@ -97,17 +97,22 @@ async def check_marks_from_now_on(world: MachineWorld) -> None:
     await world.annotate_check(dict(STRATEGY))
 
 
+async def check_is_limited(world: MachineWorld) -> None:
+    await world.annotate_check({"paramedic.dev/max-in-flight": "1"})
+
+
 CHANGES = [
     # What all kinds of checks share is in test_act_revalidation.py.
     pytest.param(node_recovers, "no longer true", id="recovered"),
     pytest.param(node_is_gone, "no longer true", id="node-gone"),
     pytest.param(machine_is_another, "another uid", id="recreated"),
     pytest.param(check_is_paused, "paused", id="paused"),
+    pytest.param(check_is_limited, "a slot was reserved under no limit", id="limited"),
     pytest.param(check_marks_from_now_on, "no longer says: delete", id="other-strategy"),
 ]
 
 
-@pytest.mark.rule("rule 2", "rule 41")
+@pytest.mark.rule("rule 2", "rule 41", "rule 49/act")
 @pytest.mark.parametrize(("change", "words"), CHANGES)
 async def test_machine_stays_when_something_changed_since_the_admission(
     machine_world: MachineWorld, worker: WorkerActivities, change: Change, words: str

@@ -13,10 +13,12 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerDeploymen
 
 from detector.dispatching.incident_calls import IncidentCalls
 from devcluster.temporal import TemporalServer
+from health.model.admission import Intent
 from health.model.moves import Phase
 from health.model.observation import Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, RequestReference, TargetReference
 from health.model.request_snapshot import RequestSnapshot
+from tests.objects import without_limits
 from tests.temporal_servers import client_of
 from tests.workflows.observations import expired
 from workflows.contracts import (
@@ -64,7 +66,8 @@ class Fleet:
     async def fail(self, node: str, observation: Observation, check: str = "workers") -> None:
         """The detector sees an unhealthy node."""
         self.observations[node] = _about(observation, node)
-        await self._calls.start(self.incident(node, check), self.observations[node])
+        incident = self.incident(node, check)
+        await self._calls.start(incident, without_limits(incident, self.observations[node], Intent()))
 
     async def see(self, node: str, observation: Observation, check: str = "workers") -> None:
         """The detector sees something else of the node."""
@@ -122,7 +125,8 @@ class Fleet:
         node = asked.incident.target.name
         requests = (self.requests[node],) if node in self.requests else ()
         now = activity.info().started_time
-        return self.observations[node].model_copy(update={"requests": requests, "answered_at": now})
+        seen = self.observations[node].model_copy(update={"requests": requests, "answered_at": now})
+        return without_limits(asked.incident, seen, asked.intent)
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:

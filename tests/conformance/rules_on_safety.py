@@ -101,4 +101,17 @@ LIFE = Section(
     },
 )
 
-SECTIONS = (SAFETY, LIFE)
+ADMISSIONS = Section(
+    "rule ",
+    "Rule 49: admissions and their slots",
+    {
+        "49": (
+            "Where a limit applies, an admission carries a reservation, and is valid only for the question "
+            "that asked for it; no step is taken without one."
+        ),
+        "49/act": "An act refuses a step whose slot was reserved under other limits than bear now.",
+        "49/versions": "An older worker beside a newer detector holds, and so does the reverse.",
+    },
+)
+
+SECTIONS = (SAFETY, LIFE, ADMISSIONS)

@@ -17,6 +17,7 @@ from health.model.remediation_request import (
     GREW_OLD_FLAG,
     NODE_NAME,
     TARGET_UID,
+    TEMPLATE_NAME,
     RemediationRequest,
 )
 from health.model.target import TargetName
@@ -54,11 +55,16 @@ class SmallCluster:
         phase: str = "Enabled",
         duration: str = "5m",
         generation: int = 3,
+        annotations: dict[str, str] | None = None,
         **spec: Any,
     ) -> None:
         conditions = [{"type": "Ready", "status": "Unknown", "duration": duration}]
         body = check_object(**{"unhealthyConditions": conditions} | spec) | {"status": {"phase": phase}}
-        body["metadata"] |= {"name": check.name, "generation": generation}
+        body["metadata"] |= {
+            "name": check.name,
+            "generation": generation,
+            "annotations": annotations or {},
+        }
         self.cluster_state.check_changed(NODE_HEALTH_CHECK, check, CheckRecord.model_validate(body))
 
     def delete_check(self) -> None:
@@ -87,8 +93,9 @@ class SmallCluster:
         old: bool = False,
         owner: str = "",
         attempt: int = 1,
+        template: str = "",
     ) -> None:
-        self._request(target, uid, age, exists=True, old=old, owner=owner, attempt=attempt)
+        self._request(target, uid, age, exists=True, old=old, owner=owner, attempt=attempt, template=template)
 
     def delete_request(self, target: str, *, uid: str = "", age: timedelta = timedelta(0)) -> None:
         self._request(target, uid, age, exists=False)
@@ -106,6 +113,7 @@ class SmallCluster:
         old: bool = False,
         owner: str = "",
         attempt: int = 1,
+        template: str = "",
     ) -> None:
         owned_by = {
             "apiVersion": NODE_HEALTH_CHECK.api_version,
@@ -114,6 +122,7 @@ class SmallCluster:
             "uid": "check-uid",
         }
         marks = {ATTEMPT: str(attempt)} | ({GREW_OLD: GREW_OLD_FLAG} if old else {})
+        marks |= {TEMPLATE_NAME: template} if template else {}
         metadata = {
             "name": f"{target}-{uid}" if uid else target,
             "namespace": "remediators",

@@ -68,7 +68,7 @@ def test_first_remediation_does_not_wait(memory: Memory) -> None:
 
     seen = memory.observe("node-1", 6 * MINUTE)
 
-    assert seen.is_admitted
+    assert seen.may_be_admitted
     assert seen.earlier_attempts == 0
 
 
@@ -86,7 +86,7 @@ def test_remediation_that_follows_others_is_held_until_its_time(memory: Memory) 
     )
     assert seen.earlier_attempts == 4
     assert seen.back_off_limit_seconds == 1800
-    assert memory.observe("node-1", 8 * MINUTE).is_admitted
+    assert memory.observe("node-1", 8 * MINUTE).may_be_admitted
 
 
 @pytest.mark.rule("rule 14")
@@ -94,7 +94,7 @@ def test_others_that_fail_side_by_side_do_not_wait(memory: Memory) -> None:
     memory.remediate("node-1", attempt=4)
     memory.fail("node-2", SECOND)
 
-    assert memory.observe("node-2", 6 * MINUTE).is_admitted
+    assert memory.observe("node-2", 6 * MINUTE).may_be_admitted
 
 
 @pytest.mark.rule("rule 14")
@@ -143,7 +143,7 @@ def test_request_that_is_lost_while_its_failure_goes_on_is_left_to_its_incident(
 
     seen = memory.observe("node-1", MINUTE)
 
-    assert seen.is_admitted
+    assert seen.may_be_admitted
     assert seen.earlier_attempts == 0
 
 
@@ -167,7 +167,7 @@ def test_target_that_was_healthy_for_the_limit_begins_anew(memory: Memory) -> No
 
     seen = memory.observe("node-1", LIMIT + 6 * MINUTE)
 
-    assert seen.is_admitted
+    assert seen.may_be_admitted
     assert seen.earlier_attempts == 0
 
 
@@ -177,7 +177,7 @@ def test_limit_of_zero_holds_nothing() -> None:
     memory.remediate("node-1", attempt=9)
     memory.fail("node-1", SECOND)
 
-    assert memory.observe("node-1", 6 * MINUTE).is_admitted
+    assert memory.observe("node-1", 6 * MINUTE).may_be_admitted
 
 
 @pytest.mark.rule("rule 3", "rule 14")

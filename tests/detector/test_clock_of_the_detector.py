@@ -18,6 +18,7 @@ from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
 from detector.metrics.live_metrics import LiveMetrics
 from health.gate.policy import Policy
+from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from kube.connection import ClusterConnection
@@ -33,7 +34,7 @@ from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.detector.test_late_requests import NODE
 from tests.kube.api_server import ApiServer
 from tests.kube.eventually import eventually
-from tests.objects import NOW, incident_reference, seen
+from tests.objects import NOW, incident_reference, seen, without_limits
 from tests.samples_of_metrics import named, scrape, series
 from workflows.contracts import ObserveInput
 
@@ -81,10 +82,13 @@ class Told:
     def __init__(self) -> None:
         self.answers: list[Observation] = []
 
-    def answered(self, _: IncidentReference, answer: Observation, seen: Observation, **would: bool) -> None:
-        assert seen.is_admitted
-        assert would == {"would_act": True, "skips_back_off": True}
-        self.answers.append(answer)
+    def answer(
+        self, incident: IncidentReference, observation: Observation, seen: Observation, intent: Intent
+    ) -> Observation:
+        assert seen.may_be_admitted
+        assert intent == Intent()
+        self.answers.append(without_limits(incident, observation, intent))
+        return self.answers[-1]
 
 
 @pytest.mark.parametrize("is_off", [False, True])

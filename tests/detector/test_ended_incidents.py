@@ -12,12 +12,14 @@ from detector.answers.observation_builder import CheckFreshness, ObservationBuil
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import CALLS_AT_ONCE
+from health.model.admission import Intent
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import SmallCluster
 from tests.kube.eventually import eventually
+from tests.objects import without_limits
 
 NODE = "node-1"
 
@@ -65,7 +67,7 @@ class Detector:
             is_leader=lambda: True,
             now=self.now,
             problems=Problems(),
-            handed_out=self.hand_out,
+            answered=self.hand_out,
         )
         self.cluster.cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 
@@ -76,13 +78,9 @@ class Detector:
         """A node is unhealthy for long enough."""
         self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
 
-    def hand_out(
-        self,
-        incident: IncidentReference,  # noqa: ARG002  for any
-        answer: Observation,
-        **_: bool,
-    ) -> None:
-        self.handed_out.append(answer)
+    def hand_out(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
+        self.handed_out.append(without_limits(incident, observation, intent))
+        return self.handed_out[-1]
 
     def observe(self, incident: IncidentReference) -> Observation:
         freshness = CheckFreshness(timedelta(0), timedelta(seconds=5))

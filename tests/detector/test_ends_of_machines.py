@@ -28,7 +28,7 @@ def cluster() -> SmallMachines:
 def wait_of(cluster: SmallMachines, machine: str) -> float | None:
     """How many seconds of back-off its remediation has left; None where it is held by nothing."""
     seen = cluster.observe(machine)
-    if seen.is_admitted:
+    if seen.may_be_admitted:
         return None
     assert seen.hold is not None
     assert seen.hold.reason is HoldReason.BACK_OFF
@@ -137,4 +137,4 @@ def test_mark_that_is_not_awaited_any_more_still_shows() -> None:
     edited = cluster.observe("machine-1")
     for seen in (failed, edited):
         assert [step.action for step in seen.steps] == [Action.DELETE]
-        assert (seen.under_way, seen.is_marked, seen.is_admitted) == ("", True, True)
+        assert (seen.under_way, seen.is_marked, seen.may_be_admitted) == ("", True, True)

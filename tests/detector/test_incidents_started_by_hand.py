@@ -25,6 +25,7 @@ from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
 from health.gate.policy import Policy
+from health.model.admission import Intent
 from health.model.references import UID_LENGTH, IncidentReference, TargetReference
 from health.model.target import TargetName
 from objects.bounds import LATEST
@@ -32,6 +33,7 @@ from runtime import search_attributes
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
+from tests.objects import without_limits
 from tests.temporal_servers import client_of
 from workflows.messages import (
     ATTEMPT,
@@ -68,6 +70,7 @@ class Person:
             is_leader=lambda: True,
             now=now,
             problems=Problems(),
+            answered=without_limits,
         )
         cluster_state.event_handlers.add_change_handler(self.dispatch.changed)
 
@@ -181,7 +184,7 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
     healthy = person.incident("healthy")
     await person.until_woken(person.started[1])
     seen = person.detector.observe(healthy)
-    person.dispatch.answered(healthy, seen, seen)
+    person.dispatch.answer(healthy, seen, seen, Intent())
     looks = await person.looks(person.started[1])
 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.model.admission import Intent
 from tests.detector.small_cluster import incident_of
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually
@@ -33,7 +34,7 @@ async def detector() -> AsyncIterator[Detector]:
 def is_told(detector: Detector, *, would_act: bool = True) -> None:
     """The incident of the node asks, and is answered."""
     observation = detector.observe(incident_of(NODE))
-    detector.dispatch.answered(incident_of(NODE), observation, observation, would_act=would_act)
+    detector.dispatch.answer(incident_of(NODE), observation, observation, Intent(would_act=would_act))
 
 
 async def woken(detector: Detector) -> list[str]:

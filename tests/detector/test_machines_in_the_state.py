@@ -54,7 +54,7 @@ def test_two_machines_with_one_node_are_both_unhealthy(cluster: SmallMachines) -
     assert cluster.wanted() == {"machine-1", "machine-2"}
     assert cluster.numbers() == (1, 3)
     for name in ("machine-1", "machine-2"):
-        assert cluster.observe(name).is_admitted
+        assert cluster.observe(name).may_be_admitted
 
 
 @pytest.mark.rule("MHC A.2.1/Machine", "MHC A.1/selector")
@@ -66,7 +66,7 @@ def test_label_brings_a_machine_into_a_check_and_out_of_it_at_once(cluster: Smal
     cluster.told.clear()
     cluster.machine("machine-1", node="node-1", labels={"pool": "a"})
     assert {"machine-1", None} <= set(cluster.told)
-    assert cluster.observe("machine-1").is_admitted
+    assert cluster.observe("machine-1").may_be_admitted
     assert cluster.numbers() == (0, 1)
     cluster.told.clear()
     cluster.machine("machine-1", node="node-1")
@@ -86,9 +86,9 @@ def test_check_that_cannot_be_read_says_so_to_its_own_incidents_alone_until_it_c
     hold = cluster.observe("machine-1").hold
     assert hold is not None
     assert hold.reason is HoldReason.INVALID_CHECK
-    assert cluster.observe("machine-1", check="beside").is_admitted
+    assert cluster.observe("machine-1", check="beside").may_be_admitted
     cluster.check(maxUnhealthy=1)
-    assert cluster.observe("machine-1").is_admitted
+    assert cluster.observe("machine-1").may_be_admitted
 
 
 def test_machine_that_is_linked_later_is_judged_by_its_node_from_then_on(cluster: SmallMachines) -> None:
@@ -129,7 +129,7 @@ def test_machine_that_nobody_would_replace_is_held_until_it_has_a_controller(clu
     cluster.told.clear()
     cluster.machine("machine-1", node="node-1")
     assert "machine-1" in cluster.told
-    assert cluster.observe("machine-1").is_admitted
+    assert cluster.observe("machine-1").may_be_admitted
 
 
 @pytest.mark.parametrize("lease", [name_for_node("node-1"), name_for("Machine", NAMESPACE, "machine-1")])
@@ -160,7 +160,7 @@ def test_paused_check_answers_nothing_and_its_clocks_run_on(cluster: SmallMachin
     assert seen.hold is not None
     assert seen.hold.reason is HoldReason.PAUSED
     cluster.check()
-    assert cluster.observe("machine-1").is_admitted
+    assert cluster.observe("machine-1").may_be_admitted
 
 
 def test_strategy_that_is_annotated_later_takes_effect_at_once(cluster: SmallMachines) -> None:
@@ -221,7 +221,7 @@ def test_machine_made_after_a_deletion_under_its_owner_waits_longer_each_time(
     assert first.hold.reason is HoldReason.BACK_OFF
     assert first.hold.ask_again_seconds == pytest.approx(60)
     cluster.now = NOW + MINUTE
-    assert cluster.observe("machine-4").is_admitted
+    assert cluster.observe("machine-4").may_be_admitted
 
     cluster.machine("machine-4", created=NOW, phase="Failed", deleted=cluster.now)
     cluster.machine("machine-5", created=cluster.now, phase="Failed")
@@ -235,7 +235,7 @@ def test_machines_that_were_there_already_fail_side_by_side_without_delay(cluste
     cluster.node("node-1", ready="Unknown")
     cluster.node("node-2", ready="Unknown")
     cluster.machine("machine-1", node="node-1", deleted=NOW)
-    assert cluster.observe("machine-2").is_admitted
+    assert cluster.observe("machine-2").may_be_admitted
 
 
 @pytest.mark.rule("rule 14")
@@ -244,14 +244,14 @@ def test_machine_of_another_owner_is_not_delayed(cluster: SmallMachines) -> None
     cluster.machine("machine-1", node="node-1", deleted=NOW)
     other = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet", "controller": True}
     cluster.machine("machine-4", phase="Failed", owners=({**other, "name": "workers-b", "uid": "b"},))
-    assert cluster.observe("machine-4").is_admitted
+    assert cluster.observe("machine-4").may_be_admitted
 
 
 @pytest.mark.rule("rule 14")
 def test_deletion_of_a_healthy_machine_delays_nobody(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", deleted=NOW)
     cluster.machine("machine-4", created=NOW, phase="Failed")
-    assert cluster.observe("machine-4").is_admitted
+    assert cluster.observe("machine-4").may_be_admitted
 
 
 @pytest.mark.rule("rule 14/controller", "rule 1")
@@ -304,7 +304,7 @@ def test_machine_that_was_healthy_until_it_was_deleted_delays_nobody_whatever_it
     assert (seen.state, seen.under_way) == (TargetState.HEALTHY, "machine-1 is being deleted")
     cluster.delete_machine("machine-1")
     cluster.machine("machine-4", created=NOW, phase="Failed")
-    assert cluster.observe("machine-4").is_admitted
+    assert cluster.observe("machine-4").may_be_admitted
 
 
 @pytest.mark.rule("rule 14/controller")
@@ -368,7 +368,7 @@ def test_machine_whose_node_cannot_be_read_is_held_alone_with_field_and_value(cl
     assert seen.hold.reason is HoldReason.INVALID_TARGET
     assert seen.hold.message.startswith("Node node-1 of ")
     assert seen.hold.message.endswith("cannot be read: status.conditions.0.type: should be a string")
-    assert cluster.observe("machine-2").is_admitted
+    assert cluster.observe("machine-2").may_be_admitted
     assert "machine-1" not in cluster.cluster_state.checks[CHECK].unhealthy
     assert "machine-1" in cluster.cluster_state.checks[CHECK].not_healthy
 

@@ -59,8 +59,7 @@ def test_incident_is_told_boot_and_steps_of_a_healthy_target_where_recovery_is_t
     assert seen.fact is not None
     assert (seen.fact.condition, seen.fact.status) == (SAME_BOOT, "boot-1")
     assert seen.steps
-    assert seen.is_admitted_if_unproven
-    assert not seen.is_admitted
+    assert seen.may_be_admitted
     assert seen.back_off_limit_seconds == BACK_OFF_LIMIT.total_seconds()
 
 
@@ -83,7 +82,7 @@ def test_target_without_a_boot_id_is_no_fact_to_act_on() -> None:
     one = cluster(CHOICE)
     put_node(one, boot_id="")
     assert observed(one).fact is None
-    assert not observed(one).is_admitted_if_unproven
+    assert not observed(one).may_be_admitted
 
 
 def test_what_holds_the_next_step_of_an_unhealthy_target_holds_that_of_an_unproven_one() -> None:

@@ -16,6 +16,7 @@ from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
 from health.gate.limits import HOUR, Limits
 from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.gate.policy import Policy
+from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
@@ -61,7 +62,15 @@ class Leader:
         self.proven = self.cluster.now if is_proven else self.proven
 
     def ask(self, name: str, *, would_act: bool = True, skips_back_off: bool = False) -> Observation:
-        """An incident asks, as it does also when it is told something."""
+        """An incident asks."""
+        return self.answer(name, Intent(would_act=would_act, skips_back_off=skips_back_off))
+
+    def answer(self, name: str, intent: Intent) -> Observation:
+        """What an incident is answered that asks with this intent."""
+        return self.limits.answered(incident_of(name), self.observe(name), intent)
+
+    def observe(self, name: str) -> Observation:
+        """What is seen of an incident, whether it asks or not."""
         observer = Observer(
             self.cluster.cluster_state,
             lambda _: CheckFreshness(timedelta(), 30 * SECOND),
@@ -71,9 +80,7 @@ class Leader:
             self.limits,
             self.now,
         )
-        answer = observer.observe(incident_of(name))
-        self.limits.handed_out(incident_of(name), answer, would_act=would_act, skips_back_off=skips_back_off)
-        return answer
+        return observer.observe(incident_of(name))
 
     def look(self) -> set[str]:
         """Whom it tells that it is their turn."""
@@ -135,7 +142,8 @@ def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> No
 
 def test_admission_of_a_target_that_is_healthy_with_the_same_boot_counts_as_any_other() -> None:
     detector = leader(limits(maxInFlight=1))
-    detector.limits.handed_out(incident_of("n0"), healthy(boot_id=OLD), would_act=True, skips_back_off=False)
+    unproven = Intent(unproven_boot=OLD)
+    assert detector.limits.answered(incident_of("n0"), healthy(boot_id=OLD), unproven).is_admitted
     assert not detector.ask("n1").is_admitted
 
 
@@ -196,9 +204,9 @@ def test_who_would_not_act_keeps_nobody() -> None:
 def test_who_waits_for_its_back_off_keeps_nobody_unless_a_person_has_it_act(*, skips_back_off: bool) -> None:
     detector = leader(limits(maxInFlight=1))
     detector.back_offs["n0"] = BackOff(HOUR, EndedAttempt(9, detector.now()))
-    held = detector.ask("n0", skips_back_off=skips_back_off).hold
-    assert held
-    assert held.reason is HoldReason.BACK_OFF
+    answer = detector.ask("n0", skips_back_off=skips_back_off)
+    held = None if answer.hold is None else answer.hold.reason
+    assert (held, answer.is_admitted) == ((None, True) if skips_back_off else (HoldReason.BACK_OFF, False))
     assert detector.ask("n1").is_admitted is not skips_back_off
 
 
@@ -330,3 +338,20 @@ def test_limits_apply_when_the_outage_guard_gives_way_to_all_at_once() -> None:
     answers = [leading.ask(f"n{one}") for one in range(10)]
     assert sum(one.is_admitted for one in answers) == 2
     assert {one.hold.reason for one in answers if one.hold} == {HoldReason.LIMIT}
+
+
+@pytest.mark.rule("rule 49")
+def test_step_against_a_healthy_target_with_its_old_boot_waits_while_a_limit_is_reached() -> None:
+    detector, unproven = leader(limits(maxInFlight=1)), Intent(unproven_boot=OLD)
+    seen = healthy(boot_id=OLD, admission=None)
+    detector.cluster.request("n1")
+    held = detector.limits.answered(incident_of("n0"), seen, unproven)
+    assert held.hold is not None
+    assert held.hold.reason is HoldReason.LIMIT
+    assert held.hold.ask_again_seconds <= MINUTE.total_seconds()
+    assert detector.limits.answered(
+        incident_of("n0"), seen.model_copy(update={"is_marked": True}), unproven
+    ).is_admitted, "it is under way"
+
+    detector.cluster.delete_request("n1")
+    assert detector.limits.answered(incident_of("n0"), seen, unproven).is_admitted

@@ -22,7 +22,7 @@ from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.kube.eventually import eventually
-from tests.objects import check_object
+from tests.objects import check_object, without_limits
 
 LIMIT = timedelta(seconds=5)
 NAMES = ["node-2", "node-0", "node-1"]
@@ -57,6 +57,7 @@ class Detector:
             is_leader=lambda: True,
             now=self.now,
             problems=Problems(),
+            answered=without_limits,
         )
         for handler in (self.storms.changed, self.dispatch.changed):
             self.cluster.cluster_state.event_handlers.add_change_handler(handler)

@@ -143,7 +143,7 @@ def seen() -> Seen:
 def test_check_that_is_created_finds_the_nodes_that_failed_before() -> None:
     seen = Seen()
     seen.fail()
-    assert seen.begins(Seen.check, NODE).is_admitted
+    assert seen.begins(Seen.check, NODE).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.1/1")
@@ -155,7 +155,7 @@ def test_check_that_is_deleted_releases_its_nodes(seen: Seen) -> None:
 def test_threshold_that_is_edited_holds_and_lets_go_at_once(seen: Seen) -> None:
     held = seen.notices(lambda seen: seen.check(minHealthy="100%", generation=4))
     assert why_held(held) is HoldReason.THRESHOLD
-    assert seen.notices(lambda seen: seen.check(generation=5)).is_admitted
+    assert seen.notices(lambda seen: seen.check(generation=5)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "rule 10/edit")
@@ -165,7 +165,7 @@ def test_duration_that_is_edited_counts_from_the_same_moment_of_the_condition(se
     assert timedelta(seconds=longer.remaining_seconds) // MINUTE == 30
     shorter = seen.notices(lambda seen: seen.check(duration="61m", generation=5))
     assert timedelta(seconds=shorter.remaining_seconds) // MINUTE == 1
-    assert seen.notices(lambda seen: seen.check(duration="59m", generation=6)).is_admitted
+    assert seen.notices(lambda seen: seen.check(duration="59m", generation=6)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/check", "NHC 2.7/check edited", "rule 10/edit")
@@ -179,7 +179,7 @@ def test_other_template_is_that_of_the_next_step_also_of_the_incident_that_is_op
 def test_pause_holds_and_its_end_lets_go_at_once(seen: Seen) -> None:
     paused = seen.notices(lambda seen: seen.check(pauseRequests=["row 7"], generation=4))
     assert why_held(paused) is HoldReason.PAUSED
-    assert seen.notices(lambda seen: seen.check(generation=5)).is_admitted
+    assert seen.notices(lambda seen: seen.check(generation=5)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.0/node conditions")
@@ -221,7 +221,7 @@ def test_node_on_which_a_timer_runs_is_not_healthy(seen: Seen) -> None:
 def test_label_that_excludes_a_node_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
     excluded = seen.shows(lambda seen: seen.fail(labels={EXCLUDE_LABEL: "true"}))
     assert why_held(excluded) is HoldReason.EXCLUDED
-    assert seen.notices(lambda seen: seen.fail(labels={EXCLUDE_LABEL: ""})).is_admitted
+    assert seen.notices(lambda seen: seen.fail(labels={EXCLUDE_LABEL: ""})).may_be_admitted
     (target,) = seen.snapshot().targets.values()
     assert target.has_empty_exclusion
 
@@ -233,7 +233,7 @@ def test_label_brings_a_node_into_a_check_and_out_of_it(seen: Seen) -> None:
     )
     assert released.state is TargetState.RELEASED
     assert seen.status()["observedNodes"] == 1
-    assert seen.begins(Seen.fail, NODE).is_admitted
+    assert seen.begins(Seen.fail, NODE).may_be_admitted
     assert seen.status()["observedNodes"] == 2
 
 
@@ -281,14 +281,14 @@ def test_conflict_with_machine_health_checks_is_noticed_when_it_begins_and_when_
     begun = seen.shows(lambda seen: seen.judge_by(OtherChecks.OTHERS))
     assert why_held(begun) is HoldReason.DISABLED
     ended = seen.notices(lambda seen: seen.cluster.cluster_state.take_context(EMPTY_CONTEXT))
-    assert ended.is_admitted
+    assert ended.may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.5/obtain/foreign", "rule 13")
 def test_lease_of_another_is_noticed_when_it_comes_and_when_it_goes(seen: Seen) -> None:
     taken = seen.shows(lambda seen: seen.lease(f"node-{NODE}", "maintenance"))
     assert why_held(taken) is HoldReason.TAKEN
-    assert seen.notices(lambda seen: seen.lease(f"node-{NODE}", None)).is_admitted
+    assert seen.notices(lambda seen: seen.lease(f"node-{NODE}", None)).may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.4/1", "rule 21")
@@ -299,7 +299,7 @@ def test_node_of_the_control_plane_waits_for_the_request_and_the_lock_of_one_of_
     seen.check(SECOND_CHECK, selector={"matchLabels": labels[1]})
     seen.fail(NODE, labels=labels[0])
     seen.fail(WELL, labels=labels[1])
-    assert seen.observe(WELL, SECOND_CHECK).is_admitted
+    assert seen.observe(WELL, SECOND_CHECK).may_be_admitted
 
     seen.cluster.request(NODE)
     (entry,) = seen.cluster.cluster_state.requests.of(CHECK, NODE)
@@ -311,7 +311,7 @@ def test_node_of_the_control_plane_waits_for_the_request_and_the_lock_of_one_of_
     seen.cluster.delete_request(NODE)
     assert why_held(seen.observe(WELL, SECOND_CHECK)) is HoldReason.CONTROL_PLANE
     freed = seen.notices(lambda seen: seen.lease(CONTROL_PLANE_LOCK, None), WELL, SECOND_CHECK)
-    assert freed.is_admitted
+    assert freed.may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.8/same template", "NHC 2.4/4/foreign", "rule 13", "rule 13/blocked")
@@ -328,7 +328,7 @@ def test_of_two_checks_the_second_lists_the_node_without_a_request_until_that_of
     assert seen.status(SECOND_CHECK)["unhealthyNodes"] == [{"name": NODE}]
 
     freed = seen.notices(lambda seen: seen.cluster.delete_request(NODE), check=SECOND_CHECK)
-    assert freed.is_admitted
+    assert freed.may_be_admitted
 
 
 @pytest.mark.rule("NHC 2.8/thresholds", "rule 13")
@@ -340,5 +340,5 @@ def test_each_of_two_checks_has_its_own_numbers_and_its_own_threshold(seen: Seen
         for status in map(seen.status, (CHECK, SECOND_CHECK))
     ]
     assert numbers == [(2, 1), (1, 0)]
-    assert seen.observe().is_admitted
+    assert seen.observe().may_be_admitted
     assert why_held(seen.observe(check=SECOND_CHECK)) is HoldReason.THRESHOLD

@@ -61,7 +61,7 @@ def test_window_that_opens_wakes_whom_it_held() -> None:
 
     world.look(OPENS)
     assert world.told == ["node-1"]
-    assert world.observe().is_admitted
+    assert world.observe().may_be_admitted
     assert needs_wake_up(held, world.observe())
 
 

@@ -15,7 +15,7 @@ from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
 from tests.health.steps import HELD_LEASE, Timed, because, order, timed, timer_of, with_lease
-from tests.objects import NOW, fact, request_snapshot
+from tests.objects import ADMITTED, NOW, fact, request_snapshot
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"
@@ -23,7 +23,12 @@ MARKED = "marked for external remediation"
 
 def observed(state: TargetState, action: Action = Action.DELETE, under_way: str = "") -> Observation:
     return Observation(
-        state=state, reason="it is so", fact=fact(), steps=(Step(action=action),), under_way=under_way
+        state=state,
+        reason="it is so",
+        fact=fact(),
+        steps=(Step(action=action),),
+        under_way=under_way,
+        admission=ADMITTED,
     )
 
 
@@ -118,7 +123,7 @@ def test_machine_that_is_to_be_deleted_by_now_does_not_wait_until_its_mark_is_se
     memory = ORDERED.having_disrupted(
         Step(action=Action.MARK), observed(TargetState.EXPIRED, Action.MARK), NOW, NOW
     )
-    assert next_move(EXPIRED, memory, NOW) == TakeStep(0, because("it is so"))
+    assert next_move(EXPIRED, memory, NOW) == TakeStep(0, ADMITTED, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")
@@ -127,7 +132,7 @@ def test_mark_that_was_seen_and_is_gone_is_set_again_at_once_where_nothing_backs
     marked = observed(TargetState.EXPIRED, Action.MARK, MARKED).model_copy(update={"is_marked": True})
     memory = ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW)
     memory = learned(learned(memory, marked, NOW), unmarked, NOW)
-    assert next_move(unmarked, memory, NOW) == TakeStep(0, because("it is so"))
+    assert next_move(unmarked, memory, NOW) == TakeStep(0, ADMITTED, because("it is so"))
 
 
 @pytest.mark.rule("rule 28")

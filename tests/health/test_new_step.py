@@ -6,16 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.moves import LONGEST_WAIT, Phase, TakeStep, Wait
+from health.model.admission import Admission
+from health.model.moves import LONGEST_WAIT, Phase, RecordStep, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Loss, Memory
-from health.runbook.new_step import new_step
+from health.runbook.new_step import NO_WORD_OF_ADMISSION, new_step
 from tests.health.steps import Timed, because, timed, timer_of
 from tests.objects import MINUTE, NOW, seen
 
 LIMIT = timedelta(minutes=30)
-ADMITTED = seen(back_off_limit_seconds=LIMIT.total_seconds())
-SOON = Hold(reason=HoldReason.BACK_OFF, message="due later", ask_again_seconds=40)
+LIMITED = Admission(policy_limits="maxInFlight=1")
+ADMITTED = seen(admission=LIMITED, back_off_limit_seconds=LIMIT.total_seconds())
 
 
 def lost(number: int, at: datetime = NOW) -> Memory:
@@ -24,7 +25,7 @@ def lost(number: int, at: datetime = NOW) -> Memory:
 
 
 def test_what_is_admitted_is_done() -> None:
-    assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, because("it is Expired"))
+    assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, LIMITED, because("it is Expired"))
 
 
 @pytest.mark.parametrize("reason", list(HoldReason))
@@ -34,12 +35,36 @@ def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> 
     assert timed(result) == Timed(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
 
 
+@pytest.mark.rule("rule 14", "rule 49")
+@pytest.mark.parametrize("reason", [*HoldReason, None])
+def test_resume_skips_nothing_by_itself_as_the_detector_skips_the_back_off_of_its_next_question(
+    reason: HoldReason | None,
+) -> None:
+    held = seen(hold=Hold(reason=reason or HoldReason.BACK_OFF, message="no"))
+    answer = held if reason else held.model_copy(update={"hold": None})
+    assert isinstance(new_step(0, answer, Memory(skips_back_off=True), NOW), Wait)
+
+
 @pytest.mark.rule("rule 14")
 @pytest.mark.parametrize("reason", list(HoldReason))
-def test_resume_skips_the_wait_between_two_attempts_and_nothing_else(reason: HoldReason) -> None:
+def test_resume_in_shadow_skips_the_wait_between_two_attempts_and_nothing_else(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no"))
-    result = new_step(0, held, Memory(skips_back_off=True), NOW)
-    assert isinstance(result, TakeStep) is (reason is HoldReason.BACK_OFF)
+    result = new_step(0, held, Memory(is_shadow=True, skips_back_off=True), NOW)
+    skipped = (HoldReason.BACK_OFF, HoldReason.NO_ADMISSION)
+    assert isinstance(result, RecordStep) is (reason in skipped)
+
+
+@pytest.mark.rule("rule 49")
+def test_step_without_an_admission_is_not_taken_though_nothing_holds_it() -> None:
+    older = seen(admission=None)
+    result = new_step(0, older, Memory(), NOW)
+    assert timed(result) == Timed(Phase.HELD, f"it is Expired; {NO_WORD_OF_ADMISSION}", 60)
+
+
+@pytest.mark.rule("rule 49")
+def test_incident_whose_question_did_not_ask_to_act_asks_again_in_a_second() -> None:
+    result = new_step(0, seen().without_admission(), Memory(), NOW)
+    assert timer_of(result) == 1
 
 
 @pytest.mark.rule("rule 14", "rule 14/deleted request")
@@ -77,7 +102,6 @@ def test_without_a_limit_nothing_waits() -> None:
 def test_resume_skips_the_wait_after_a_loss() -> None:
     memory = lost(5).model_copy(update={"skips_back_off": True})
     assert isinstance(new_step(0, ADMITTED, memory, NOW), TakeStep)
-    assert isinstance(new_step(0, ADMITTED.model_copy(update={"hold": SOON}), memory, NOW), TakeStep)
 
 
 @given(number=st.integers(1, 20_000), earlier=st.integers(0, 10_000), limit=st.integers(0, 10**7))

@@ -14,7 +14,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.steps import HELD_LEASE, Timed, because, order, timed, with_lease
-from tests.objects import NOW, fact, request, request_snapshot
+from tests.objects import ADMITTED, NOW, fact, request, request_snapshot
 
 STEP = Step(
     template=TemplateReference(
@@ -33,6 +33,7 @@ def in_state(state: TargetState, *requests: RequestSnapshot, hold: Hold | None =
         remaining_seconds=90 if state is TargetState.WAITING else 0,
         fact=fact(),
         hold=hold,
+        admission=ADMITTED,
         steps=(STEP,),
         requests=requests,
     )
@@ -280,12 +281,15 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         pytest.param(WAITING, CLEANED, Timed(Phase.WAITING, "it is Waiting", 90), id="timer runs again"),
         # 7. Not admitted: hold. Else act.
         pytest.param(HELD, NEW, Timed(Phase.HELD, HELD_DETAILS, 1800), id="held"),
-        pytest.param(EXPIRED, NEW, TakeStep(0, because("it is Expired")), id="admitted"),
+        pytest.param(EXPIRED, NEW, TakeStep(0, ADMITTED, because("it is Expired")), id="admitted"),
         pytest.param(
-            EXPIRED, BROKEN_OFF, TakeStep(0, because("it is Expired")), id="admitted after an act broke off"
+            EXPIRED,
+            BROKEN_OFF,
+            TakeStep(0, ADMITTED, because("it is Expired")),
+            id="admitted after an act broke off",
         ),
         pytest.param(
-            EXPIRED, ACTED, TakeStep(0, because("it is Expired")), id="somebody deleted the request"
+            EXPIRED, ACTED, TakeStep(0, ADMITTED, because("it is Expired")), id="somebody deleted the request"
         ),
     ],
 )
@@ -297,7 +301,7 @@ def test_move(observation: Observation, memory: Memory, move: Move | Timed) -> N
 @pytest.mark.parametrize(
     ("move", "phase"),
     [
-        (TakeStep(0, because("")), Phase.ACTING),
+        (TakeStep(0, ADMITTED, because("")), Phase.ACTING),
         (RenewLease(Phase.REMEDIATING, because("")), Phase.REMEDIATING),
         (RemoveRequests(because("")), Phase.CLEANING_UP),
         (End(Outcome.GONE, because("")), Phase.ENDED),

@@ -233,10 +233,10 @@ def test_incident_is_woken_where_the_answer_is_news_to_it(
 
 @pytest.mark.parametrize("state", list(TargetState))
 @pytest.mark.parametrize("hold", [None, HOLD])
-def test_only_an_expired_target_without_a_hold_is_admitted(state: TargetState, hold: Hold | None) -> None:
+def test_only_an_expired_target_without_a_hold_may_be_admitted(state: TargetState, hold: Hold | None) -> None:
     observation = answer(state, hold=hold)
 
-    assert observation.is_admitted is (state is TargetState.EXPIRED and hold is None)
+    assert observation.may_be_admitted is (state is TargetState.EXPIRED and hold is None)
 
 
 def test_observation_survives_the_way_through_temporal() -> None:

@@ -319,8 +319,7 @@ def test_admission_of_a_healthy_target_is_one_that_may_be_acted_on() -> None:
     told = healthy(MADE, boot_id=OLD, seen_at=NOW, answered_at=NOW)
     assert admitted_at(told, would_act=True, before=None) == NOW
     assert told.is_outdated(NOW + TIME, timedelta(seconds=5))
-    assert not told.is_admitted
-    assert not healthy(MADE, boot_id=OLD, hold=HOLD).is_admitted_if_unproven
+    assert not healthy(MADE, boot_id=OLD, hold=HOLD).may_be_admitted
 
 
 LOOKS = st.lists(

@@ -8,6 +8,7 @@ from health.runbook.learning import learned
 from objects.timestamps import stamp
 from tests.health.steps import ACTED, AN_INSTANT, annotations_of, because, move, timed, timer_of, with_lease
 from tests.objects import (
+    ADMITTED,
     CLASSIC,
     ESCALATION,
     FIRST,
@@ -41,7 +42,9 @@ def test_step_that_timed_out_is_marked_before_the_next_one_begins() -> None:
     first = move(seen(over))
     assert isinstance(first, AnnotateRequests)
     assert first.patches == (AnnotationPatch(request=over.reference, annotations={TIMED_OUT: stamp(NOW)}),)
-    assert move(seen(over), ACTED.having_annotated(first.patches)) == TakeStep(1, because("it is Expired"))
+    assert move(seen(over), ACTED.having_annotated(first.patches)) == TakeStep(
+        1, ADMITTED, because("it is Expired")
+    )
 
 
 @pytest.mark.rule("NHC 2.4/6/failed", "rule 22")
@@ -49,7 +52,7 @@ def test_step_that_failed_is_marked_at_once_and_the_next_one_begins() -> None:
     failed = request_of(FIRST, succeeded=False)
     result = move(seen(failed))
     assert annotations_of(result) == {TIMED_OUT: stamp(NOW)}
-    assert move(seen(FAILED)) == TakeStep(1, because("it is Expired"))
+    assert move(seen(FAILED)) == TakeStep(1, ADMITTED, because("it is Expired"))
 
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.7/Succeeded")
@@ -57,14 +60,16 @@ def test_step_that_succeeded_in_vain_moves_on_at_its_timeout_without_a_mark() ->
     in_vain = request_of(FIRST, 5 * MINUTE, succeeded=True)
     assert isinstance(move(seen(in_vain)), Wait)
     assert move(seen(request_of(FIRST, 5 * MINUTE + AN_INSTANT, succeeded=True))) == TakeStep(
-        1, because("it is Expired")
+        1, ADMITTED, because("it is Expired")
     )
 
 
 @pytest.mark.rule("NHC 2.4/2", "NHC 2.4/6/kept")
 def test_each_step_follows_the_one_before_and_all_requests_stay() -> None:
     for tried, following in (([FIRST], 1), ([FIRST, SECOND], 2)):
-        assert move(seen(*with_steps_tried(*tried))) == TakeStep(following, because("it is Expired"))
+        assert move(seen(*with_steps_tried(*tried))) == TakeStep(
+            following, ADMITTED, because("it is Expired")
+        )
 
 
 @pytest.mark.rule("NHC 2.4/2/none left", "rule 40/exhausted")
@@ -94,7 +99,7 @@ def test_exhausted_incident_no_longer_renews_the_lease() -> None:
 @pytest.mark.rule("NHC 2.4/2")
 def test_step_whose_request_somebody_deleted_after_its_turn_is_not_taken_again() -> None:
     after = learned(ACTED, seen(FAILED), NOW)
-    assert move(seen(), after) == TakeStep(1, because("it is Expired"))
+    assert move(seen(), after) == TakeStep(1, ADMITTED, because("it is Expired"))
     at_work = seen(request_of(SECOND))
     assert timed(move(at_work, after)) == timed(move(at_work, ACTED))
 
@@ -116,15 +121,17 @@ def test_running_step_keeps_its_request_when_the_list_changes() -> None:
 
 @pytest.mark.rule("rule 10/steps")
 def test_next_step_is_of_the_new_list() -> None:
-    assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, because("it is Expired"))
-    assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, because("it is Expired"))
-    assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, because("it is Expired"))
+    assert move(seen(FAILED, steps=(THIRD, FIRST))) == TakeStep(0, ADMITTED, because("it is Expired"))
+    assert move(seen(FAILED, steps=(FIRST, THIRD))) == TakeStep(1, ADMITTED, because("it is Expired"))
+    assert move(seen(FAILED, steps=(THIRD,))) == TakeStep(0, ADMITTED, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 10/steps", "rule 40/exhausted")
 def test_step_that_is_added_ends_an_exhaustion() -> None:
     exhausted = learned(ACTED, seen(FAILED, steps=(FIRST,)), NOW)
-    assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == TakeStep(1, because("it is Expired"))
+    assert move(seen(FAILED, steps=(FIRST, SECOND)), exhausted) == TakeStep(
+        1, ADMITTED, because("it is Expired")
+    )
 
 
 @pytest.mark.rule("rule 10/edit")

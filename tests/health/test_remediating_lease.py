@@ -27,7 +27,7 @@ from tests.health.steps import (
     timer_of,
     with_lease,
 )
-from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
+from tests.objects import ADMITTED, CLASSIC, FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 
@@ -127,7 +127,7 @@ def test_step_that_is_held_for_too_long_gives_the_lease_back_and_the_next_one_ta
     assert isinstance(move(seen(waiting, hold=HOLD), ACTED, late), ReleaseLease)
     given_back = ACTED.having_released_lease()
     assert isinstance(move(seen(waiting, hold=HOLD), given_back, late), Wait)
-    assert move(seen(waiting), given_back, late) == TakeStep(1, because("it is Expired"))
+    assert move(seen(waiting), given_back, late) == TakeStep(1, ADMITTED, because("it is Expired"))
 
     second = request_of(SECOND, NOW - late)
     acted = given_back.having_ordered(SECOND).having_acted(SECOND, second, late, late)

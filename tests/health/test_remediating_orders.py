@@ -12,7 +12,18 @@ from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.memory import NewStart
 from tests.health.steps import ACTED, because, move, order, timer_of
-from tests.objects import ESCALATION, FIRST, HOLD, MINUTE, NOW, hanging, request_of, seen, with_steps_tried
+from tests.objects import (
+    ADMITTED,
+    ESCALATION,
+    FIRST,
+    HOLD,
+    MINUTE,
+    NOW,
+    hanging,
+    request_of,
+    seen,
+    with_steps_tried,
+)
 
 BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
 ALONE: dict[str, Any] = {"left_alone": order("abort", "maintenance")}
@@ -40,7 +51,7 @@ def test_resume_cleans_up_and_begins_with_the_first_step_or_the_named_one(name: 
         Details(reason="it is Expired", order="starts over by order")
     )
     cleaned = ordered.having_cleaned_up(LeftBehind(), (), NOW)
-    assert move(seen(), cleaned) == TakeStep(step, because("it is Expired"))
+    assert move(seen(), cleaned) == TakeStep(step, ADMITTED, because("it is Expired"))
 
 
 @pytest.mark.rule("rule 40/exhausted")

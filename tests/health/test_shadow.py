@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from health.gate.policy import Policy
 from health.gate.policy_in_force import NO_OBJECT, UNREAD, PolicyInForce
 from health.gate.shadow import SHADOW, is_in_shadow
-from health.model.moves import End, Move, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
+from health.model.moves import (
+    End,
+    Move,
+    Outcome,
+    Phase,
+    RecordStep,
+    RemoveRequests,
+    RenewLease,
+    TakeStep,
+    Wait,
+)
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.learning import learned
@@ -43,7 +53,7 @@ class Incident:
             self.memory = learned(self.memory.at(now), observed, now)
             move = next_move(observed, self.memory, now)
             self.moves.append(move)
-            if not isinstance(move, TakeStep) or not self.memory.is_shadow:
+            if not isinstance(move, RecordStep):
                 return move
             self.memory = having_recorded(self.memory, move.step, observed, now)
 
@@ -301,5 +311,5 @@ def test_whatever_is_seen_nothing_is_written_in_shadow(
         move = incident.sees(observation, now, is_shadow=True if number == 0 else later)
         if isinstance(move, End):
             break
-    assert all(isinstance(move, Wait | TakeStep | End) for move in incident.moves)
+    assert all(isinstance(move, Wait | RecordStep | End) for move in incident.moves)
     assert not incident.memory.owns_something

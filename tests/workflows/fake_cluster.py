@@ -14,9 +14,11 @@ from typing import Any
 
 from temporalio import activity
 
+from health.gate.answer import answered
+from health.model.admission import Admission
 from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.evidence import EvidenceRecord, evidence_name
-from health.model.observation import Hold, HoldReason, Observation
+from health.model.observation import Hold, Observation
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
@@ -186,7 +188,8 @@ class FakeCluster:
         self.questions.append(asked)
         answer = self.answer()  # what is seen now, however long the answer is under way
         when = await self._begin(OBSERVE.name)
-        self.note("answered", when, is_admitted=answer.may_be_acted_on or self._is_skipped(answer.hold))
+        answer = answered(answer, asked.intent, Admission)
+        self.note("answered", when, is_admitted=answer.is_admitted)
         late = self.lateness.popleft() if self.lateness else timedelta()
         told = activity.info().started_time - late
         return answer.model_copy(update={"answered_at": told, "seen_at": told})
@@ -289,9 +292,6 @@ class FakeCluster:
             is_forbidden=self.is_forbidding,
             wait_seconds=self.retry_after.total_seconds(),
         )
-
-    def _is_skipped(self, hold: Hold | None) -> bool:
-        return self.count("resume") > 0 and hold is not None and hold.reason is HoldReason.BACK_OFF
 
     def remove_finalizer(self) -> None:
         """What hung on it goes, as in a real cluster."""

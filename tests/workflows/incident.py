@@ -21,12 +21,13 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Worker
 
 from detector.dispatching.incident_calls import IncidentCalls
+from health.model.admission import Intent
 from health.model.incident_result import IncidentResult
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.runbook.memory import Memory
 from runtime import search_attributes
-from tests.objects import INCIDENT, incident_reference
+from tests.objects import INCIDENT, incident_reference, without_limits
 from tests.outcome import result_of
 from tests.workflows import workers
 from tests.workflows.fake_cluster import FakeCluster
@@ -69,7 +70,8 @@ class IncidentDriver:
         if observation is not None:
             self.cluster.observation = observation
         now = await self.now() if self._runs else datetime.now(UTC)
-        answer = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
+        seen = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
+        answer = without_limits(self.reference, seen, Intent())
         await self._calls.start(self.reference, answer)
         description = await self.handle.describe()
         if description.run_id not in self._runs:
@@ -110,6 +112,7 @@ class IncidentDriver:
 
     async def reset(self, to: int) -> None:
         """Begin a new run at the workflow task whose end is this event, as the Temporal UI does."""
+        self.cluster.note("reset", await self.now())
         await self.client.workflow_service.reset_workflow_execution(
             ResetWorkflowExecutionRequest(
                 namespace=self.client.namespace,

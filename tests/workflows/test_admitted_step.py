@@ -10,7 +10,7 @@ from health.model.references import Action, RequestReference, Step
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.steps import ACTED, HELD_LEASE
-from tests.objects import FIRST, INCIDENT, MINUTE, NOW, SECOND, THIRD, request_of, seen
+from tests.objects import ADMITTED, FIRST, INCIDENT, MINUTE, NOW, SECOND, THIRD, request_of, seen
 from workflows.admitted_step import AdmittedStep, AfterAct
 from workflows.contracts import ActInput, ActResult
 
@@ -21,13 +21,13 @@ DELETE = Step(action=Action.DELETE)
 
 
 def asked(before: Memory, observation: Observation | None = None, step: Step = FIRST) -> ActInput:
-    return AdmittedStep(step, observation or seen(), before, NOW).asks(INCIDENT, "run")
+    return AdmittedStep(step, ADMITTED, observation or seen(), before, NOW).asks(INCIDENT, "run")
 
 
 def held(hold: Hold, before: Memory | None = None, step: Step = FIRST) -> AfterAct:
     """Where an incident stands whose act was held."""
     known = before or Memory()
-    admitted = AdmittedStep(step, seen(), known, NOW)
+    admitted = AdmittedStep(step, ADMITTED, seen(), known, NOW)
     return admitted.after(ActResult.held(hold), known.having_ordered(step), NOW, 0)
 
 
@@ -114,9 +114,9 @@ def test_act_is_told_when_the_next_request_is_due_if_somebody_took_the_last(
 
 @pytest.mark.rule("rule 14/deleted request")
 def test_request_that_somebody_deleted_is_lost_and_the_next_one_waits_by_what_was_seen() -> None:
-    after = AdmittedStep(FIRST, LIMITED, BOTH, NOW).after(ActResult.lost(), BOTH, NOW, 0)
+    after = AdmittedStep(FIRST, ADMITTED, LIMITED, BOTH, NOW).after(ActResult.lost(), BOTH, NOW, 0)
     assert after.memory.requests == (NEXT.reference,)
-    assert after.seen == LIMITED
+    assert after.seen == LIMITED.without_admission()
     waits = next_move(LIMITED, after.memory.model_copy(update={"spent": ()}), NOW)
     assert isinstance(waits, Wait)
     assert "its request was removed by somebody" in str(waits.details)
@@ -125,7 +125,7 @@ def test_request_that_somebody_deleted_is_lost_and_the_next_one_waits_by_what_wa
 @pytest.mark.rule("rule 2")
 def test_act_that_found_something_else_is_followed_by_another_question_and_not_at_once() -> None:
     after = held(hold(HoldReason.NOT_TRUE, again=2))
-    assert after.seen == seen()
+    assert after.seen == seen().without_admission()
     waits = next_move(seen(), after.memory, NOW)
     assert isinstance(waits, Wait)
     assert waits.until[0].at is not None
@@ -153,7 +153,9 @@ def test_deletion_that_was_refused_is_none_and_one_that_broke_off_may_be_one() -
 
 
 def test_request_that_was_made_is_seen_before_the_detector_sees_it() -> None:
-    after = AdmittedStep(SECOND, seen(MADE), ACTED, NOW).after(ActResult.requested(NEXT, NOW), ACTED, NOW, 0)
-    assert after.seen == seen(MADE, NEXT)
+    after = AdmittedStep(SECOND, ADMITTED, seen(MADE), ACTED, NOW).after(
+        ActResult.requested(NEXT, NOW), ACTED, NOW, 0
+    )
+    assert after.seen == seen(MADE, NEXT).without_admission()
     assert NEXT.reference in after.memory.requests
     assert not isinstance(next_move(seen(MADE, NEXT), after.memory, NOW), TakeStep)

@@ -1,7 +1,8 @@
 """What a detector of another version answers: an incident that does not understand it holds, and says so."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from temporalio import activity
 from temporalio.worker import Worker
 
@@ -34,5 +35,32 @@ def newer_detector(incident: IncidentDriver) -> Worker:
     @activity.defn(name=OBSERVE.name)
     async def observe(asked: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
         return expired().model_dump(mode="json") | {"state": "Hibernating"}
+
+    return Worker(incident.client, task_queue=detector_queue(incident.name), activities=[observe])
+
+
+@pytest.mark.rule("rule 49/versions")
+async def test_incident_holds_where_an_older_detector_says_nothing_of_an_admission(
+    bare_incident: IncidentDriver,
+) -> None:
+    async with bare_incident.worker():
+        async with older_detector(bare_incident):
+            await bare_incident.start(waiting(timedelta(seconds=1)))
+            await bare_incident.pass_time(2 * MINUTE)
+            state = await bare_incident.reaches(Phase.HELD)
+            assert "its answer neither admits the step nor holds it" in state.details
+        bare_incident.cluster.observation = expired()
+        async with bare_incident.detector():
+            await bare_incident.pass_time(2 * MINUTE)
+            await bare_incident.reaches(Phase.REMEDIATING)
+    assert len(bare_incident.cluster.attempts) == 1
+
+
+def older_detector(incident: IncidentDriver) -> Worker:
+    @activity.defn(name=OBSERVE.name)
+    async def observe(asked: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
+        answer = expired().model_dump(mode="json") | {"answered_at": datetime.now(UTC).isoformat()}
+        del answer["admission"]
+        return answer
 
     return Worker(incident.client, task_queue=detector_queue(incident.name), activities=[observe])

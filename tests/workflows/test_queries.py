@@ -20,7 +20,7 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference, RequestReference
 from health.model.request_snapshot import RequestSnapshot
-from tests.objects import incident_reference
+from tests.objects import ADMITTED, incident_reference, without_limits
 from tests.workflows.observations import expired
 from worker.worker import POLLERS
 from workflows.contracts import (
@@ -77,7 +77,8 @@ class SlowCluster:
     async def observe(self, asked: ObserveInput) -> Observation:
         now, request = datetime.now(UTC), self.requests.get(asked.incident.target.name)
         shown = (request,) if request else ()
-        return expired().model_copy(update={"requests": shown, "answered_at": now, "seen_at": now})
+        seen = expired().model_copy(update={"requests": shown, "answered_at": now, "seen_at": now})
+        return without_limits(asked.incident, seen, asked.intent)
 
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  nothing is due so soon
@@ -143,7 +144,8 @@ async def test_dozens_of_uncached_incidents_answer_in_the_middle_of_their_acts_a
 
     async def start(incident: IncidentReference) -> None:
         async with free:
-            await calls.start(incident, expired().model_copy(update={"seen_at": datetime.now(UTC)}))
+            seen = expired().admitted(ADMITTED)
+            await calls.start(incident, seen.model_copy(update={"seen_at": datetime.now(UTC)}))
 
     async with asyncio.timeout(PATIENCE.total_seconds()), workers_without_a_cache(client, name, cluster):
         await asyncio.gather(*map(start, incidents))

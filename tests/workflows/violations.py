@@ -24,12 +24,17 @@ def violations(cluster: FakeCluster) -> list[str]:
 
 
 def _acts_without_a_fresh_admission(log: list[Entry]) -> list[str]:
-    found, admitted = [], None
+    """An admission is good for one act; a run that is reset may take it again."""
+    found, admitted, used = [], None, None
     for entry in log:
         if entry.what == "answered":
             admitted = entry.when if entry.is_admitted else None
+        if entry.what == "reset":
+            admitted = admitted or used
         if entry.what == ACT.name and (admitted is None or entry.when - admitted > OLDEST):
             found.append(f"acted at {entry.when}, admitted at {admitted}")
+        if entry.what == ACT.name:
+            admitted, used = None, admitted
     return found
 
 

@@ -92,3 +92,46 @@ async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(w
     await world.recover(first)
     await world.until_requested(second)
     assert world.requests.created(first) == 1
+
+
+@pytest.mark.rule("rule 49")
+@pytest.mark.usefixtures("policy")
+async def test_one_of_eight_nodes_is_remediated_when_all_leave_shadow_under_a_limit_of_one(
+    world: World,
+) -> None:
+    await _until_told_of_the_policy(world)
+    await _edit_policy(world, LIMIT)
+    first, *others = await world.add_nodes(12)
+    await world.add_check()
+    await world.fail(first)
+    await world.until_requested(first)  # by then the leader knows what there is
+    await world.recover(first)
+    await world.outcome(first)
+
+    await _edit_policy(world, "{backOffLimit: 0s, shadow: true, limits: {maxInFlight: 1}}")
+    down = others[:8]
+    await world.fail(*down)
+    for node in down:
+        await world.until_phase(node, "Remediating")
+    assert [world.requests.created(node) for node in down] == [0] * 8
+
+    await _edit_policy(world, LIMIT)
+    for _ in range(2):
+        requested = await _until_one_is_requested(world, down)
+        down = [node for node in down if node not in requested]
+        for node in down:
+            await until_held(world, node, "Limit: ")
+        assert [world.requests.created(node) for node in down] == [0] * len(down)
+        await world.recover(*requested)
+
+
+async def _until_one_is_requested(world: World, down: list[str]) -> list[str]:
+    """The node that has a request; no other has one."""
+
+    async def is_requested() -> bool:
+        return any(world.requests.created(node) for node in down)
+
+    await world.until(is_requested, "no node was remediated")
+    requested = [node for node in down if world.requests.created(node)]
+    assert len(requested) == 1
+    return requested

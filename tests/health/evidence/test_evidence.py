@@ -10,11 +10,19 @@ from health.evidence.retention import MOST_AT_ONCE, Kept, Retention
 from health.gate.check_choices import CheckChoices
 from health.gate.invalid_check import InvalidCheckError
 from health.model.evidence import PREFIX, EvidenceRecord, EvidenceStore, evidence_name
-from health.model.moves import EVIDENCE_IS_SAVED, Phase, SaveEvidence, TakeStep, next_transition_of, phase_of
+from health.model.moves import (
+    EVIDENCE_IS_SAVED,
+    Phase,
+    RecordStep,
+    SaveEvidence,
+    TakeStep,
+    next_transition_of,
+    phase_of,
+)
 from health.model.observation import Hold, Observation
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.objects import ESCALATION, HOLD, INCIDENT, NOW, seen
+from tests.objects import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen
 
 ANNOTATION = "paramedic.dev/evidence"
 NOT_SAVED = EvidenceRecord(store=EvidenceStore.FILE, name="x", at=NOW, problem="no space left on device")
@@ -30,10 +38,16 @@ def test_evidence_is_saved_before_the_first_step_and_then_the_step_is_taken(is_s
     memory = Memory(is_shadow=is_shadow)
     move = next_move(wanted(), memory, NOW)
     assert isinstance(move, SaveEvidence)
-    assert (move.step, phase_of(move), next_transition_of(move)) == (0, Phase.ACTING, EVIDENCE_IS_SAVED)
+    assert (move.before.step, phase_of(move), next_transition_of(move)) == (
+        0,
+        Phase.ACTING,
+        EVIDENCE_IS_SAVED,
+    )
 
     # Whether it was saved or not: a step waits for it once.
-    assert next_move(wanted(), memory.having_saved_evidence(NOT_SAVED), NOW) == TakeStep(0, move.details)
+    step = RecordStep(0, move.details) if is_shadow else TakeStep(0, ADMITTED, move.details)
+    assert move.before == step
+    assert next_move(wanted(), memory.having_saved_evidence(NOT_SAVED), NOW) == step
 
 
 def test_no_evidence_is_saved_where_nobody_wants_it_or_no_step_follows() -> None:
