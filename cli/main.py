@@ -14,6 +14,7 @@ from cli.failing import ExitCode, say, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
+from cli.policy import policy
 from cli.retire.command import retire
 from cli.setting_up import setup
 from cli.shadow import shadow
@@ -35,6 +36,7 @@ app.command("list")(list_incidents)
 for command in (show, shadow, abort, hold, resume, stop, start, doctor, setup, retire):
     app.command()(command)
 app.add_typer(upgrade)
+app.add_typer(policy)
 app.command()(in_foreground(dev))
 app.command()(in_foreground(demo))
 

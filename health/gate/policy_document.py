@@ -55,7 +55,7 @@ class PolicyDocument(Bounded):
     ] = Policy.maintenance_windows
 
     @classmethod
-    def parse(cls, text: str) -> "PolicyDocument":
+    def parse(cls, text: str | bytes) -> "PolicyDocument":
         """What the text says.
 
         Raises:
@@ -86,6 +86,21 @@ class PolicyDocument(Bounded):
         return replace(defaults, **{name: getattr(self, name) for name in self.model_fields_set})
 
 
+def document_of(data: Mapping[str, str]) -> PolicyDocument:
+    """The policy in the data of the ConfigMap.
+
+    Raises:
+        InvalidPolicyError: it cannot be taken.
+
+    """
+    others = sorted(data.keys() - {KEY})
+    if others:
+        raise InvalidPolicyError(f"data.{others[0]}: there is no such key, there is {KEY}")
+    if KEY not in data:
+        raise InvalidPolicyError(f"data.{KEY}: is missing")
+    return PolicyDocument.parse(data[KEY])
+
+
 def policy_subject(namespace: str, uid: str = "") -> Subject:
     """The ConfigMap, for Events; without a uid where there is none."""
     return Subject("v1", "ConfigMap", namespace, POLICY, uid)
@@ -109,12 +124,7 @@ class StoredPolicy(FrozenObject):
             InvalidPolicyError: it cannot be taken.
 
         """
-        others = sorted(self.data.keys() - {KEY})
-        if others:
-            raise InvalidPolicyError(f"data.{others[0]}: there is no such key, there is {KEY}")
-        if KEY not in self.data:
-            raise InvalidPolicyError(f"data.{KEY}: is missing")
-        return PolicyDocument.parse(self.data[KEY]).over(defaults)
+        return document_of(self.data).over(defaults)
 
     @property
     def subject(self) -> Subject:

@@ -1,5 +1,6 @@
 """The chart installs what the overlays do, and nothing else; what it adds is a choice that somebody made."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,12 +8,19 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
+from health.gate.held_nodes import HeldNodes
+from health.gate.limits import Limits
+from health.gate.maintenance_windows import MaintenanceWindow
+from health.gate.outage_guard import OutageGuard
+from health.gate.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
 from kube.resource import Object
+from runtime.settings import Settings
 from tests.deploy.chart import CHART, helm, packaged, refused, release
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import container, containers
-from tests.deploy.overlays import OVERLAYS, combined, named, overlay
+from tests.deploy.overlays import OVERLAYS, combined, named, of_kind, overlay
 
 pytestmark = pytest.mark.cluster  # helm is built as the servers are
 
@@ -260,6 +268,105 @@ async def test_values_that_cannot_be_used_are_refused_by_name(
     values: dict[str, Any], why: str, chart: Path
 ) -> None:
     assert why in await refused(chart, values)
+
+
+POLICIES: list[dict[str, Any]] = [
+    {},
+    {"shadow": True, "backOffLimit": "1h30m", "stalenessLimit": "45s"},
+    {"backOffLimit": 0, "outageGuard": {}},
+    {"outageGuard": {"minimumNodes": 5, "percentage": 80, "window": "2m", "holdLimit": "0"}},
+    {"heldNodes": {"cordoned": True, "tainted": ["a.b/c"]}},
+    {
+        "limits": {
+            "maxInFlight": 100000,
+            "maxInFlightByLabel": {"topology.kubernetes.io/zone": 1},
+            "maxStartsPerHour": 10,
+        }
+    },
+    {
+        "maintenanceWindows": [
+            {"name": "a", "schedule": "0 22 * * 1-5", "duration": "6h", "remediation": "Allowed"},
+            {
+                "name": "b",
+                "schedule": "* * * * *",
+                "duration": "1m",
+                "remediation": "Blocked",
+                "timeZone": "Europe/Berlin",
+                "onlyNamed": True,
+            },
+        ]
+    },
+]
+
+
+@pytest.mark.rule("rule 51")
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+async def test_policy_among_the_values_is_installed_as_it_stands_and_required(
+    policy: dict[str, Any], chart: Path
+) -> None:
+    objects = await release(chart, OUTSIDE | {"policy": policy})
+    stored = named(objects, "ConfigMap", POLICY)
+    assert document_of(stored["data"]) == PolicyDocument.model_validate(policy)
+    for process in ("detector", "worker"):
+        assert Settings.from_environment(container(objects, process).environment).requires_policy
+
+
+async def test_without_a_policy_among_the_values_none_is_installed_or_required(chart: Path) -> None:
+    objects = await release(chart, OUTSIDE)
+    assert POLICY not in {one["metadata"]["name"] for one in of_kind(objects, "ConfigMap")}
+    assert not Settings.from_environment(container(objects, "worker").environment).requires_policy
+    chosen = {"policy": {}, "settings": {"PARAMEDIC_MISSING_POLICY": "allow"}}
+    objects = await release(chart, OUTSIDE | chosen)
+    assert not Settings.from_environment(container(objects, "worker").environment).requires_policy
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "shadow: true",
+        {"backoffLimit": "1h"},
+        {"backOffLimit": "soon"},
+        {"backOffLimit": 10},
+        {"shadow": "true"},
+        {"outageGuard": {"percentage": 101}},
+        {"outageGuard": {"percent": 1}},
+        {"heldNodes": {"tainted": "a"}},
+        {"limits": {"maxInFlight": 0}},
+        {"limits": {"maxInFlightByLabel": {"zone": "1"}}},
+        {"maintenanceWindows": [{"name": "a"}]},
+        {
+            "maintenanceWindows": [
+                {"name": "a", "schedule": "* * * *", "duration": "1h", "remediation": "Allowed"}
+            ]
+        },
+    ],
+    ids=str,
+)
+async def test_policy_that_the_detector_would_refuse_is_refused_by_the_chart(
+    policy: str | dict[str, Any], chart: Path
+) -> None:
+    assert "policy" in await refused(chart, OUTSIDE | {"policy": policy})
+    if isinstance(policy, dict):
+        with pytest.raises(InvalidPolicyError):
+            PolicyDocument.parse(yaml.safe_dump(policy))
+
+
+def test_schema_of_the_chart_knows_every_field_of_a_policy() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())["properties"]["policy"]
+    parts: dict[str, type[BaseModel]] = {
+        "outageGuard": OutageGuard,
+        "heldNodes": HeldNodes,
+        "limits": Limits,
+        "maintenanceWindows": MaintenanceWindow,
+    }
+    assert set(schema["properties"]) == _aliases(PolicyDocument)
+    for name, part in parts.items():
+        found = schema["properties"][name]
+        assert set(found.get("items", found)["properties"]) == _aliases(part)
+
+
+def _aliases(model: type[BaseModel]) -> set[str | None]:
+    return {field.alias for field in model.model_fields.values()}
 
 
 def test_readme_of_the_chart_names_every_value() -> None:

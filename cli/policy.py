@@ -1,0 +1,110 @@
+"""`paramedic policy check`: what a policy would put in force, or why it is refused.
+
+The command asks neither Temporal nor a cluster. It reads the policy as the detector does, so a text that it
+takes is in force as soon as it is applied.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, Field, ValidationError
+
+from cli.failing import UsageError, fail
+from health.gate.invalid_check import problem_of
+from health.gate.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from objects.durations import in_words
+from objects.frozen import FrozenObject
+from objects.yaml_document import LONGEST, NoDocumentError, read_document
+
+STANDARD_INPUT = "-"
+
+policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
+
+
+@policy.callback()
+def about() -> None:
+    """Look at a policy before it is applied."""
+
+
+@policy.command()
+def check(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A policy, or the ConfigMap with it; - is standard input.")
+    ],
+) -> None:
+    """Say what a policy puts in force; exit code 2 if it is refused, with field and value."""
+    try:
+        document = _document(_read(file))
+    except (InvalidPolicyError, UsageError) as error:
+        raise fail(UsageError(f"{file}: {error}")) from error
+    for name, field in PolicyDocument.model_fields.items():
+        named = "" if name in document.model_fields_set else " (default)"
+        typer.echo(f"{field.alias}: {_shown(getattr(document, name))}{named}")
+
+
+def _read(file: str) -> bytes:
+    """What is in it; the parser refuses what is longer than it reads."""
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.buffer.read(LONGEST + 1)
+        with Path(file).open("rb") as opened:
+            return opened.read(LONGEST + 1)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}") from error
+
+
+class _Named(FrozenObject):
+    name: str
+
+
+class _Manifest(FrozenObject):
+    """A ConfigMap as people apply it; unlike a stored one it has no uid."""
+
+    metadata: _Named
+    data: Mapping[str, str] = Field(default_factory=dict)
+
+
+def _document(text: bytes) -> PolicyDocument:
+    content: Mapping[str, Any] = {}
+    with suppress(NoDocumentError):  # the policy's own parser says what is wrong
+        content = read_document(text)
+    if content.get("kind") == "ConfigMap":
+        return _of_config_map(content)
+    return PolicyDocument.parse(text)
+
+
+def _of_config_map(content: Mapping[str, Any]) -> PolicyDocument:
+    try:
+        manifest = _Manifest.model_validate(content)
+    except ValidationError as error:
+        raise InvalidPolicyError(str(problem_of(error.errors()[0]))) from error
+    if manifest.metadata.name != POLICY:
+        raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
+    return document_of(manifest.data)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "off"
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def _plain(value: object) -> object:
+    """`value` as JSON has it, with durations as people write them."""
+    if isinstance(value, timedelta):
+        return in_words(value)
+    if isinstance(value, BaseModel):
+        fields = {field.alias: getattr(value, name) for name, field in type(value).model_fields.items()}
+        return {str(name): _plain(one) for name, one in fields.items() if one is not None}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value

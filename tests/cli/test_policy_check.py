@@ -1,0 +1,86 @@
+"""`paramedic policy check` reads a policy as the detector does."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import PARAMEDIC, Command
+
+POLICY = """\
+backOffLimit: 10m
+outageGuard: {}
+maintenanceWindows:
+- {name: nights, schedule: "0 22 * * *", duration: 6h, remediation: Allowed}
+"""
+IN_FORCE = """\
+stalenessLimit: 30s (default)
+backOffLimit: 10m
+outageGuard: {"minimumNodes": 3, "percentage": 60, "window": "5m", "holdLimit": "1h"}
+shadow: false (default)
+heldNodes: {"cordoned": false, "tainted": []} (default)
+limits: {"maxInFlightByLabel": {}} (default)
+maintenanceWindows: [{"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "timeZone": "UTC", \
+"remediation": "Allowed", "onlyNamed": false}]
+"""
+
+
+def manifest(text: str, name: str = "paramedic-policy", key: str = "policy.yaml") -> str:
+    """As `helm template` prints it."""
+    indented = "".join(f"    {line}\n" for line in text.splitlines())
+    head = f"---\n# Source: x\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
+    return f"{head}data:\n  {key}: |\n{indented}"
+
+
+@pytest.mark.parametrize("text", [POLICY, manifest(POLICY)], ids=["policy", "ConfigMap"])
+async def test_policy_and_its_config_map_are_said_to_be_in_force_with_every_default(
+    text: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy"
+    file.write_text(text)
+    ran = await Command({})("policy", "check", str(file))
+    assert (ran.code, ran.out, ran.err) == (0, IN_FORCE, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("backoffLimit: 1m", "policy.yaml: backoffLimit: there is no such field, there are backOffLimit, "),
+        (
+            "backOffLimit: soon",
+            "policy.yaml: backOffLimit: must be a duration such as 300s, 5m or 1h30m (found",
+        ),
+        (
+            manifest("shadow: perhaps"),
+            "policy.yaml: shadow: Input should be a valid boolean (found 'perhaps')",
+        ),
+        (manifest("{}", name="policy"), "metadata.name: must be paramedic-policy (found 'policy')"),
+        (manifest("{}", key="policy.yml"), "data.policy.yml: there is no such key, there is policy.yaml"),
+        ("kind: ConfigMap", "metadata: Field required"),
+        ("a: [", "policy.yaml: line "),
+        ("# " + "x" * 300_000, "policy.yaml: it is longer than "),
+    ],
+)
+async def test_policy_that_is_refused_is_said_with_field_and_value(
+    text: str, why: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy"
+    file.write_text(text)
+    ran = await Command({})("policy", "check", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"paramedic: {file}: {why}")
+    assert ran.err.count("\n") == 1
+
+
+async def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    ran = await Command({})("policy", "check", str(tmp_path))
+    assert (ran.code, ran.err) == (2, f"paramedic: {tmp_path}: cannot be read: Is a directory\n")
+
+
+async def test_policy_is_read_from_standard_input() -> None:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        PARAMEDIC, "policy", "check", "-", stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    out, err = await process.communicate(manifest(POLICY).encode())
+    assert (process.returncode, out.decode(), err) == (0, IN_FORCE, b"")
