@@ -68,8 +68,15 @@ def test_worker_marks_machines_and_cannot_delete_them() -> None:
     }
 
 
-def test_nothing_but_nodes_is_read_in_a_workload_cluster() -> None:
-    assert rights(IN_WORKLOAD_CLUSTERS, "paramedic-nodes") == {"nodes": {"get", "list", "watch"}}
+def test_nothing_but_nodes_and_one_namespace_is_read_in_a_workload_cluster() -> None:
+    assert rights(IN_WORKLOAD_CLUSTERS, "paramedic-nodes") == {
+        "nodes": {"get", "list", "watch"},
+        "namespaces": {"get"},
+    }
+    named = [
+        rule.get("resourceNames") for one in objects(IN_WORKLOAD_CLUSTERS) for rule in one.get("rules", ())
+    ]
+    assert named == [None, ["kube-system"]]
 
 
 @pytest.mark.cluster
