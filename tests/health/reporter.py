@@ -37,6 +37,10 @@ class Reporter:
         self.before = after
         return new
 
+    def is_forgotten(self) -> None:
+        """The API server has forgotten all Events, while the detector goes on."""
+        self.events.clear()
+
     def restarts(self) -> None:
         self.before = None
 

@@ -199,3 +199,23 @@ def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_t
     reporter.sees(held)
     reporter.restarts_much_later(led_until=NOW)
     assert reporter.sees(snapshot(LONG_AGO)) == [MARKED]
+
+
+@pytest.mark.rule("rule 15")
+@pytest.mark.parametrize(
+    "lasting",
+    [
+        pytest.param(snapshot(expired()), id="a Machine failed"),
+        pytest.param(
+            snapshot(expired(hold=Hold(reason=HoldReason.TAKEN, message="its Lease is held"))),
+            id="it is taken",
+        ),
+        pytest.param(snapshot(expired(), of=FORTY, healthy=2), id="the threshold is broken"),
+    ],
+)
+def test_what_lasts_is_not_told_again_when_the_api_server_has_forgotten_it(
+    reporter: Reporter, lasting: CheckSnapshot
+) -> None:
+    assert reporter.sees(lasting)
+    reporter.is_forgotten()
+    assert reporter.sees(lasting) == []

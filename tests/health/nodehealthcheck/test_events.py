@@ -355,3 +355,28 @@ def test_node_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_
 
 def reasons(reporter: Reporter, seen: CheckSnapshot) -> list[str]:
     return [reason for _, reason, _ in reporter.sees(seen)]
+
+
+@pytest.mark.rule("rule 15")
+@pytest.mark.parametrize(
+    "lasting",
+    [
+        pytest.param(snapshot(expired("node-1")), id="a Node failed"),
+        pytest.param(
+            snapshot(replace(expired("node-1"), hold=Hold(reason=HoldReason.EXCLUDED, message=EXCLUDED))),
+            id="a Node is excluded",
+        ),
+        pytest.param(snapshot(replace(expired("node-1"), has_empty_exclusion=True)), id="an empty label"),
+        pytest.param(
+            snapshot(replace(expired("node-1", request_snapshot()), is_exhausted=True)), id="no step left"
+        ),
+        pytest.param(snapshot(expired("node-1"), allowance=BLOCKED), id="the threshold is broken"),
+        pytest.param(snapshot(of=PAUSED), id="the check is paused"),
+    ],
+)
+def test_what_lasts_is_not_told_again_when_the_api_server_has_forgotten_it(
+    reporter: Reporter, lasting: CheckSnapshot
+) -> None:
+    assert reporter.sees(lasting)
+    reporter.is_forgotten()
+    assert reporter.sees(lasting) == []

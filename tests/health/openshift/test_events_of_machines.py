@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.check_snapshot import CheckSnapshot
+from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.event import Severity, Subject
 from health.model.observation import Hold, HoldReason
@@ -224,3 +224,28 @@ def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_t
     reporter.sees(held)
     reporter.restarts_much_later(led_until=NOW)
     assert reporter.sees(snapshot(LONG_AGO, of=FORTY, healthy=4)) == [DETECTED, SKIPPED]
+
+
+@pytest.mark.rule("rule 15", "MHC A.1/event/SkippedNoController", "rule 13/Machine")
+@pytest.mark.parametrize(
+    "lasting",
+    [
+        pytest.param(waiting(), id="its timer runs"),
+        pytest.param(expired(hold=NO_CONTROLLER), id="nobody would replace it"),
+        pytest.param(
+            expired(hold=Hold(reason=HoldReason.TAKEN, message="its Lease is held")), id="it is taken"
+        ),
+        pytest.param(
+            replace(
+                expired(), back_off=Hold(reason=HoldReason.BACK_OFF, message="due later"), earlier_attempts=1
+            ),
+            id="it waits for back-off",
+        ),
+    ],
+)
+def test_what_lasts_of_a_machine_is_not_told_again_when_the_api_server_has_forgotten_it(
+    reporter: Reporter, lasting: TargetSnapshot
+) -> None:
+    assert reporter.sees(snapshot(lasting))
+    reporter.is_forgotten()
+    assert reporter.sees(snapshot(lasting)) == []
