@@ -37,6 +37,7 @@ from detector.reporting.own_status import OwnStatus
 from detector.reporting.reporters import Reporters
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies
+from detector.reporting.unseen_checks import UnseenChecks
 from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
@@ -49,6 +50,7 @@ from detector.watching.lease_notes import LeaseNotes, NoteLease
 from detector.watching.sources import Scope, Sources
 from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
+from health.gate.check_snapshot import Unseen
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy, Policy
 from health.gate.shadow import is_in_shadow
@@ -132,6 +134,7 @@ class Detector:
         self._failing_workflows = FailingWorkflows(self._count_failing)
         self._answering = Answering(self._observe, self._dispatch, self._cluster_state, self._is_leader)
         self._own_status = OwnStatus(connections, settings, self._is_leader)
+        self._unseen_checks = UnseenChecks(self._cluster_state, self._unseen)
         self._reporters = self._made_reporters()
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
         series = [one for of_kind in of_kinds for one in of_kind.requests]
@@ -259,7 +262,9 @@ class Detector:
             cluster_state=self._cluster_state,
             sources=self._sources.of_checks,
             storms=self._storms,
-            snapshot_builder=SnapshotBuilder(self._cluster_state, self._attempts.before),
+            snapshot_builder=SnapshotBuilder(
+                self._cluster_state, self._attempts.before, self._unseen_checks.of
+            ),
             rate_limiter=RateLimiter(EVENTS_AT_ONCE, EVENTS_PER_SECOND, time.monotonic),
             instance=self._settings.identity,
             now=self._now,
@@ -272,6 +277,9 @@ class Detector:
             self._own_status.said,
             self._settings.namespace,
         )
+
+    def _unseen(self, check: CheckReference) -> Unseen:
+        return self._sources.of_checks.freshness(check).unseen(self._clock.hold())
 
     def _made_kind_metrics(self) -> list[KindMetrics]:
         return [kind.metrics(self._cluster_state, self._is_leader) for kind in WATCHED_KINDS.values()]
@@ -381,6 +389,7 @@ class Detector:
             tasks.create_task(self._dispatch.lead())
             tasks.create_task(self._upgrades.lead())
             tasks.create_task(self._reporters.lead())
+            tasks.create_task(self._unseen_checks.lead(self._reporters.of_checks.changed))
             tasks.create_task(self._failing_workflows.lead())
             tasks.create_task(self._connections.temporal.work(self._task_worker))
 

@@ -16,6 +16,7 @@ from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
 from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.check_snapshot import Unseen
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.same_boot import same_boot, what_tells_a_boot
@@ -53,6 +54,15 @@ class CheckFreshness:
     """Why nothing that rests on time can be told of those Nodes."""
     is_handled: bool = True
     """Whether checks of its kind are handled here at all."""
+
+    def unseen(self, clock: Hold | None) -> Unseen:
+        """What status and Events are told of it; `clock` is why nothing that rests on time can be told."""
+        return Unseen(
+            stale_cache(self.age, self.limit) or clock or self.clock,
+            self.unread_context,
+            self.unread_templates,
+            self.unread_requests,
+        )
 
 
 @dataclass(frozen=True)

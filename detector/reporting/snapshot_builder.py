@@ -9,7 +9,7 @@ from detector.state.facts import check_context, target_facts
 from detector.state.target_store import place_of
 from health.gate.admission import target_hold
 from health.gate.back_off import BackOff
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.check_snapshot import ALL_SEEN, CheckSnapshot, TargetSnapshot, Unseen
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.storm import Storm
@@ -19,6 +19,10 @@ from health.model.verdict import HEALTHY, Health
 from health.runbook.escalation import Plan, is_classic
 
 
+def _all_seen(check: CheckReference) -> Unseen:  # noqa: ARG001  as SnapshotBuilder.unseen
+    return ALL_SEEN
+
+
 @dataclass(frozen=True)
 class SnapshotBuilder:
     """Takes the snapshots of checks, for status and Events."""
@@ -26,6 +30,7 @@ class SnapshotBuilder:
     cluster_state: ClusterState
     before: Callable[[TargetName, Target | None], BackOff]
     """What is known of the latest remediation of a target."""
+    unseen: Callable[[CheckReference], Unseen] = _all_seen
 
     def of(self, reference: CheckReference, storm: Storm | None, now: datetime) -> CheckSnapshot | None:
         """The snapshot of a check; None if it is gone."""
@@ -41,7 +46,15 @@ class SnapshotBuilder:
         context = check_context(cluster_state, reference, now)
         allowance, selected = cluster_state.allowance(reference), frozenset(entry.selected)
         return CheckSnapshot(
-            entry.check, uid, allowance, targets, context, storm, selected, generation=generation
+            entry.check,
+            uid,
+            allowance,
+            targets,
+            context,
+            storm,
+            selected,
+            generation=generation,
+            unseen=self.unseen(reference),
         )
 
     def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:

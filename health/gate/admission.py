@@ -139,6 +139,8 @@ class Question:
     """Everything that an admission is decided by, at one moment."""
 
     allowance: Allowance
+    blind: Hold | None = None
+    """Why nothing can be told of any target: the state is too old, or a clock is off."""
     unread_requests: str = ""
     """Why it is not known which requests exist; then numbers and other holders are not known either."""
     target: TargetFacts = NO_FACTS
@@ -177,7 +179,7 @@ def admission(question: Question) -> Hold | None:
 
 def common_hold(question: Question) -> Hold | None:
     """Why the check may act on none of its targets, whichever it is; it is told of the check alone."""
-    return _first(_OF_CHECK, question)
+    return _first(OF_CHECK, question)
 
 
 def _first(rules: Iterable[_Rule], question: Question) -> Hold | None:
@@ -187,6 +189,10 @@ def _first(rules: Iterable[_Rule], question: Question) -> Hold | None:
 def _stopped(question: Question) -> Hold | None:
     stop = question.context.stop
     return None if stop is None else stop.hold
+
+
+def _blind(question: Question) -> Hold | None:
+    return question.blind
 
 
 def _policy_unknown(question: Question) -> Hold | None:
@@ -258,8 +264,9 @@ def _back_off(question: Question) -> Hold | None:
     return question.back_off
 
 
-_OF_CHECK: tuple[_Rule, ...] = (
+OF_CHECK: tuple[_Rule, ...] = (
     _stopped,
+    _blind,
     _unread_context,
     _policy_unknown,
     _disabled,
@@ -273,6 +280,7 @@ _OF_CHECK: tuple[_Rule, ...] = (
     _threshold,
     _storm,
 )
+"""The one table of what holds a check as a whole: the status of each kind says the first (rule 55)."""
 _OF_TARGET: tuple[_Rule, ...] = (
     _target,
     _limit,

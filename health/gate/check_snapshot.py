@@ -72,6 +72,19 @@ class TargetSnapshot:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """What is not known well enough of what a check rests on, and why; by default all is known."""
+
+    blind: Hold | None = None
+    unread_context: str = ""
+    unread_templates: str = ""
+    unread_requests: str = ""
+
+
+ALL_SEEN = Unseen()
+
+
+@dataclass(frozen=True)
 class CheckSnapshot:
     """One check."""
 
@@ -92,6 +105,7 @@ class CheckSnapshot:
     """That of the check, also of one that does not parse."""
     reported_until: datetime | None = None
     """Until when an earlier leader emitted the Events of this check (ADR 47); None: no leader did."""
+    unseen: Unseen = ALL_SEEN
 
     def unreported(self, now: datetime, *, was_held: bool) -> "CheckSnapshot":
         """The same with those targets alone whose Events an earlier leader may not have emitted.

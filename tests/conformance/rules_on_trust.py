@@ -37,6 +37,10 @@ TRUST = Section(
             "A new check emits the Events of targets that were unhealthy before it existed; a restart "
             "repeats none."
         ),
+        "55": (
+            "While anything holds a check as a whole its status says so, with the reason: RemediationAllowed "
+            "is False, and of a NodeHealthCheck the reason of its phase tells it."
+        ),
     },
 )
 

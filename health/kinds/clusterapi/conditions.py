@@ -1,8 +1,7 @@
 """The conditions of a MachineHealthCheck that are ours (CAPI B.1, rules 31 and 45), as they ought to be now.
 
-- `RemediationAllowed`: what the threshold says, with the numbers that decided. Where nothing can be said of
-  its Machines it is False as well, for the reason: a spec that cannot be read, no Cluster, a workload cluster
-  that cannot be seen.
+- `RemediationAllowed`: False while anything holds the check as a whole, with the reason (rule 55); of the
+  threshold with the numbers that decided. A check whose spec cannot be read says so there, too.
 - `Paused`: whether it is, in the words of Cluster API's controller; while it is nothing else is touched.
 - `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
 - `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created.
@@ -12,6 +11,7 @@ since nobody is to be told of a problem in a list alone that a schema may drop.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.invalid_check import InvalidCheckError
@@ -25,7 +25,12 @@ from health.kinds.clusterapi.status_conditions import Changes, StatusCondition, 
 from health.kinds.clusterapi.threshold import Trigger, UnhealthyRange
 from health.kinds.machines.believed import NOT_BELIEVED
 from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
-from health.kinds.machines.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
+from health.kinds.machines.restriction import (
+    INVALID_SPEC,
+    REMEDIATION_ALLOWED,
+    TOO_MANY_UNHEALTHY,
+    restriction,
+)
 from health.model.stored_status import stored_condition, word
 
 PAUSED = "Paused"
@@ -64,7 +69,7 @@ def obstacle(snapshot: CheckSnapshot) -> Obstacle | None:
     return None
 
 
-def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
+def changes(snapshot: CheckSnapshot, stored: Stored, now: datetime) -> Changes:
     """What is to become of a list of its conditions."""
     if is_paused(snapshot):
         return Changes((_paused(snapshot),))
@@ -75,7 +80,12 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
         return Changes((of_numbers, not_paused))
     if not isinstance(snapshot.check, MachineHealthCheck) or snapshot.allowance is None:
         return Changes((not_paused,))
-    allowed = _remediation_allowed(snapshot.allowance, snapshot.check.spec.trigger)
+    held = restriction(snapshot, now)
+    allowed = (
+        _remediation_allowed(snapshot.allowance, snapshot.check.spec.trigger)
+        if held is None
+        else _false(REMEDIATION_ALLOWED, held.reason, held.message, "Warning")
+    )
     if snapshot.check.template is None:
         return Changes((allowed, not_paused), frozenset({TEMPLATE_AVAILABLE, REQUEST_AVAILABLE}))
     of_request = _request_available(snapshot, stored)

@@ -19,6 +19,7 @@ from health.kinds.machines.restriction import (
     REMEDIATION_ALLOWED,
     RESTRICTED,
     TOO_MANY_UNHEALTHY,
+    is_restricted_by_threshold,
     of_check,
     of_targets,
     restricted,
@@ -35,7 +36,7 @@ def events(
     """What to tell; `before` is None at the start, `stored` is the status before this one."""
 
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
-        yield from _exceeded(known, after, stored)
+        yield from _exceeded(known, after, stored, now)
         yield from restricted(known, after, stored, now)
         of_machines = after if before is not None else after.unreported(now, was_held=_was_held(stored))
         yield from _of_machines(known, of_machines, now)
@@ -48,10 +49,12 @@ def _was_held(stored: Mapping[str, Any]) -> bool:
 
 
 def _exceeded(
-    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
-    """The threshold, where at least one Machine failed."""
-    if not after.is_blocked or after.allowance is None or not isinstance(after.check, MachineHealthCheck):
+    """The threshold, where at least one Machine failed and nothing else holds the check before it."""
+    if after.allowance is None or not isinstance(after.check, MachineHealthCheck):
+        return
+    if not after.is_blocked or not is_restricted_by_threshold(after, now):
         return
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     is_known = (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY)

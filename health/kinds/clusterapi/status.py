@@ -29,7 +29,7 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
     """The merge patch that makes `stored` true; empty if it is."""
     of_conditions = conditions_patch(
         stored,
-        lambda listed: changes(snapshot, listed),
+        lambda listed: changes(snapshot, listed, now),
         api_version=_api_version(snapshot),
         generation=snapshot.generation,
         now=now,

@@ -1,8 +1,8 @@
 """Restriction: how checks of Machines, of either API, tell that they may not remediate, once per transition.
 
-A check says so in the condition RemediationAllowed and by the Event RemediationRestricted. While anything
-holds it as a whole it has that one Event, and its targets have none (rules 6 and 15); of a policy that nobody
-can tell the ConfigMap has the Event.
+A check says so in the condition RemediationAllowed (rule 55) and by the Event RemediationRestricted. While
+anything holds it as a whole it has that one Event, and its targets have none (rules 6 and 15); of a policy
+that nobody can tell the ConfigMap has the Event.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from health.gate.admission import Question, common_hold
+from health.gate.check_hold import UNSEEN, check_hold, holds_events
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.gate.cluster_context import CheckProblem
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
 from health.model.event import Event, Severity, Subject
@@ -66,6 +67,22 @@ def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[s
     yield of_check(after, INVALID_SPEC, message, *seed)
 
 
+def restriction(snapshot: CheckSnapshot, now: datetime) -> CheckProblem | None:
+    """What holds the check beside its threshold, as reason and message of RemediationAllowed."""
+    hold, problem = check_hold(snapshot, now), snapshot.context.problem
+    if hold is None or hold.reason is HoldReason.THRESHOLD:
+        return None
+    if hold.reason is HoldReason.DISABLED and problem is not None:
+        return problem
+    return CheckProblem(hold.reason, hold.message)
+
+
+def is_restricted_by_threshold(snapshot: CheckSnapshot, now: datetime) -> bool:
+    """Whether it is the threshold that holds the check, and nothing before that."""
+    hold = check_hold(snapshot, now)
+    return hold is not None and hold.reason is HoldReason.THRESHOLD
+
+
 def restricted(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
@@ -79,8 +96,9 @@ def restricted(
 
 
 def was_restricted(stored: Mapping[str, Any]) -> bool:
-    """Whether its status says that it may not remediate, or nothing: no Events of targets were emitted."""
-    return stored_condition(stored, REMEDIATION_ALLOWED).get("status") != "True"
+    """Whether its status says that no Events of targets were emitted: a hold, or nothing at all."""
+    known = stored_condition(stored, REMEDIATION_ALLOWED)
+    return known.get("status") != "True" and word(known, "reason") not in UNSEEN
 
 
 def of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
@@ -103,9 +121,9 @@ def of_targets(
     subject: Callable[[TargetSnapshot], Subject],
 ) -> Iterator[Event]:
     """What became so of targets, unless something holds the whole check; `before` knows what was told."""
-    if _holds_all(after):
+    if holds_events(after, now):
         return
-    known = {} if before is None or _holds_all(before) else before.targets
+    known = {} if before is None or holds_events(before, now) else before.targets
     for name, target in sorted(after.targets.items()):
         is_new = before is not None and before.fact(name) is None
         for note in notes(known.get(name), target):
@@ -132,7 +150,7 @@ def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
         if hold is not None:
             found[hold.reason] = (hold.message, "")
     if context.window is not None:
-        found["window"] = (context.window.message, "")
+        found[HoldReason.MAINTENANCE_WINDOW] = (context.window.message, "")
     return found
 
 
@@ -140,12 +158,6 @@ def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:
     """The reason for which it may not remediate, as its status says."""
     said = stored_condition(stored, REMEDIATION_ALLOWED)
     return [word(said, "reason")] if said.get("status") == "False" else []
-
-
-def _holds_all(snapshot: CheckSnapshot) -> bool:
-    if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
-        return True
-    return common_hold(Question(allowance=snapshot.allowance, context=snapshot.context)) is not None
 
 
 def _of_target(uid: str, target: TargetSnapshot, note: TargetNote, subject: Subject, again: str) -> Event:

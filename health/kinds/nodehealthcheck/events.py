@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from health.gate.admission import Question, common_hold
+from health.gate.check_hold import UNSEEN, holds_events
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
-from health.gate.storm import storm_hold
 from health.kinds.nodehealthcheck.disabled import disabled
+from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
 from health.model.event import Event, Severity
@@ -117,6 +117,8 @@ def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> b
     total, healthy = stored.get("observedNodes"), stored.get("healthyNodes")
     if word(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
         return True
+    if stored_hold(stored) not in {"", *UNSEEN}:
+        return True
     storm = stored_storm(stored, now)
     return (storm is not None and storm.is_active) or not check.allowance(
         total=total, healthy=healthy
@@ -156,18 +158,10 @@ def _storm(
         )
 
 
-def _holds_all(snapshot: CheckSnapshot, now: datetime) -> bool:
-    if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
-        return True
-    storm = storm_hold(snapshot.storm, snapshot.check.storm_cooldown, now)
-    question = Question(allowance=snapshot.allowance, storm=storm, context=snapshot.context)
-    return common_hold(question) is not None
-
-
 def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    if _holds_all(after, now):
+    if holds_events(after, now):
         return
-    known = {} if before is None or _holds_all(before, now) else {t.name: t for t in before.expired}
+    known = {} if before is None or holds_events(before, now) else {t.name: t for t in before.expired}
     for target in after.expired:
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
@@ -184,9 +178,9 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
 
 
 def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    if _holds_all(after, now) or isinstance(after.check, InvalidCheckError):
+    if holds_events(after, now) or isinstance(after.check, InvalidCheckError):
         return
-    known = {} if before is None or _holds_all(before, now) else before.targets
+    known = {} if before is None or holds_events(before, now) else before.targets
     for target in after.expired:
         for one in target_notes(after.check, known.get(target.name), target):
             yield _note(after, one.severity, one.reason, one.message, *one.seed)

@@ -1,7 +1,8 @@
 """Status of a NodeHealthCheck (NHC 1.2 to 1.4), as a pure function of what is seen.
 
-Numbers are true in every phase (rule 17). Two snapshots that publish the same give the same status but for
-lastUpdateTime, which moves only when something else does; so an unchanged status is never written.
+Numbers are true in every phase (rule 17), and the reason says what holds the check (rule 55). Two snapshots
+that publish the same give the same status but for lastUpdateTime, which moves only when something else does;
+so an unchanged status is never written.
 """
 
 import json
@@ -9,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from health.gate.check_hold import check_hold
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.model.observation import Hold, HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import entries, stored_condition, word
 from health.model.verdict import Health
@@ -74,7 +77,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
         _COUNT: snapshot.allowance.total - snapshot.allowance.healthy,
         "conditions": conditions,
         **({"unhealthyNodes": listed} if listed else {}),
-        **phase,
+        **_with_hold(phase, check_hold(snapshot, now)),
     }
 
 
@@ -90,6 +93,23 @@ def _phase(
         words = f"NHC is remediating {len(remediating)} nodes"
         return {"phase": "Remediating", "reason": words + (_failed(remediating) if is_classic else "")}
     return {"phase": "Enabled", "reason": "NHC is enabled, no ongoing remediation"}
+
+
+_HELD = "; no new remediation is begun: "
+_SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
+
+
+def _with_hold(phase: dict[str, str], hold: Hold | None) -> dict[str, str]:
+    """The phase is the operator's, which knows no other hold; what holds the check stands in the reason."""
+    if hold is None or hold.reason in _SAID_BY_ITS_PHASE:
+        return phase
+    return {**phase, "reason": f"{phase['reason']}{_HELD}{hold}"}
+
+
+def stored_hold(stored: Status) -> str:
+    """The reason of the hold that a stored status says; "" if it says none."""
+    _, _, hold = word(stored, "reason").partition(_HELD)
+    return hold.partition(":")[0]
 
 
 def _failed(targets: Sequence[TargetSnapshot]) -> str:

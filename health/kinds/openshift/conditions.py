@@ -1,8 +1,8 @@
 """The conditions of a MachineHealthCheck that are ours (MHC A.1, rule 27), as they ought to be now.
 
-- `RemediationAllowed`: what the threshold says. Of a check that cannot be read it is False as well, with the
-  severity Error, the reason InvalidSpec, and field and value: nothing is remediated, and this is where people
-  and alerts look for why. The machine-api-operator has no condition for it.
+- `RemediationAllowed`: False while anything holds the check as a whole, with the reason (rule 55). Of a check
+  that cannot be read it is False as well, with the severity Error, the reason InvalidSpec, and field and
+  value. The machine-api-operator says it of the threshold alone.
 - `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
 - `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created: its
   kind is not there, or the API server refused the latest one for a Machine that is unhealthy.
@@ -15,6 +15,7 @@ them; the reasons are its own, but for a template that is there and cannot be us
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from health.gate.check_snapshot import CheckSnapshot
@@ -24,7 +25,12 @@ from health.gate.threshold import Allowance, IntOrPercent
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.machines.believed import NOT_BELIEVED
 from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
-from health.kinds.machines.restriction import INVALID_SPEC, REMEDIATION_ALLOWED, TOO_MANY_UNHEALTHY
+from health.kinds.machines.restriction import (
+    INVALID_SPEC,
+    REMEDIATION_ALLOWED,
+    TOO_MANY_UNHEALTHY,
+    restriction,
+)
 from health.kinds.openshift.check import MachineHealthCheck
 
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
@@ -46,14 +52,20 @@ Condition = dict[str, str]
 """Without lastTransitionTime."""
 
 
-def conditions(snapshot: CheckSnapshot, known_request: Mapping[str, Any]) -> Iterator[Condition]:
+def conditions(
+    snapshot: CheckSnapshot, known_request: Mapping[str, Any], now: datetime
+) -> Iterator[Condition]:
     """All that are ours; `known_request` is what is stored of the last of them, empty if nothing is."""
     if isinstance(snapshot.check, InvalidCheckError):
         yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(snapshot.check))
         return
     if not isinstance(snapshot.check, MachineHealthCheck) or snapshot.allowance is None:
         return
-    yield _remediation_allowed(snapshot.allowance, snapshot.check.spec.max_unhealthy)
+    held = restriction(snapshot, now)
+    if held is not None:
+        yield _false(REMEDIATION_ALLOWED, "Warning", held.reason, held.message)
+    else:
+        yield _remediation_allowed(snapshot.allowance, snapshot.check.spec.max_unhealthy)
     if snapshot.check.template is not None:
         yield _template_available(snapshot.context.problem)
         yield _request_available(snapshot, known_request)

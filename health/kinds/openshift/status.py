@@ -52,7 +52,8 @@ def _numbers(snapshot: CheckSnapshot, stored: Status) -> dict[str, int | None]:
 
 
 def _conditions(snapshot: CheckSnapshot, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
-    ours = {one["type"]: one for one in conditions(snapshot, stored_condition(stored, REQUEST_AVAILABLE))}
+    known_request = stored_condition(stored, REQUEST_AVAILABLE)
+    ours = {one["type"]: one for one in conditions(snapshot, known_request, now)}
     # Of a check that cannot be read nobody knows whether it still has a template.
     gone = set() if isinstance(snapshot.check, InvalidCheckError) else _OURS - set(ours)
     kept = [one for one in entries(stored, "conditions") if word(one, "type") not in gone]

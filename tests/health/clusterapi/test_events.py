@@ -112,6 +112,23 @@ def test_while_something_holds_the_check_its_machines_are_not_told(reporter: Rep
     assert (severity, reason) == (WARNING, "RemediationRestricted")
 
 
+@pytest.mark.rule("rule 6", "rule 15", "rule 55")
+def test_threshold_is_told_when_it_is_what_holds_and_a_restart_repeats_nothing(reporter: Reporter) -> None:
+    """The status says the upgrade and nothing of the threshold, which would be told at each start."""
+    hold = Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded")
+    upgraded = snapshot(expired(), of=FORTY, healthy=2, context=CheckContext(upgrade=hold))
+    ((_, _, message),) = reporter.sees(upgraded)
+    assert message == "Remediation restricted: the cluster is being upgraded"
+    reporter.restarts_much_later()
+    assert reporter.sees(upgraded) == []
+
+    broken = snapshot(expired(), of=FORTY, healthy=2)
+    ((_, reason, message),) = reporter.sees(broken)
+    assert (reason, message[:29]) == ("RemediationRestricted", "Remediation is not allowed, t")
+    reporter.restarts_much_later()
+    assert reporter.sees(broken) == []
+
+
 @pytest.mark.rule("rule 13", "rule 14")
 def test_machine_that_waits_is_told_why_and_marked_when_it_may(reporter: Reporter) -> None:
     taken = (

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from health.gate.check_context import CheckContext
 from health.gate.check_snapshot import CheckSnapshot
+from health.gate.global_stop import Stop
 from health.gate.storm import Storm
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.events import events
@@ -343,6 +345,7 @@ def test_node_that_failed_while_no_detector_led_is_told_by_the_next_leader(repor
             replace(snapshot(LONG_AGO), storm=Storm(True, NOW, False, NOW)),  # noqa: FBT003  as it is stored
             id="a storm held it",
         ),
+        pytest.param(snapshot(LONG_AGO, context=CheckContext(stop=Stop("power work"))), id="a stop held it"),
     ],
 )
 def test_node_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(

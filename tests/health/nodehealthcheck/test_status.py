@@ -141,7 +141,8 @@ def test_status_of_a_remediation() -> None:
         pytest.param(
             snapshot(expired("node-1"), allowance=BLOCKED),
             "Enabled",
-            "NHC is enabled, no ongoing remediation",
+            "NHC is enabled, no ongoing remediation; "
+            "no new remediation is begun: Threshold: 5 of 10 unhealthy, at most 4 allowed",
             id="enabled: unhealthy without a request",
         ),
         pytest.param(

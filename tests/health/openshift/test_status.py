@@ -212,7 +212,8 @@ def test_template_that_cannot_be_used_is_told_in_its_condition(
         "message": message,
         "lastTransitionTime": stamp(NOW),
     }
-    assert condition("RemediationAllowed", result)["status"] == "True"
+    allowed = condition("RemediationAllowed", result)
+    assert (allowed["status"], f"External{allowed['reason']}") == ("False", reason)
 
 
 @pytest.mark.rule("rule 27")

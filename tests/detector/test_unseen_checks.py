@@ -1,0 +1,83 @@
+"""What is not seen of a check is said in its status when it lasts, and in the words that it began with."""
+
+import pytest
+
+from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.reporting.unseen_checks import UnseenChecks
+from health.gate.back_off import NO_BACK_OFF
+from health.gate.check_snapshot import ALL_SEEN, Unseen
+from health.kinds.nodehealthcheck.status import status_patch
+from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference
+from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.objects import NOW
+
+pytestmark = pytest.mark.rule("rule 55", "rule 6")
+
+
+def stale(seconds: int) -> Unseen:
+    message = f"the last activity of the API server is {seconds} s old"
+    return Unseen(Hold(reason=HoldReason.STALE_CACHE, message=message))
+
+
+class World:
+    """One check, of which `now` is unseen."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.check()
+        self.now = ALL_SEEN
+        self.unseen_checks = UnseenChecks(self.cluster.cluster_state, self._unseen)
+
+    def _unseen(self, check: CheckReference) -> Unseen:
+        assert check == CHECK
+        return self.now
+
+    def looks(self, now: Unseen) -> bool:
+        """Whether a look that finds this has the status written."""
+        self.now = now
+        return self.unseen_checks.look() == [CHECK]
+
+    def reason(self) -> str:
+        """What the status says."""
+        builder = SnapshotBuilder(self.cluster.cluster_state, lambda *_: NO_BACK_OFF, self.unseen_checks.of)
+        seen = builder.of(CHECK, None, NOW)
+        assert seen is not None
+        return str(status_patch(seen, {}, NOW)["reason"])
+
+
+def test_stale_cache_is_said_once_when_it_lasts_and_no_more_when_it_is_over() -> None:
+    world = World()
+    assert not world.looks(ALL_SEEN)
+    assert not world.looks(stale(31))
+    assert "is begun" not in world.reason()
+    assert world.looks(stale(36))
+    assert world.reason().endswith("the last activity of the API server is 36 s old")
+    assert not world.looks(stale(41))
+    assert world.reason().endswith("is 36 s old")
+    assert world.looks(ALL_SEEN)
+    assert world.reason() == "NHC is enabled, no ongoing remediation"
+
+
+def test_flicker_is_not_said() -> None:
+    world = World()
+    assert not any(world.looks(now) for now in (stale(31), ALL_SEEN, stale(31), ALL_SEEN))
+
+
+def test_another_reason_is_said_when_it_lasts() -> None:
+    world = World()
+    world.looks(stale(31))
+    assert world.looks(stale(36))
+    unread = Unseen(unread_requests="they were not read completely yet")
+    assert not world.looks(unread)
+    assert world.looks(unread)
+    assert world.reason().endswith("they were not read completely yet")
+
+
+def test_check_that_is_deleted_is_forgotten() -> None:
+    world = World()
+    world.looks(stale(31))
+    assert world.looks(stale(36))
+    world.cluster.delete_check()
+    world.looks(stale(41))
+    assert world.unseen_checks.of(CHECK) == ALL_SEEN

@@ -1,0 +1,232 @@
+"""While anything holds a check as a whole, its status says so, in every kind of check (rule 55).
+
+The holds are those of the one table of admission. A row without a sample fails here, and so does a kind.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from detector.answers.observation_builder import CheckFreshness
+from health.gate.admission import OF_CHECK, Question
+from health.gate.check_context import CheckContext
+from health.gate.check_hold import check_hold, holds_events
+from health.gate.check_snapshot import CheckSnapshot, Unseen
+from health.gate.clock_skew import workload_clock_hold
+from health.gate.cluster_context import CheckProblem, workload_cluster_hold
+from health.gate.global_stop import Stop
+from health.gate.maintenance_windows import Closed
+from health.gate.policy_in_force import UNREAD
+from health.gate.storm import Storm, storm_hold
+from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLUSTER_API
+from health.kinds.machines.restriction import TOO_MANY_UNHEALTHY
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK as OPENSHIFT
+from health.kinds.registry import CHECK_KINDS
+from health.model.observation import Hold, HoldReason
+from tests.health.clusterapi import samples as cluster_api
+from tests.health.clusterapi.samples import merged
+from tests.health.openshift import samples as openshift
+from tests.objects import ALLOWED, BLOCKED, NOW, check, snapshot
+
+pytestmark = pytest.mark.rule("rule 55")
+
+LATER = NOW + timedelta(minutes=1)
+STORM = Storm(is_active=True, turned=NOW, is_cooling=False, cooldown_turned=NOW)
+SKEW = workload_clock_hold("fleet/edge", timedelta(minutes=6))
+
+
+def hold(reason: HoldReason, message: str) -> Hold:
+    return Hold(reason=reason, message=message)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One hold, as a snapshot has it."""
+
+    reason: str
+    """As conditions have it."""
+    fields: Mapping[str, Any]
+    is_blocked: bool = False
+    """Whether the threshold is broken."""
+
+    def seen(self, of: CheckSnapshot) -> CheckSnapshot:
+        return replace(of, **self.fields)
+
+    @property
+    def question(self) -> Question:
+        """What admission is asked then."""
+        unseen: Unseen = self.fields.get("unseen", Unseen())
+        return Question(
+            allowance=BLOCKED if self.is_blocked else ALLOWED,
+            storm=storm_hold(self.fields.get("storm"), timedelta(minutes=1), NOW),
+            context=self.fields.get("context", CheckContext()),
+            **vars(unseen),
+        )
+
+
+def around(reason: str, **context: Any) -> Sample:
+    """Something around the check."""
+    return Sample(reason, {"context": CheckContext(**context)})
+
+
+def unseen(reason: str, **fields: Any) -> Sample:
+    """Something that is not known well enough."""
+    return Sample(reason, {"unseen": Unseen(**fields)})
+
+
+SAMPLES = {
+    "stop": around("Stopped", stop=Stop("power work")),
+    "stale cache": unseen(HoldReason.STALE_CACHE, blind=hold(HoldReason.STALE_CACHE, "40 s old")),
+    "clock": unseen("ClockSkew", blind=SKEW),
+    "unread context": unseen(HoldReason.CLUSTER_CONTEXT_UNREAD, unread_context="Clusters: not read yet"),
+    "unknown policy": around("PolicyUnknown", policy=UNREAD.hold),
+    "disabled": around(
+        "RemediationTemplateNotFound", problem=CheckProblem("RemediationTemplateNotFound", "no")
+    ),
+    "unread templates": unseen("TemplatesUnread", unread_templates="not read yet"),
+    "upgrade": around("Upgrading", upgrade=hold(HoldReason.UPGRADING, "being upgraded since noon")),
+    "unknown upgrade": around(
+        "UpgradeUnknown", upgrade=hold(HoldReason.UPGRADE_UNKNOWN, "no ClusterVersion")
+    ),
+    "pause": around("Paused", pause=hold(HoldReason.PAUSED, "by request"), is_fully_paused=True),
+    "window": around("MaintenanceWindow", window=Closed("allowed from ten", None, NOW)),
+    "unreachable": around(
+        "WorkloadClusterUnreachable", unreachable=workload_cluster_hold("fleet/edge", "refused")
+    ),
+    "outage": around("SuspectedOutage", outage=hold(HoldReason.SUSPECTED_OUTAGE, "6 of 10 Nodes")),
+    "unread requests": unseen("RequestsUnread", unread_requests="not read yet"),
+    "threshold": Sample("Threshold", {}, is_blocked=True),
+    "storm": Sample("Storm", {"storm": STORM}),
+}
+ALL = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+UNPAUSED = pytest.mark.parametrize(
+    "sample", [one for name, one in SAMPLES.items() if name not in {"pause", "storm"}]
+)
+
+
+def of_nodes(sample: Sample) -> CheckSnapshot:
+    allowance = BLOCKED if sample.is_blocked else ALLOWED
+    return sample.seen(snapshot(of=check(stormCooldownDuration="1m"), allowance=allowance))
+
+
+def of_openshift(sample: Sample) -> CheckSnapshot:
+    return sample.seen(
+        openshift.snapshot(of=openshift.check(maxUnhealthy="40%"), healthy=2 if sample.is_blocked else 5)
+    )
+
+
+def of_cluster_api(sample: Sample) -> CheckSnapshot:
+    forty = cluster_api.check(trigger={"unhealthyLessThanOrEqualTo": "40%"})
+    return sample.seen(cluster_api.snapshot(of=forty, healthy=2 if sample.is_blocked else 5))
+
+
+KINDS: dict[str, Callable[[Sample], CheckSnapshot]] = {
+    NODE_HEALTH_CHECK.resource_name: of_nodes,
+    OPENSHIFT.resource_name: of_openshift,
+    CLUSTER_API.resource_name: of_cluster_api,
+}
+OF_MACHINES = pytest.mark.parametrize("kind", [OPENSHIFT, CLUSTER_API], ids=lambda kind: kind.resource_name)
+
+
+def condition(status: Mapping[str, Any], type_: str) -> dict[str, Any]:
+    return next((one for one in status.get("conditions", ()) if one["type"] == type_), {})
+
+
+def test_every_row_of_the_table_and_every_kind_has_a_sample() -> None:
+    rows = {row for row in OF_CHECK for sample in SAMPLES.values() if row(sample.question) is not None}
+    assert rows == set(OF_CHECK)
+    assert set(KINDS) == {kind.resource_name for kind in CHECK_KINDS.values()}
+
+
+@ALL
+def test_what_a_snapshot_is_held_by_is_what_admission_answers(sample: Sample) -> None:
+    (expected,) = {rule(sample.question) for rule in OF_CHECK} - {None}
+    found = check_hold(of_nodes(sample), NOW)
+    assert found is not None
+    assert expected is not None
+    assert (found.reason, found.message) == (expected.reason, expected.message)
+
+
+@OF_MACHINES
+@UNPAUSED
+def test_remediation_is_not_allowed_for_that_reason_and_allowed_after_it(kind: Any, sample: Sample) -> None:
+    seen = KINDS[kind.resource_name](sample)
+    status = merged({}, kind.status_patch(seen, {}, NOW))
+    said = condition(status, "RemediationAllowed")
+    expected = TOO_MANY_UNHEALTHY if sample.is_blocked else sample.reason
+    assert (said["status"], said["reason"]) == ("False", expected)
+    assert said["message"]
+    assert kind.status_patch(seen, status, LATER) == {}
+
+    over = KINDS[kind.resource_name](Sample("", {}))
+    assert (
+        condition(merged(status, kind.status_patch(over, status, LATER)), "RemediationAllowed")["status"]
+        == "True"
+    )
+
+
+@ALL
+def test_reason_of_a_node_health_check_says_it_under_the_phase_of_the_operator(sample: Sample) -> None:
+    status = merged({}, NODE_HEALTH_CHECK.status_patch(of_nodes(sample), {}, NOW))
+    phase, reason = status["phase"], status["reason"]
+    if sample.reason == "RemediationTemplateNotFound":
+        assert (phase, reason) == ("Disabled", "NHC is disabled: RemediationTemplateNotFound: no")
+        return
+    if sample.reason == "Paused":
+        return  # by spec.pauseRequests, which have a phase: tests of the status
+    found = check_hold(of_nodes(sample), NOW)
+    assert phase == "Enabled"
+    assert reason == f"NHC is enabled, no ongoing remediation; no new remediation is begun: {found}"
+
+
+def test_pause_is_said_as_each_api_says_it() -> None:
+    pause = SAMPLES["pause"]
+    assert (
+        condition(merged({}, CLUSTER_API.status_patch(of_cluster_api(pause), {}, NOW)), "Paused")["status"]
+        == "True"
+    )
+    assert OPENSHIFT.status_patch(of_openshift(pause), {}, NOW) == {}  # its API has nothing for it (rule 7)
+
+
+@pytest.mark.parametrize("sample", [one for one in SAMPLES.values() if "unseen" in one.fields])
+def test_events_of_targets_go_on_while_something_is_unseen_for_a_moment(sample: Sample) -> None:
+    """They would be repeated after it, for all targets."""
+    assert not holds_events(of_nodes(sample), NOW)
+
+
+def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None:
+    """The threshold alone makes the number of remediations that are allowed, as its API has it."""
+    allowed, held = of_cluster_api(Sample("", {})), of_cluster_api(SAMPLES["upgrade"])
+    names = ("expectedMachines", "currentHealthy", "remediationsAllowed", "targets")
+    of_allowed, of_held = (CLUSTER_API.status_patch(one, {}, NOW) for one in (allowed, held))
+    assert [of_held[name] for name in names] == [of_allowed[name] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("freshness", "clock", "expected"),
+    [
+        (CheckFreshness(timedelta(seconds=1), timedelta(seconds=30)), None, Unseen()),
+        (CheckFreshness(None, timedelta(seconds=30)), None, HoldReason.STALE_CACHE),
+        (CheckFreshness(timedelta(seconds=31), timedelta(seconds=30)), SKEW, HoldReason.STALE_CACHE),
+        (CheckFreshness(timedelta(seconds=1), timedelta(seconds=30)), SKEW, HoldReason.CLOCK_SKEW),
+        (
+            CheckFreshness(timedelta(seconds=1), timedelta(seconds=30), clock=SKEW),
+            None,
+            HoldReason.CLOCK_SKEW,
+        ),
+        (
+            CheckFreshness(timedelta(), timedelta(seconds=30), "requests", "templates", "context"),
+            None,
+            Unseen(None, "context", "templates", "requests"),
+        ),
+    ],
+)
+def test_what_is_unseen_is_what_incidents_are_answered_by(
+    freshness: CheckFreshness, clock: Hold | None, expected: object
+) -> None:
+    found = freshness.unseen(clock)
+    assert (found if found.blind is None else found.blind.reason) == expected
