@@ -2,7 +2,9 @@
 
 List, then watch from the list's resourceVersion; whatever ends the watch, go on from the last
 resourceVersion that was seen, or list again where that is not possible. Nothing is lost between two
-lists, because what vanished meanwhile is found by comparing. The cache is never half of a list.
+lists, because what vanished meanwhile is found by comparing. The cache is never half of a list. Long work
+yields to the event loop between two lines of a watch, and between the changes of two objects of a list; as
+long as a list is not told completely, the cache has no age, so the checks that rest on it are held.
 
 How old the cache is, is proven by consistent reads beside the watch (kube/freshness.py). A watch is asked
 to end shortly after the next one is due, as its last bookmark then says how far it has come: so every kind
@@ -50,6 +52,7 @@ from kube.reflector_status import ReflectorStatus, State
 from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock
 from kube.status import from_status
+from kube.time_slice import TimeSlice
 from kube.transport import Transport
 from kube.watching import in_words, watch
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -112,6 +115,7 @@ class Reflector(Generic[RecordT]):
         self._has_failed = False  # whether the server may be another one than before
         self._missed = 0  # confirmed answers 404 since the last list
         self._is_served = True
+        self._is_half_told = False  # whether `notify` has yet to hear the rest of a list
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
@@ -153,11 +157,11 @@ class Reflector(Generic[RecordT]):
         return self._status.problem
 
     def age(self) -> timedelta | None:
-        """Return how long ago the cache was proven to be true; None while there is none.
+        """Return how long ago the cache was proven to be true; None while there is none, or half is told.
 
         It counts from when a consistent read was sent, a complete list among them, not from its answer.
         """
-        return self._freshness.age()
+        return None if self._is_half_told else self._freshness.age()
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
@@ -166,7 +170,7 @@ class Reflector(Generic[RecordT]):
                 await self._go_on()
             except KubernetesError as error:
                 wait = self._backoff.after(error)
-                self._note(error)
+                await self._note(error)
                 await asyncio.sleep(wait.total_seconds())
 
     async def _go_on(self) -> None:
@@ -203,8 +207,7 @@ class Reflector(Generic[RecordT]):
         changes = self._object_store.replace(listed)
         # What a list shows is as old as its first page.
         self._freshness.listed(listed.resource_version, self._asked_at)
-        self._status.complete()
-        self._tell(changes)
+        await self._tell_of_list(changes)
 
     async def _list_all(self) -> Listed[RecordT]:
         try:
@@ -282,7 +285,9 @@ class Reflector(Generic[RecordT]):
         return is_left
 
     async def _follow(self, lines: AsyncIterator[bytes]) -> None:
+        time_slice = TimeSlice(self._clock)
         async for line in lines:
+            await time_slice.yield_if_over()  # a buffer may hold thousands of lines
             match await decoded(self._decoder.line, line):
                 case Seen() as seen:
                     self._freshness.reached(seen.resource_version)
@@ -298,7 +303,27 @@ class Reflector(Generic[RecordT]):
             self._notify(change)
         self._object_store.tell_resolved()
 
-    def _note(self, error: KubernetesError) -> None:
+    async def _tell_of_list(self, changes: Iterable[Change[RecordT]]) -> None:
+        """Tell of a complete list, in pieces where that takes long.
+
+        A replaced object is two changes, which no piece separates: it would look deleted meanwhile.
+        """
+        is_first = not self.synced
+        self._status.listed()
+        time_slice, before = TimeSlice(self._clock), None
+        for change in changes:
+            if time_slice.is_over and change.key != before:
+                self._is_half_told = True
+                if is_first:
+                    self._status.incomplete()
+                await time_slice.yield_if_over()
+            self._notify(change)
+            before = change.key
+        self._object_store.tell_resolved()
+        self._is_half_told = False
+        self._status.complete()
+
+    async def _note(self, error: KubernetesError) -> None:
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):
             self._must_list = True
         self._has_failed = True
@@ -306,19 +331,18 @@ class Reflector(Generic[RecordT]):
             self._path = ""  # another version may be served, and where it comes back is asked anew
         # Emptying the cache has consequences: one 404, of a server that just starts, is no proof.
         if isinstance(error, NotFound) and self._missed >= (2 if self._object_store.records else 1):
-            self._become_absent(error)
+            await self._become_absent(error)
         elif isinstance(error, Expired):
             self._status.expired()  # so the watch of a quiet kind ends: it lists again, and nothing is wrong
         else:
             self._status.waiting(error)
 
-    def _become_absent(self, error: NotFound) -> None:
+    async def _become_absent(self, error: NotFound) -> None:
         self._is_served = False
         changes = self._object_store.clear()
         self._freshness.listed("", self._asked_at)
-        self._status.complete()
         self._status.absent(error)
-        self._tell(changes)
+        await self._tell_of_list(changes)
 
 
 def _full_name(kind: Resource | KindName | ServedKind) -> str:

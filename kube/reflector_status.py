@@ -28,30 +28,33 @@ class ReflectorStatus:
         self._name = name
         self._logged = ""
         self._complete = asyncio.Event()
+        self.synced = False
+        """Whether there is a complete list."""
         self.state = State.STARTING
         self.problem = ""
         self.is_forbidden = False
         """Whether the server refused us, and did not let us watch since."""
 
-    @property
-    def synced(self) -> bool:
-        """Whether there is a complete list."""
-        return self._complete.is_set()
-
     async def wait_synced(self) -> None:
-        """Return when there is a complete list."""
+        """Return when there is a complete list, and all of it was told."""
         await self._complete.wait()
 
     def listing(self) -> None:
         """Note that a list was asked for."""
         self.state = State.LISTING
 
+    def listed(self) -> None:
+        """Note that there is a complete list, which is about to be told."""
+        self.synced = True
+
     def complete(self) -> None:
-        """Note that there is a complete list."""
+        """Note that there is a complete list, and all of it was told."""
+        self.synced = True
         self._complete.set()
 
     def incomplete(self) -> None:
-        """Note that what was complete is not any more."""
+        """Note that there is no complete list any more, or that its telling takes long."""
+        self.synced = False
         self._complete.clear()
 
     def accepted(self) -> None:
