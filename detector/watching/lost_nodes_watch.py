@@ -11,7 +11,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from health.gate.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
 from health.gate.outage_guard import OutageGuard
@@ -19,6 +19,10 @@ from health.model.observation import Hold
 from health.model.target import TargetName
 
 _log = logging.getLogger(__name__)
+
+
+LOOK_AGAIN = timedelta(seconds=1)
+"""How old the time of the latest loss in the cluster context may be while Nodes vanish."""
 
 
 @dataclass
@@ -30,6 +34,10 @@ class _Nodes:
     undecodable: set[str] = field(default_factory=set)
     """Those that are there, and do not decode."""
     lost: dict[str, datetime] = field(default_factory=dict)
+    vanished: datetime | None = None
+    """When the latest of them was lost, since all were read."""
+    shown: datetime | None = None
+    """The same as of the last look."""
     suspected: SuspectedLoss | None = None
     was_judged: bool = False
 
@@ -75,10 +83,13 @@ class LostNodesWatch:
         return self._looked_at(name, guard)
 
     def _looked_at(self, name: TargetName, guard: OutageGuard | None) -> bool:
-        nodes = self._clusters[name.cluster]
-        if not nodes.look_at(name.name, self._now()) or nodes.suspected or not self._is_read(name.cluster):
+        nodes, now = self._clusters[name.cluster], self._now()
+        if not nodes.look_at(name.name, now) or not self._is_read(name.cluster):
             return False
-        return rule_of(guard).are_enough(len(nodes.lost), len(nodes.expected))
+        nodes.vanished = now
+        if nodes.shown is None or now - nodes.shown >= LOOK_AGAIN:
+            return True
+        return not nodes.suspected and rule_of(guard).are_enough(len(nodes.lost), len(nodes.expected))
 
     def is_lost(self, name: TargetName) -> bool:
         """Whether a Machine expects a Node that is known to be gone."""
@@ -110,6 +121,12 @@ class LostNodesWatch:
         if found and nodes.suspected is None:
             nodes.lost = dict.fromkeys(nodes.lost, BELIEVED)
         _tell(before, nodes.suspected)
+
+    def vanished(self) -> dict[str, datetime]:
+        """When the latest Node of each cluster was lost, where one was since all were read."""
+        for nodes in self._clusters.values():
+            nodes.shown = nodes.vanished
+        return {cluster: nodes.shown for cluster, nodes in self._clusters.items() if nodes.shown is not None}
 
     def believed(self) -> dict[str, int]:
         """How many Nodes of each cluster are gone and believed to be, where any is."""

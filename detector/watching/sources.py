@@ -353,7 +353,7 @@ class Sources:
         if self._workloads is not None:
             self._workloads.name(self._wanted_clusters(context), self._tasks)
             distrusted |= self._identities.see(self._workloads.uids(), confirmations)
-        return replace(context, distrusted=distrusted)
+        return replace(context, distrusted=distrusted, vanished=self._lost_nodes.vanished())
 
     def _confirmed(self, context: ClusterContext) -> tuple[dict[str, Confirmations], dict[str, datetime]]:
         """What people confirm by annotations of checks, by the cluster whose Nodes these rest on.

@@ -39,6 +39,8 @@ class ClusterContext:
     """By cluster, why what is seen of its Nodes is not believed (rule 50)."""
     back: Mapping[str, datetime] = field(default_factory=dict)
     """By cluster, when the connection to it was made anew, or came back after it was lost."""
+    vanished: Mapping[str, datetime] = field(default_factory=dict)
+    """By cluster, when the latest Node vanished that a Machine expects."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
     """By kind of check, what matters to its checks alone, as the kind judges it."""
     cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)
@@ -67,12 +69,13 @@ class ClusterContext:
     def gone_from(self, cluster: str) -> datetime | None:
         """Before when no Node of a cluster counts as gone; None: it does at once.
 
-        What was read right after a connection changed, or was lost, may be what a server showed that had not
-        caught up.
+        A server may not have caught up right after a connection changed or was lost. While Nodes vanish one
+        after the other, more may follow than are believed (rule 50).
         """
         known = (self.back.get(cluster), self.reconnected.get(cluster), self.outages.ended(cluster))
-        latest = _latest(*known)
-        return None if latest is None else latest + GONE_AFTER
+        latest, vanished = _latest(*known), self.vanished.get(cluster)
+        after_a_loss = None if vanished is None else vanished + SETTLED_AFTER
+        return _latest(None if latest is None else latest + GONE_AFTER, after_a_loss)
 
     def unreachable_hold(self, cluster: str) -> Hold | None:
         """Why nothing may be done to targets whose Nodes are in a cluster (rules 33 and 50)."""
@@ -91,6 +94,9 @@ def _latest(*times: datetime | None) -> datetime | None:
 UNREACHABLE_ASK_AGAIN_SECONDS = 10.0
 GONE_AFTER = timedelta(minutes=1)
 """How long after a connection changed, or came back, no Node counts as gone."""
+
+SETTLED_AFTER = timedelta(seconds=5)
+"""How long after a Node vanished no Node of its cluster counts as gone: others may follow it."""
 
 
 def workload_cluster_hold(cluster: str, why: str) -> Hold:

@@ -70,8 +70,9 @@ def test_machines_that_are_deleted_expect_no_node_any_more() -> None:
     clusters = Clusters()
     clusters.add(10)
     clusters.delete_machines(9)  # scaled down to a single one
-    assert not any(clusters.vanish(10))
+    assert clusters.vanish(10).count(True) == 1  # the one that is expected
     assert clusters.look() == {}
+    assert clusters.watch.vanished() == {EAST: NOW}
 
     clusters.come(10)
     clusters.add(10)
@@ -111,8 +112,24 @@ def test_nodes_that_vanish_one_by_one_are_believed_and_the_numbers_of_the_guard_
     clusters = Clusters()
     clusters.add(10)
     guard = OutageGuard(minimum_nodes=9)
-    assert not any(clusters.vanish(8, guard=guard))
+    clusters.vanish(8, guard=guard)
     assert clusters.look(guard) == {}
+
+
+def test_each_loss_delays_those_before_it_and_is_looked_at_once_a_second() -> None:
+    clusters = Clusters()
+    clusters.add(1000)
+    assert clusters.watch.vanished() == {}
+    assert clusters.vanish(1) == [True]
+    assert clusters.watch.vanished() == {EAST: NOW}
+
+    clusters.now += timedelta(milliseconds=999)
+    assert not any(clusters.vanish(300))
+    assert clusters.watch.vanished() == {EAST: clusters.now}
+
+    clusters.now += timedelta(seconds=1)
+    assert clusters.vanish(301)[300]
+    assert clusters.watch.vanished() == {EAST: clusters.now}
 
 
 def test_node_that_is_there_and_does_not_decode_is_not_lost() -> None:
@@ -126,7 +143,7 @@ def test_node_that_is_there_and_does_not_decode_is_not_lost() -> None:
     assert [
         clusters.watch.decoding_changed(node_name(one, EAST), None, is_undecodable=False)
         for one in ("n0", "n1")
-    ] == [False, True]
+    ] == [True, True]
     assert clusters.look() == HELD
 
 

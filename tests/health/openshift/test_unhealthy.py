@@ -348,6 +348,15 @@ def test_node_counts_as_gone_a_minute_after_the_api_server_came_back_and_no_soon
     assert check().verdict(lost, NOW, ClusterContext()).health is Health.EXPIRED
 
 
+@pytest.mark.rule("rule 50/vanished")
+def test_node_counts_as_gone_once_no_other_node_has_vanished_for_five_seconds() -> None:
+    context = ClusterContext(vanished={MANAGEMENT_CLUSTER: NOW})
+    lost, due = with_lost_node(), NOW + timedelta(seconds=5)
+    waiting = check().verdict(lost, due, context)
+    assert (waiting.health, waiting.deadline) == (Health.WAITING, due)
+    assert check().verdict(lost, due + timedelta(seconds=1), context).health is Health.EXPIRED
+
+
 @pytest.mark.rule("rule 8/node")
 @pytest.mark.parametrize("rules", [RULES, Rules((), timedelta(minutes=5))])
 def test_of_a_node_that_does_not_decode_nothing_is_said(rules: Rules) -> None:
