@@ -59,14 +59,10 @@ def kubeconfig_secret(cluster: str, namespace: str, kubeconfig: str) -> Object:
 
 def grants(cluster: str, namespace: str) -> list[Object]:
     """What lets our processes read that Secret, as the example in `deploy/` has it."""
-    found: list[Object] = list(yaml.safe_load_all(EXAMPLE.read_text()))
+    text = EXAMPLE.read_text().replace(secret_name("my-cluster"), secret_name(cluster))
+    found: list[Object] = list(yaml.safe_load_all(text))
     for grant in found:
-        named = f"paramedic-{secret_name(cluster)}"
-        grant["metadata"] |= {"name": named, "namespace": namespace}
-        if "roleRef" in grant:
-            grant["roleRef"]["name"] = named
-        for rule in grant.get("rules", ()):
-            rule["resourceNames"] = [secret_name(cluster)]
+        grant["metadata"]["namespace"] = namespace
     return found
 
 

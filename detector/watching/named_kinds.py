@@ -160,9 +160,13 @@ class NamedKinds:
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
         """What is known of the templates of a kind, and of the requests that they lead to."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
-        rejection = self._requests.rejection((api_version, reference.request_kind))
+        requests = (api_version, reference.request_kind)
+        rejection = self._requests.rejection(requests)
         known = self._known_templates((api_version, kind))
-        return replace(known, request_rejection=rejection) if known is not None and rejection else known
+        if known is None or not rejection:
+            return known
+        is_forbidden = self._requests.is_forbidden(requests)
+        return replace(known, request_rejection=rejection, are_requests_forbidden=is_forbidden)
 
     def _known_templates(self, kind: Kind) -> TemplateKind | None:
         watch = self._templates.get(kind)

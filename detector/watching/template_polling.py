@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -43,9 +43,14 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class Refused:
-    """The API server does not let us read a template, or does not serve its kind."""
+    """The API server does not let us read a template."""
 
     why: str
+
+
+@dataclass(frozen=True)
+class NotServed(Refused):
+    """The API server does not serve the kind of a template."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,9 @@ class TemplatePolling:
         scope = TemplateKind(is_namespaced=is_namespaced)
         known = {scope.place(one): self._readings.get(one) for one in self._templates(kind)}
         read = {place: one.found for place, one in known.items() if one is not None}
+        not_served = next((one.why for one in read.values() if isinstance(one, NotServed)), "")
+        if not_served:
+            return replace(scope, rejection=not_served)
         templates: dict[Place, Template] = {at: one for at, one in read.items() if isinstance(one, Template)}
         return TemplateKind(
             templates,
@@ -155,7 +163,8 @@ class TemplatePolling:
         try:
             found = self._decoder.object(await self._connection.transport.request("GET", path))
         except (Forbidden, KindUnknown) as error:
-            self._readings[template] = Reading(at, Refused(error.message))
+            refused = NotServed if isinstance(error, KindUnknown) else Refused
+            self._readings[template] = Reading(at, refused(error.message))
             raise
         except NotFound:
             self._readings[template] = Reading(at, None)

@@ -15,6 +15,7 @@ from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_contents
 from objects.frozen import FrozenObject
 
+TEMPLATE_FORBIDDEN = "RemediationTemplateForbidden"
 _VERSION_LENGTH = 12
 
 
@@ -59,9 +60,11 @@ class TemplateKind:
     """Those that exist and cannot be read, with what is wrong."""
     is_namespaced: bool = True
     rejection: str = ""
-    """What the API server said where it does not serve the kind, or does not let us read it."""
+    """What the API server said where it does not serve the kind."""
     request_rejection: str = ""
-    """The same of the kind of the requests that are made from them."""
+    """Why the requests that are made from them cannot be read, as their kind as a whole."""
+    are_requests_forbidden: bool = False
+    """Whether that is a right that is missing."""
     refused: Mapping[Place, str] = field(default_factory=dict)
     """Those that it does not let us read, with what it said."""
     unread: frozenset[Place] = frozenset()
@@ -104,9 +107,22 @@ def request_rejection(template: TemplateReference, kinds: TemplateKinds) -> str:
     return "" if kind is None else kind.request_rejection
 
 
+def requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
+    """The same as a problem of the template; None where its requests can be read."""
+    kind = kinds(template.api_version, template.kind)
+    if kind is None or not kind.request_rejection:
+        return None
+    return (forbidden if kind.are_requests_forbidden else not_found)(kind.request_rejection)
+
+
 def not_found(why: str) -> CheckProblem:
     """A template, or its kind, is not there."""
     return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
+
+
+def forbidden(why: str) -> CheckProblem:
+    """A template, or the kind of its requests, may not be read: a right is missing, whatever is there."""
+    return CheckProblem(TEMPLATE_FORBIDDEN, f'Remediation template may not be read: "{why}"')
 
 
 def invalid(why: str) -> CheckProblem:
@@ -121,7 +137,7 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
         return not_found(f"{template} not found: its kind is namespaced, and the check names no namespace")
     place = kind.place(template)
     if place in kind.refused:
-        return not_found(kind.refused[place])
+        return forbidden(kind.refused[place])
     if place in kind.unreadable:
         return invalid(f"{template} cannot be read: {kind.unreadable[place]}")
     found = kind.templates.get(place)

@@ -96,8 +96,8 @@ CONDITIONS = Section(
         ),
         "OwnerRemediated": "False, with WaitingForRemediation, asks the owner to remediate.",
         "ExternallyRemediated": (
-            "False where a template remediates: WaitingForRemediation, RemediationTemplateNotFound or "
-            "RemediationRequestCreationFailed."
+            "False where a template remediates: WaitingForRemediation, RemediationTemplateNotFound, "
+            "RemediationTemplateForbidden where we may not read it, or RemediationRequestCreationFailed."
         ),
         "form": (
             "In v1beta2 they stand in status.conditions, with twins of severity Warning in "

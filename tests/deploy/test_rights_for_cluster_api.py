@@ -23,7 +23,7 @@ SECRETS_BY_NAME = DEPLOY / "examples" / "kubeconfig-secrets.yaml"
 IN_WORKLOAD_CLUSTERS = DEPLOY / "workload-cluster" / "nodes.yaml"
 NOT_IN_AN_OVERLAY = (CORE_MANAGER_OFF, SECRETS_BY_NAME, IN_WORKLOAD_CLUSTERS)
 NAMESPACE = "clusters"
-GRANTED, NOT_GRANTED = "my-cluster-kubeconfig", "my-cluster-ca"
+GRANTED, NOT_GRANTED = ("blue-kubeconfig", "green-kubeconfig"), "blue-ca"
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
 OF_ROLES = "rbac.authorization.k8s.io/v1"
 ROLES = Resource(OF_ROLES, "Role", "roles", namespaced=True)
@@ -93,16 +93,24 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def secrets(client: Client) -> None:
-    """Two Secrets, and the example of deploy/ for the namespace that they are in."""
+    """Those of two Clusters, and the example of deploy/ for each of them in one namespace."""
     await client.create(
         NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     )
-    for name in (GRANTED, NOT_GRANTED):
+    for name in (*GRANTED, NOT_GRANTED):
         await client.create(SECRETS, _named("v1", "Secret", name), NAMESPACE)
-    role, binding = yaml.safe_load_all(SECRETS_BY_NAME.read_text())
-    for resource, body in ((ROLES, role), (ROLE_BINDINGS, binding)):
-        body["metadata"]["namespace"] = NAMESPACE
-        await client.create(resource, body, NAMESPACE)
+    for cluster in ("blue", "green"):
+        # The same edit as on the page about installing.
+        role, binding = yaml.safe_load_all(SECRETS_BY_NAME.read_text().replace("my-cluster", cluster))
+        for resource, body in ((ROLES, role), (ROLE_BINDINGS, binding)):
+            body["metadata"]["namespace"] = NAMESPACE
+            await client.create(resource, body, NAMESPACE)
+
+
+def test_page_about_installing_makes_that_edit_for_each_cluster() -> None:
+    page = (ROOT / "docs" / "install.md").read_text()
+    assert 'sed "s/my-cluster/$cluster/' in page
+    assert SECRETS_BY_NAME.read_text().count("my-cluster") == 4
 
 
 def _named(api_version: str, kind: str, name: str) -> Object:
@@ -120,14 +128,13 @@ async def test_no_secret_is_read_but_those_that_are_named(control_plane: Control
 async def _reads_the_named_secret_alone(process: Client) -> None:
     async def is_readable() -> bool:
         try:
-            await process.get(SECRETS, GRANTED, NAMESPACE)
+            for name in GRANTED:
+                await process.get(SECRETS, name, NAMESPACE)
         except (Forbidden, NotFound):
             return False
         return True
 
-    await until(
-        is_readable, within=timedelta(seconds=60), otherwise="the Secret that is named cannot be read"
-    )
+    await until(is_readable, within=timedelta(seconds=60), otherwise="a Secret that is named cannot be read")
     with pytest.raises(Forbidden):
         await process.get(SECRETS, NOT_GRANTED, NAMESPACE)
     with pytest.raises(Forbidden):

@@ -145,6 +145,7 @@ async def test_right_that_is_missing_altogether_is_named_and_noticed_within_two_
 ) -> None:
     await eventually(lambda: "cannot get resource" in polled.reason("reset"), 10)
     assert other.group in polled.reason("reset")
+    assert polled.reason("reset").startswith("Remediation template may not be read: ")
     assert any("cannot get resource" in sentence for sentence in polled.problems.sentences)
     assert list(polled.watches.ages().values()) == [None]
     told = polled.told
@@ -226,6 +227,7 @@ async def test_kind_that_is_removed_is_told_though_the_list_says_forbidden(
     unknown = f"the API server serves no kind ResetTemplate in {other.api_version}"
     await eventually(lambda: polled.watches.rejection(polled.kind) == unknown, 10)
     assert not polled.is_polled
+    assert "may not be read" not in polled.reason("reset")
 
 
 @pytest.mark.rule("rule 18/annotation")

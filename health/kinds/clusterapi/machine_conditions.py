@@ -18,6 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
+from health.gate.template_validity import TEMPLATE_FORBIDDEN
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import (
     EXTERNALLY_REMEDIATED,
@@ -39,7 +40,7 @@ from objects.timestamps import as_time
 WAITING, TEMPLATE_NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFound"
 _OF_TEMPLATE = frozenset({TEMPLATE_NOT_FOUND, "RemediationTemplateInvalid"})
 """The reasons of a check whose template is to blame."""
-_OUR_WORDS = frozenset({WAITING, TEMPLATE_NOT_FOUND, NOT_CREATED})
+_OUR_WORDS = frozenset({WAITING, TEMPLATE_NOT_FOUND, TEMPLATE_FORBIDDEN, NOT_CREATED})
 _HEALTHY = StatusCondition(HEALTH_CHECK_SUCCEEDED, "True", HEALTH_CHECK_SUCCEEDED)
 _ASKED = StatusCondition(OWNER_REMEDIATED, "False", WAITING, "Waiting for remediation", deprecated_message="")
 
@@ -72,6 +73,8 @@ _EXTERNAL = StatusCondition(EXTERNALLY_REMEDIATED, "False", WAITING, has_depreca
 
 def external(problem: CheckProblem | None, request_error: str = "") -> StatusCondition:
     """What is to be said of a request, by why its check cannot work and why the latest one was refused."""
+    if problem is not None and problem.reason == TEMPLATE_FORBIDDEN:
+        return replace(_EXTERNAL, reason=problem.reason, message=problem.message)
     if problem is not None and problem.reason in _OF_TEMPLATE:
         return replace(_EXTERNAL, reason=TEMPLATE_NOT_FOUND, message=problem.message)
     error = problem.message if problem is not None and problem.reason == NOT_CREATED else request_error

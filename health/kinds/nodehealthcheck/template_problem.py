@@ -8,7 +8,7 @@ we may not list, every one that a check names.
 from collections.abc import Sequence
 
 from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import TemplateKind, TemplateKinds, not_found, request_rejection, unusable
+from health.gate.template_validity import TemplateKind, TemplateKinds, requestless, unusable
 from health.model.references import TemplateReference
 
 METAL3 = "Metal3RemediationTemplate"
@@ -18,16 +18,11 @@ METAL3_NAMESPACE = "openshift-machine-api"
 def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
     """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
     for template in templates:
-        problem = unusable(template, kinds) or _requestless(template, kinds) or _misplaced_metal3(template)
+        # A NodeHealthCheck tells of templates alone (NHC 2.1/5), also where their requests are the problem.
+        problem = unusable(template, kinds) or requestless(template, kinds) or _misplaced_metal3(template)
         if problem:
             return problem
     return _duplicate(templates, kinds)
-
-
-def _requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
-    """To a NodeHealthCheck, which tells of templates alone, it is one that is not there (NHC 2.1/5)."""
-    rejection = request_rejection(template, kinds)
-    return not_found(rejection) if rejection else None
 
 
 def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:

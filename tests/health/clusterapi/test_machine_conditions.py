@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.gate.cluster_context import CheckProblem, ClusterContext
+from health.gate.template_validity import forbidden
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import OURS
 from health.kinds.clusterapi.machine_conditions import (
@@ -156,6 +157,7 @@ def test_each_form_of_the_mark_is_judged_by_itself() -> None:
         (None, "", "WaitingForRemediation", ""),
         (CheckProblem("RemediationTemplateNotFound", "no"), "", "RemediationTemplateNotFound", "no"),
         (CheckProblem("RemediationTemplateInvalid", "bad"), "", "RemediationTemplateNotFound", "bad"),
+        (forbidden("no right"), "", "RemediationTemplateForbidden", forbidden("no right").message),
         (CheckProblem(NOT_CREATED, "forbidden"), "", NOT_CREATED, "forbidden"),
         (None, "quota", NOT_CREATED, "quota"),
         (CheckProblem("ClusterNotFound", "no"), "", "WaitingForRemediation", ""),

@@ -12,6 +12,7 @@ from tests.health.templates import kind, reference, template
 from tests.objects import EMPTY_CONTEXT, check, escalation
 
 NOT_FOUND, INVALID = "RemediationTemplateNotFound", "RemediationTemplateInvalid"
+FORBIDDEN = "RemediationTemplateForbidden"
 
 
 def problem(*references: TemplateReference, **kinds: TemplateKind) -> CheckProblem | None:
@@ -71,9 +72,16 @@ PROBLEMS = [
     pytest.param(
         kind(refused={Place("ns", "reboot"): "templates is forbidden"}),
         reference(),
-        NOT_FOUND,
-        'Remediation template not found: "templates is forbidden"',
+        FORBIDDEN,
+        'Remediation template may not be read: "templates is forbidden"',
         id="may not be read",
+    ),
+    pytest.param(
+        kind(template(), request_rejection="reboots is forbidden", are_requests_forbidden=True),
+        reference(),
+        FORBIDDEN,
+        'Remediation template may not be read: "reboots is forbidden"',
+        id="its requests may not be read",
     ),
     pytest.param(
         kind(unreadable={Place("ns", "reboot"): "metadata.uid: Field required"}),
