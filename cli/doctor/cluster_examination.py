@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.registry import readers
+from activities.step_result import Held
 from cli.doctor.finding import Finding, note, problem, warning
-from cli.doctor.needed_rights import NeededRights
+from cli.doctor.needed_rights import NeededRights, requests_of
 from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, check_findings, read, shadow_findings
 from cli.doctor.of_clocks import (
     detector_clock_findings,
@@ -23,6 +24,13 @@ from cli.doctor.of_clocks import (
     operator_findings,
     other_leader_findings,
     own_clock_findings,
+)
+from cli.doctor.of_operator_policies import (
+    PoliciesInForce,
+    absent_account,
+    keeps_off,
+    kept_off,
+    policy_findings,
 )
 from cli.doctor.of_own_status import not_served, own_status_findings
 from cli.doctor.of_policy import missing_policy, outage_guard_findings
@@ -41,9 +49,17 @@ from health.kinds.check_kind import CheckKind
 from kube.absence import none_if_absent
 from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
-from kube.lease import LeaseRecord
+from kube.lease import LeaseRecord, holder_is_valid
 from kube.listing import Paging, list_all
-from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
+from kube.resource import (
+    ADMISSION_POLICIES,
+    ADMISSION_POLICY_BINDINGS,
+    CONFIG_MAPS,
+    LEASES,
+    NAMESPACES,
+    SERVICE_ACCOUNTS,
+    Object,
+)
 from objects.timestamps import stamp
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
@@ -97,6 +113,8 @@ class ClusterExamination:
         self._watches: list[StatusWatch] = []
         self._workload_clusters: list[WorkloadCluster] = []
         self._policy = NO_OBJECT
+        self._admission: PoliciesInForce | None = PoliciesInForce()
+        """None: we are one of the processes, and may not read it."""
         self._rights = Rights(self._connection.client, settings.namespace)
         self._is_one_of_us = False
 
@@ -104,6 +122,7 @@ class ClusterExamination:
         """All that is wrong; who writes the status of checks is watched for `watched`."""
         found = await self._findings("who asks", self._examine_ourselves())
         found += await self._findings("the policy", self._examine_policy())
+        found += await self._findings("admission policies", self._read_admission_policies())
         for kind in self._settings.check_kinds:
             found += await self._findings(f"{kind.kind}s", self._examine_kind(kind))
             found += await self._findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
@@ -178,14 +197,45 @@ class ClusterExamination:
             await watch.follow(self._connection.transport, self._watched)
         except KubernetesError as error:
             missed.append(self._not_examined(f"who writes the status of {watch.kind.kind}s", error))
-        return [*missed, *watch.findings()]
+        is_kept_off = None if self._admission is None else keeps_off(watch.kind, self._admission)
+        return [*missed, *watch.findings(is_kept_off=is_kept_off)]
 
     async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
         shadows = [self._is_in_shadow(one.check) for one in self._checks if one.kind is kind]
         if shadows and all(shadows):
             return []  # it is meant to run beside us
         leases = await self._leases_named(kind.operator_lease)
-        return list(operator_findings(kind, leases, self._now))
+        admission = self._admission or PoliciesInForce()
+        if not keeps_off(kind, admission):
+            incomplete = policy_findings(kind, admission, ())
+            return [*operator_findings(kind, leases, self._now), *incomplete]
+        beside = [kept_off(kind, lease) for lease in leases if holder_is_valid(lease, self._now)]
+        return [*beside, *await self._examine_operator_policies(kind, admission)]
+
+    async def _read_admission_policies(self) -> list[Finding]:
+        """Nothing where no kind that is handled goes by them."""
+        if not any(kind.operator_policies for kind in self._settings.check_kinds):
+            return []
+        client = self._connection.client
+        try:
+            policies = await client.list(ADMISSION_POLICIES)
+            self._admission = PoliciesInForce.of(policies, await client.list(ADMISSION_POLICY_BINDINGS))
+        except Forbidden:
+            self._admission = None if self._is_one_of_us else self._admission
+            raise
+        return []
+
+    async def _examine_operator_policies(self, kind: CheckKind, admission: PoliciesInForce) -> list[Finding]:
+        requests = await requests_of(self._connection.discovery, self._readable(kind))
+        found = list(policy_findings(kind, admission, requests))
+        if kind.operator_policies is None:
+            return found
+        for namespace, name in sorted(admission.service_accounts(kind.operator_policies)):
+            try:
+                await self._connection.client.get(SERVICE_ACCOUNTS, name, namespace)
+            except NotFound:
+                found.append(absent_account(kind, namespace, name))
+        return found
 
     async def _examine_stop(self) -> list[Finding]:
         name = self._settings.lease_namespace
@@ -273,5 +323,5 @@ class ClusterExamination:
 async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
     try:
         return await live.context(check)
-    except ValidationError:
+    except (ValidationError, Held):  # Held: what it names is not there, as its Cluster
         return ClusterContext()  # its own status says that it is held, and by what

@@ -9,6 +9,7 @@ from health.gate.upgrade import CLUSTER_VERSION
 from health.kinds.right import Right
 from kube.discovery import Discovery
 from kube.errors import KindUnknown
+from kube.resource import Resource
 from runtime.rights import (
     needs,
     needs_for_etcd,
@@ -78,12 +79,30 @@ class NeededRights:
 
     async def _of_requests(self) -> list[Right]:
         wanted: list[Right] = []
-        steps = (step.template for check in self.checks for step in check.steps)
-        for template in {(one.api_version, one.kind): one for one in steps}.values():
-            try:
-                templates = await self.discovery.resource(template.api_version, template.kind)
-                requests = await self.discovery.resource(template.api_version, template.request_kind)
-            except KindUnknown:
-                continue  # the check that names it says so
+        for templates, requests in await _remediators(self.discovery, self.checks):
             wanted += needs_for_requests(requests.group, templates.plural, requests.plural)
         return wanted
+
+
+async def requests_of(discovery: Discovery, checks: Sequence[HealthCheck]) -> list[Resource]:
+    """The kinds of requests that these checks make.
+
+    Raises:
+        KubernetesError: it cannot be asked what is served.
+
+    """
+    return [requests for _, requests in await _remediators(discovery, checks)]
+
+
+async def _remediators(
+    discovery: Discovery, checks: Sequence[HealthCheck]
+) -> list[tuple[Resource, Resource]]:
+    """The kinds of templates that checks name, each with that of its requests; those that are served."""
+    found: list[tuple[Resource, Resource]] = []
+    steps = (step.template for check in checks for step in check.steps)
+    for template in {(one.api_version, one.kind): one for one in steps}.values():
+        with suppress(KindUnknown):  # the check that names it says so
+            templates = await discovery.resource(template.api_version, template.kind)
+            requests = await discovery.resource(template.api_version, template.request_kind)
+            found.append((templates, requests))
+    return found

@@ -4,7 +4,8 @@ It cannot be read, or says itself that it does not work, or somebody else writes
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -24,6 +25,8 @@ from objects.timestamps import stamp
 _WRITTEN_BY_ANOTHER = "StatusWrittenByAnother"
 MOST_NAMED = 3
 """Checks by name in one finding."""
+_KEPT_OFF = "nothing is to be done: admission policies leave that to it, and refuse what would remediate"
+_MAYBE_KEPT_OFF = "an administrator sees whether admission policies refuse what would remediate"
 _TWO_CONTROLLERS = "two controllers would remediate the same targets"
 
 
@@ -108,18 +111,39 @@ def _shown(name: str, sign: FailingCondition, condition: Mapping[str, str]) -> F
     return problem(sign.finding, f"{name} {sign.words}: {why}", "mend what it names; it is noticed by itself")
 
 
-def writer_finding(name: str, writer: StatusWriter, watched: timedelta) -> Finding:
-    """Whether the status of the check `name` is still written, after it was watched for so long."""
+@dataclass(frozen=True)
+class StatusWatched:
+    """For how long who writes a status was watched, until when, and under which policies."""
+
+    lasting: timedelta
+    ended: datetime
+    is_kept_off: bool | None = False
+    """Whether admission policies keep the operator of the kind off, and it may write on; None: unknown."""
+
+
+def writer_finding(kind: CheckKind, name: str, writer: StatusWriter, watched: StatusWatched) -> Finding:
+    """That somebody else writes the status of the check `name`, of that kind."""
     who, last = repr(writer.manager), f"last at {stamp(writer.last)}"
-    if writer.is_over:
-        what = f"{who} wrote the status of {name} within the last hour ({last}), and we did since"
-        return warning(_WRITTEN_BY_ANOTHER, what, f"make sure that it is stopped, {_TWO_CONTROLLERS}")
-    when = f"{_seen(writer.seen, watched)}, {last}" if writer.seen else last
+    policies = kind.operator_policies
+    if watched.is_kept_off is not False and policies is not None and writer.manager == policies.manager:
+        what = f"{who} writes the status of {name} beside us ({last})"
+        return note(_WRITTEN_BY_ANOTHER, what, _KEPT_OFF if watched.is_kept_off else _MAYBE_KEPT_OFF)
+    if writer.seen:
+        what = f"{who} is still writing the status of {name} ({_seen(writer.seen, watched.lasting)}, {last})"
+        return warning(_WRITTEN_BY_ANOTHER, what, f"{_off(kind, 'stop it')}, {_TWO_CONTROLLERS}")
+    ago = short(max(timedelta(), watched.ended - writer.last))
+    since = "we did since" if writer.is_over else "we did not since"
+    what = f"{who} wrote the status of {name} {ago} ago ({last}), and {since}"
     return warning(
-        _WRITTEN_BY_ANOTHER,
-        f"{who} is still writing the status of {name} ({when})",
-        f"stop it, {_TWO_CONTROLLERS}",
+        _WRITTEN_BY_ANOTHER, what, f"{_off(kind, 'make sure that it is stopped')}, {_TWO_CONTROLLERS}"
     )
+
+
+def _off(kind: CheckKind, stop: str) -> str:
+    """How the other one is kept off: a process with other controllers in it must go on."""
+    if not kind.operator_guide:
+        return stop
+    return f"keep its {kind.plural} off by {kind.operator_guide}, and do not stop its process"
 
 
 def _seen(times: int, watched: timedelta) -> str:

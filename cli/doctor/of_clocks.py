@@ -111,7 +111,8 @@ def operator_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datet
                 "ReferenceMayRun",
                 f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, and "
                 f"nothing says whether the one of {kind.plural} is off",
-                f"make sure by {kind.operator_guide}, two controllers would remediate the same targets",
+                f"make sure by {kind.operator_guide}, two controllers would remediate the same targets; "
+                f"do not stop it, other controllers of {kind.operator} are in that process",
             )
             continue
         yield warning(

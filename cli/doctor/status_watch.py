@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, name_of, writer_finding
+from cli.doctor.of_checks import STORED_CHECKS, StatusWatched, StoredCheck, name_of, writer_finding
 from health.kinds.check_kind import CheckKind
 from health.model.status_writers import StatusWriters
 from kube.decoding import Seen, WatchError
@@ -68,10 +68,11 @@ class StatusWatch:
         finally:
             self._watched = timedelta(seconds=time.monotonic() - began)
 
-    def findings(self) -> list[Finding]:
-        """Everybody but us who writes the status of a check."""
+    def findings(self, *, is_kept_off: bool | None = False) -> list[Finding]:
+        """Everybody but us who writes the status of a check; admission policies may keep its operator off."""
+        watched = StatusWatched(self._watched, self._now + self._watched, is_kept_off)
         return [
-            writer_finding(name_of(self.kind, *key), writer, self._watched)
+            writer_finding(self.kind, name_of(self.kind, *key), writer, watched)
             for key, writers in self._writers.items()
             for writer in writers.others(self._ours, self._now)
         ]

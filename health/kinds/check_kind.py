@@ -49,6 +49,17 @@ class FailingCondition:
         return self.only_for in ("", condition.get("reason"))
 
 
+@dataclass(frozen=True)
+class OperatorPolicies:
+    """The admission policies under which the operator of a kind runs beside us and remediates nothing."""
+
+    names: tuple[str, ...]
+    """Of the ValidatingAdmissionPolicies; all of them have to be in force."""
+    file: str
+    manager: str
+    """The field manager by which the operator writes what the policies leave to it."""
+
+
 def nothing_owed(
     check: HealthCheck,  # noqa: ARG001  as CheckKind.metadata_patch
     metadata: Mapping[str, Any],  # noqa: ARG001
@@ -96,6 +107,8 @@ class CheckKind(ServedKind):
     """The name of its leader Lease."""
     operator_guide: str = ""
     """Where to read how it is kept off, if others lead by that Lease too and it says nothing of this one."""
+    operator_policies: OperatorPolicies | None = None
+    """What keeps it off while its process goes on; None: its process is stopped."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 
 import pytest
 import yaml
@@ -23,6 +24,7 @@ FILE = ROOT / "deploy" / "components" / "core-manager-off" / "policies.yaml"
 GROUP = "kept-off.example.com"
 """Machines of a group of their own: those of Cluster API are of other tests."""
 MACHINES = Resource(f"{GROUP}/v1beta2", "Machine", "machines", namespaced=True)
+CHECKS = Resource(f"{GROUP}/v1beta2", "MachineHealthCheck", "machinehealthchecks", namespaced=True)
 ADMISSION = "admissionregistration.k8s.io/v1"
 POLICIES = Resource(ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(
@@ -35,13 +37,9 @@ WHO = {
 """The core manager, as far as its name goes; it may do everything."""
 HEALTHY = "Paramedic says which Machines are healthy"
 MARKS = "Paramedic marks Machines for their owners"
+HOLDS = "Paramedic says what holds a check"
 PATIENCE = timedelta(seconds=60)
 Conditions = list[dict[str, str]]
-MACHINE: Object = {
-    "apiVersion": MACHINES.api_version,
-    "kind": MACHINES.kind,
-    "metadata": {"name": "machine"},
-}
 NAMED_STRINGS = {
     name: {"type": "string"} for name in ("type", "status", "reason", "message", "lastTransitionTime")
 }
@@ -58,13 +56,17 @@ SUCCEEDED = condition("HealthCheckSucceeded", "True", "HealthCheckSucceeded")
 FAILED = condition("HealthCheckSucceeded", "False", "UnhealthyNode")
 MARK = condition("OwnerRemediated", "False", "WaitingForRemediation")
 DONE = condition("OwnerRemediated", "True", "Done")
+ALLOWED = condition("RemediationAllowed", "True", "RemediationAllowed")
+UPGRADING = condition("RemediationAllowed", "False", "Upgrading")
+PAUSED = condition("Paused", "True", "Paused")
 DEFERRED = condition("OwnerRemediated", "False", "RemediationDeferred")
 
 
-def definition() -> Object:
-    """Machines, as far as the policy looks at them."""
+def definition(kind: Resource) -> Object:
+    """Machines or checks, as far as the policy looks at them."""
     conditions = {"type": "array", "items": {"type": "object", "properties": NAMED_STRINGS}}
-    status = {"type": "object", "properties": {"conditions": conditions}}
+    number = {"type": "integer"}
+    status = {"type": "object", "properties": {"conditions": conditions, "currentHealthy": number}}
     version = {
         "name": "v1beta2",
         "served": True,
@@ -72,38 +74,42 @@ def definition() -> Object:
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"status": status}}},
     }
-    names = {"kind": MACHINES.kind, "plural": MACHINES.plural, "singular": "machine"}
+    names = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower()}
     return {
         "apiVersion": DEFINITIONS.api_version,
         "kind": DEFINITIONS.kind,
-        "metadata": {"name": f"{MACHINES.plural}.{GROUP}"},
+        "metadata": {"name": f"{kind.plural}.{GROUP}"},
         "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
     }
 
 
 class CoreManager:
-    """Writes conditions of one Machine under the name of the core manager."""
+    """Writes the status of one Machine, and of one check, under the name of the core manager."""
 
     def __init__(self, administrator: ApiServer, client: Client) -> None:
         self._administrator = administrator
         self._client = client
 
-    async def has_a_machine(self) -> bool:
+    async def has(self, kind: Resource) -> bool:
+        body: Object = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "one"}}
         try:
-            await self._client.create(MACHINES, MACHINE, "default")
+            await self._client.create(kind, body, "default")
         except NotFound:
             return False
         return True
 
     async def is_kept_off(self) -> bool:
-        return HEALTHY in await self.writes([FAILED], over=[])
+        is_held = HOLDS in await self.writes([ALLOWED], over=[], kind=CHECKS)
+        return is_held and HEALTHY in await self.writes([FAILED], over=[])
 
-    async def writes(self, conditions: Conditions, *, over: Conditions) -> str:
-        """Why the API server refuses that where the Machine had others before; "" if it does not."""
+    async def writes(
+        self, conditions: Conditions, *, over: Conditions, kind: Resource = MACHINES, **more: int
+    ) -> str:
+        """Why the API server refuses that where the object had others before; "" if it does not."""
         before: Object = {"status": {"conditions": over}}
-        await self._client.merge_patch(MACHINES, "machine", before, "default", subresource="status")
-        path = MACHINES.path("default", "machine", "status")
-        after: Object = {"status": {"conditions": conditions}}
+        await self._client.merge_patch(kind, "one", before, "default", subresource="status")
+        path = kind.path("default", "one", "status")
+        after: Object = {"status": {"conditions": conditions, **more}}
         return await self._administrator.patch(path, after, "application/merge-patch+json", headers=WHO)
 
 
@@ -114,12 +120,15 @@ async def core_manager(control_plane: ControlPlane) -> AsyncIterator[CoreManager
         client = Client(
             await stack.enter_async_context(await Transport.connect(str(control_plane.kubeconfig)))
         )
-        for resource, body in [(DEFINITIONS, definition()), *policy()]:
+        definitions = [(DEFINITIONS, definition(kind)) for kind in (MACHINES, CHECKS)]
+        for resource, body in [*definitions, *policy()]:
             await client.create(resource, body)
             stack.push_async_callback(client.delete, resource, body["metadata"]["name"])
         administrator = await stack.enter_async_context(api_server(control_plane.kubeconfig))
         core_manager = CoreManager(administrator, client)
-        await until(core_manager.has_a_machine, within=PATIENCE, otherwise="no Machine can be made")
+        for kind in (MACHINES, CHECKS):
+            has_one = partial(core_manager.has, kind)
+            await until(has_one, within=PATIENCE, otherwise=f"no {kind.kind} can be made")
         await until(core_manager.is_kept_off, within=PATIENCE, otherwise="the policy refuses nothing")
         yield core_manager
 
@@ -159,3 +168,17 @@ async def test_what_its_other_controllers_write_passes(
     core_manager: CoreManager, before: Conditions, after: Conditions
 ) -> None:
     assert await core_manager.writes(after, over=before) == ""
+
+
+@pytest.mark.rule("rule 55")
+async def test_it_does_not_say_that_a_check_is_allowed_which_something_holds(
+    core_manager: CoreManager,
+) -> None:
+    """Else it would at each look, and Paramedic would correct it each time."""
+    for after in ([ALLOWED], []):
+        assert HOLDS in await core_manager.writes(after, over=[UPGRADING], kind=CHECKS)
+
+
+async def test_it_says_the_rest_of_the_status_of_a_check(core_manager: CoreManager) -> None:
+    paused = [UPGRADING, PAUSED]
+    assert await core_manager.writes(paused, over=[UPGRADING], kind=CHECKS, currentHealthy=3) == ""

@@ -6,7 +6,7 @@ from typing import Any, cast
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.gate.upgrade import UpgradeSignal
-from health.kinds.check_kind import CheckKind
+from health.kinds.check_kind import CheckKind, OperatorPolicies
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch
 from health.kinds.clusterapi.conditions import FAILING
@@ -53,6 +53,15 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     operator="Cluster API",
     operator_lease="controller-leader-election-capi",
     operator_guide="docs/cluster-api.md#switch",
+    operator_policies=OperatorPolicies(
+        names=(
+            "paramedic-core-manager-marks-no-machines",
+            "paramedic-core-manager-allows-no-remediation",
+            "paramedic-core-manager-makes-no-requests",
+        ),
+        file="deploy/components/core-manager-off/policies.yaml",
+        manager="manager",
+    ),
     owner_of=owner_of,
     is_unsigned_for=is_unsigned_for,
     mark_on=mark_on,

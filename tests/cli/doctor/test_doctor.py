@@ -49,7 +49,8 @@ async def test_other_controller_that_writes_the_status_of_a_check_is_found(
     await write_status(transport, THEIRS, machine_check, healthy=2)
     found = [one for one in await findings(doctor) if machine_check in one.what]
     assert [one.reason for one in found] == ["StatusWrittenByAnother"]
-    assert found[0].what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
+    assert found[0].what.startswith("'machine-healthcheck' wrote the status of MachineHealthCheck")
+    assert "and we did not since" in found[0].what
 
     shadow = {"metadata": {"annotations": {SHADOW: "true"}}}
     await Client(transport).merge_patch(MACHINE_CHECKS, machine_check, shadow, "default")

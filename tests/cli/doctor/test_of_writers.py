@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor.of_checks import STORED_CHECKS, writer_finding
+from cli.doctor.finding import Severity
+from cli.doctor.of_checks import STORED_CHECKS, StatusWatched, writer_finding
 from cli.doctor.status_watch import StatusWatch
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
+from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.status_writers import StatusWriter
 from kube.listing import Paging, list_all
 from kube.transport import Transport
@@ -19,14 +21,42 @@ STOP = "stop it, two controllers would remediate the same targets"
 
 def words_of(writer: StatusWriter, watched_seconds: float = 0) -> str:
     name = "MachineHealthCheck openshift-machine-api/workers"
-    return str(writer_finding(name, writer, timedelta(seconds=watched_seconds)))
+    watched = StatusWatched(timedelta(seconds=watched_seconds), NOW)
+    return str(writer_finding(MACHINE_HEALTH_CHECK, name, writer, watched))
 
 
-def test_controller_that_still_writes_the_status_is_named_with_the_time() -> None:
-    assert words_of(StatusWriter("machine-healthcheck", NOW, is_over=False), 6) == (
-        "warning: 'machine-healthcheck' is still writing the status of MachineHealthCheck "
-        f"openshift-machine-api/workers (last at 2026-03-01T12:00:00Z): {STOP}"
+def test_write_of_ten_minutes_ago_is_not_still_writing() -> None:
+    """Nothing tells whether the controller has been stopped since."""
+    ten = StatusWriter("machine-healthcheck", NOW - timedelta(minutes=10), is_over=False)
+    assert words_of(ten, 6) == (
+        "warning: 'machine-healthcheck' wrote the status of MachineHealthCheck openshift-machine-api/workers "
+        "10m ago (last at 2026-03-01T11:50:00Z), and we did not since: make sure that it is stopped, two "
+        "controllers would remediate the same targets"
     )
+
+
+@pytest.mark.parametrize(("seen", "is_over"), [(3, False), (0, False), (0, True)])
+def test_process_of_cluster_api_is_kept_off_and_never_stopped(
+    seen: int,
+    is_over: bool,  # noqa: FBT001  a column
+) -> None:
+    """It also runs the MachineSets."""
+    writer, watched = StatusWriter("manager", NOW, is_over, seen), StatusWatched(timedelta(seconds=6), NOW)
+    found = writer_finding(CLUSTER_API_MACHINE_HEALTH_CHECK, "MachineHealthCheck fleet/a", writer, watched)
+    assert found.severity is Severity.WARNING
+    assert found.advice == (
+        "keep its machinehealthchecks off by docs/cluster-api.md#switch, and do not stop its process, two "
+        "controllers would remediate the same targets"
+    )
+
+
+@pytest.mark.parametrize("is_kept_off", [True, None])
+def test_process_that_policies_keep_off_may_write_on(is_kept_off: bool | None) -> None:  # noqa: FBT001  a column
+    watched = StatusWatched(timedelta(seconds=6), NOW, is_kept_off)
+    manager, person = (StatusWriter(name, NOW, is_over=False, seen=2) for name in ("manager", "kubectl-edit"))
+    kind, name = CLUSTER_API_MACHINE_HEALTH_CHECK, "MachineHealthCheck fleet/a"
+    assert writer_finding(kind, name, manager, watched).severity is Severity.NOTE
+    assert writer_finding(kind, name, person, watched).severity is Severity.WARNING
 
 
 @pytest.mark.parametrize(
@@ -49,8 +79,8 @@ def test_controller_that_was_seen_writing_is_named_with_how_often(
 
 def test_controller_after_which_we_wrote_may_be_stopped_already() -> None:
     assert words_of(StatusWriter("manager", NOW - timedelta(minutes=9), is_over=True)) == (
-        "warning: 'manager' wrote the status of MachineHealthCheck openshift-machine-api/workers within the "
-        "last hour (last at 2026-03-01T11:51:00Z), and we did since: make sure that it is stopped, two "
+        "warning: 'manager' wrote the status of MachineHealthCheck openshift-machine-api/workers 9m ago "
+        "(last at 2026-03-01T11:51:00Z), and we did since: make sure that it is stopped, two "
         "controllers would remediate the same targets"
     )
 

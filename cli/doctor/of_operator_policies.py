@@ -1,0 +1,150 @@
+"""What admission policies refuse to the operator of a kind whose process has to go on.
+
+An operator may have no switch for its checks, while its process runs other controllers that are needed. Then
+the documented set-up is to let it run, under policies that refuse what its checks would do.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cli.doctor.finding import Finding, note, warning
+from health.kinds.check_kind import CheckKind, OperatorPolicies
+from kube.lease import LeaseRecord
+from kube.resource import Object, Resource
+from objects.frozen import FrozenObject
+
+_SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:([a-z0-9-]+):([a-z0-9.-]+)")
+
+
+class _Metadata(FrozenObject):
+    name: str
+
+
+class _Rule(FrozenObject):
+    api_groups: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+
+    def covers(self, operation: str, resource: Resource) -> bool:
+        asked = (
+            (self.operations, operation),
+            (self.api_groups, resource.group),
+            (self.resources, resource.plural),
+        )
+        return all(word in words or "*" in words for words, word in asked)
+
+
+class _Constraints(FrozenObject):
+    resource_rules: tuple[_Rule, ...] = ()
+
+
+class _Condition(FrozenObject):
+    expression: str = ""
+
+
+class _PolicySpec(FrozenObject):
+    match_constraints: _Constraints = _Constraints()
+    match_conditions: tuple[_Condition, ...] = ()
+
+
+class _Policy(FrozenObject):
+    metadata: _Metadata
+    spec: _PolicySpec = _PolicySpec()
+
+    @property
+    def service_accounts(self) -> frozenset[tuple[str, str]]:
+        """Namespace and name of those that its conditions name."""
+        texts = (condition.expression for condition in self.spec.match_conditions)
+        return frozenset(found.groups() for text in texts for found in _SERVICE_ACCOUNT.finditer(text))  # type: ignore[misc]  # two groups
+
+    def refuses_creation_of(self, resource: Resource) -> bool:
+        return any(rule.covers("CREATE", resource) for rule in self.spec.match_constraints.resource_rules)
+
+
+class _BindingSpec(FrozenObject):
+    policy_name: str = ""
+    validation_actions: tuple[str, ...] = ()
+
+
+class _Binding(FrozenObject):
+    spec: _BindingSpec = _BindingSpec()
+
+
+@dataclass(frozen=True)
+class PoliciesInForce:
+    """The policies of a cluster that some binding denies by."""
+
+    policies: tuple[_Policy, ...] = ()
+
+    @classmethod
+    def of(cls, policies: Iterable[Object], bindings: Iterable[Object]) -> "PoliciesInForce":
+        """Those of the API server's lists."""
+        bound = [_Binding.model_validate(one).spec for one in bindings]
+        denied = {one.policy_name for one in bound if "Deny" in one.validation_actions}
+        read = (_Policy.model_validate(one) for one in policies)
+        return cls(tuple(one for one in read if one.metadata.name in denied))
+
+    def missing(self, wanted: OperatorPolicies) -> list[str]:
+        """The names that are not in force."""
+        known = {one.metadata.name for one in self.policies}
+        return [name for name in wanted.names if name not in known]
+
+    def service_accounts(self, wanted: OperatorPolicies) -> frozenset[tuple[str, str]]:
+        """Whom they refuse something."""
+        named = (one.service_accounts for one in self.policies if one.metadata.name in wanted.names)
+        return frozenset().union(*named)
+
+    def unnamed(self, wanted: OperatorPolicies, requests: Iterable[Resource]) -> list[Resource]:
+        """The kinds of requests that no policy refuses to them."""
+        whom = self.service_accounts(wanted)
+        of_them = [one for one in self.policies if one.service_accounts & whom]
+        return [one for one in requests if not any(policy.refuses_creation_of(one) for policy in of_them)]
+
+
+def keeps_off(kind: CheckKind, found: PoliciesInForce) -> bool:
+    """Whether the operator of `kind` is kept off by its policies, as they are documented."""
+    wanted = kind.operator_policies
+    return wanted is not None and not found.missing(wanted)
+
+
+def policy_findings(
+    kind: CheckKind, found: PoliciesInForce, requests: Sequence[Resource]
+) -> Iterator[Finding]:
+    """What is wrong with the policies for a kind, of which at least one is in force.
+
+    `requests` are the kinds of requests that its checks make.
+    """
+    wanted = kind.operator_policies
+    if wanted is None or len(found.missing(wanted)) == len(wanted.names):
+        return
+    for name in found.missing(wanted):
+        what = f"the admission policy {name} is not in force, and others beside it are"
+        yield warning("OperatorPolicyMissing", what, f"apply {wanted.file}, with its bindings")
+    for one in found.unnamed(wanted, requests):
+        what = f"checks make {one.full_name}, and no admission policy refuses them to {kind.operator}"
+        advice = f"name them in the resources of a policy as in {wanted.file}; two controllers make them now"
+        yield warning("RequestsNotRefused", what, advice)
+
+
+def absent_account(kind: CheckKind, namespace: str, name: str) -> Finding:
+    """The policies name a ServiceAccount that is not there."""
+    wanted = kind.operator_policies
+    account = f"the ServiceAccount {namespace}/{name}"
+    what = f"the admission policies for {kind.operator} name {account}, which is not there"
+    file = wanted.file if wanted is not None else ""
+    return warning(
+        "OperatorPolicyForNobody", what, f"name the one of its process in {file}; nothing is refused now"
+    )
+
+
+def kept_off(kind: CheckKind, lease: LeaseRecord) -> Finding:
+    """The process of the operator runs, and its policies are in force."""
+    place = f"{lease.metadata.namespace}/{lease.metadata.name}"
+    what = (
+        f"{lease.spec.holder_identity!r} holds the Lease {place} for all controllers of {kind.operator} "
+        f"together; admission policies refuse what its {kind.plural} would do"
+    )
+    return note(
+        "ReferenceKeptOff", what, f"let it run, other controllers of {kind.operator} are in that process"
+    )
