@@ -28,6 +28,7 @@ from detector.dispatching.incident_workflows import Observe
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.handover import Handover, HandoverTimes
 from detector.metrics.failing_workflows import FailingWorkflows
+from detector.metrics.limit_metrics import LimitMetrics
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.own_polls import OwnPolls
@@ -133,7 +134,7 @@ class Detector:
         self._dispatch = self._made_dispatch(calls)
         self._failing_workflows = FailingWorkflows(self._count_failing)
         self._answering = Answering(self._observe, self._dispatch, self._cluster_state, self._is_leader)
-        self._own_status = OwnStatus(connections, settings, self._is_leader)
+        self._own_status = OwnStatus(connections, settings, self._is_leader, self._limits.stuck_slots)
         self._unseen_checks = UnseenChecks(self._cluster_state, self._unseen)
         self._reporters = self._made_reporters()
         of_kinds, latency = self._made_kind_metrics(), FailureToRequest(self._cluster_state)
@@ -274,7 +275,7 @@ class Detector:
             dependencies,
             self._connections.management,
             self._sees_targets,
-            self._own_status.said,
+            self._own_status,
             self._settings.namespace,
         )
 
@@ -322,6 +323,7 @@ class Detector:
         registry.register(ClockMetrics(lambda: self._clock.reading().skew))
         registry.register(self._failing_workflows)
         registry.register(self._own_status)
+        registry.register(LimitMetrics(self._limits.stuck_slots, self._is_leader))
         registry.register(UpgradeMetrics(self._upgrades, self._now))
 
     async def run(self) -> None:

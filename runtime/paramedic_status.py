@@ -39,6 +39,7 @@ class ConditionType(StrEnum):
     DETECTOR_LEADING = "DetectorLeading"
     TEMPORAL_REACHABLE = "TemporalReachable"
     WORKER_AVAILABLE = "WorkerAvailable"
+    SLOTS_AVAILABLE = "SlotsAvailable"
 
 
 class Answer(StrEnum):

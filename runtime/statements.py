@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from objects.durations import in_words
-from runtime.paramedic_status import Answer, ConditionType, Statement
+from runtime.paramedic_status import Answer, Condition, ConditionType, Statement
 
 NOT_SEEN_FOR = timedelta(minutes=1)
 """How long no worker must have been seen before it is said that there is none: a Temporal that has just come
@@ -62,6 +62,23 @@ def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timed
     return Statement(said, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")
 
 
+def of_slots(stuck: str | None, before: Condition | None) -> Statement:
+    """What the detector that leads says of the slots of limits; `stuck`: who keeps them, "" where none does.
+
+    None: a new leader does not know yet what counts. Until it does, what was said `before` stays, so that a
+    change of the leader is no transition.
+    """
+    said = ConditionType.SLOTS_AVAILABLE
+    if stuck:
+        return Statement(said, Answer.FALSE, "SlotsStuck", stuck)
+    if stuck is not None:
+        words = "no remediation keeps a slot for over an hour that a target waits for"
+        return Statement(said, Answer.TRUE, "NoSlotStuck", words)
+    if before is not None and before.status == Answer.FALSE:
+        return Statement(said, Answer.FALSE, before.reason, before.message)
+    return Statement(said, Answer.UNKNOWN, "NotCounted", "the leader does not know yet what is under way")
+
+
 @dataclass(frozen=True)
 class LeaderObservation:
     """What was seen of the leader Lease."""
@@ -93,4 +110,5 @@ def by_others(lease: str) -> tuple[Statement, ...]:
         Statement(ConditionType.DETECTOR_LEADING, Answer.FALSE, "NoLeader", nobody),
         Statement(ConditionType.TEMPORAL_REACHABLE, Answer.UNKNOWN, "NoLeader", unasked),
         Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", unasked),
+        Statement(ConditionType.SLOTS_AVAILABLE, Answer.UNKNOWN, "NoLeader", "no detector leads"),
     )

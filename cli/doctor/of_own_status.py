@@ -38,13 +38,20 @@ def installation_findings(
 
 
 def own_status_findings(status: Status, now: datetime) -> Iterator[Finding]:
-    """What the detector that leads says of its Temporal; what is old nobody says any more."""
-    temporal = status.condition(ConditionType.TEMPORAL_REACHABLE)
-    if temporal is None or temporal.status != Answer.FALSE or status.is_older(STALE, now):
+    """What the detector that leads says is wrong; what is old it does not say any more."""
+    if status.is_older(STALE, now):
         return
-    since = stamp(temporal.last_transition_time)
-    yield problem(
-        "DetectorWithoutTemporal",
-        f"{status.heartbeat_by}, which leads, has not reached Temporal since {since}: {temporal.message}",
-        "if it is reached from here, look at the detector's TEMPORAL_ settings, network policies and DNS",
-    )
+    temporal = status.condition(ConditionType.TEMPORAL_REACHABLE)
+    if temporal is not None and temporal.status == Answer.FALSE:
+        since = stamp(temporal.last_transition_time)
+        yield problem(
+            "DetectorWithoutTemporal",
+            f"{status.heartbeat_by}, which leads, has not reached Temporal since {since}: {temporal.message}",
+            "if it is reached from here, look at the detector's TEMPORAL_ settings, network policies and DNS",
+        )
+    slots = status.condition(ConditionType.SLOTS_AVAILABLE)
+    if slots is not None and slots.status == Answer.FALSE:
+        what = f"targets wait since {stamp(slots.last_transition_time)}: {slots.message}"
+        yield warning(
+            "SlotsStuck", what, "`paramedic show` says what each of these waits for; end or abort it"
+        )

@@ -11,7 +11,7 @@ it. An answer costs the same however many wait: what counts is counted anew only
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -25,6 +25,7 @@ from detector.state.request_index import SeenRequest
 from health.gate.answer import answered
 from health.gate.limits import HOUR, Remediation, Tally, Waiting, limit_hold
 from health.gate.policy import CurrentPolicy
+from health.gate.stuck_slots import StuckSlots, UnderWay, stuck_slots
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
@@ -64,7 +65,7 @@ class RemediationLimits:
         self._scopes = LimitScopes(cluster_state, policy)
         self._line = WaitingLine(cluster_state)
         self._in_flight = InFlight(cluster_state, self._began, self._ended)
-        self._under_way: dict[Remediated, Remediation] = {}
+        self._under_way: dict[Remediated, UnderWay] = {}
         """With the labels that the targets had when it began."""
         self._reservations = Reservations(proves)
         self._starts = RecentStarts()
@@ -119,6 +120,17 @@ class RemediationLimits:
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """See also what comes and goes between two questions."""
         self._in_flight.request_changed(before, after)
+
+    def stuck_slots(self) -> tuple[StuckSlots, ...] | None:
+        """Who keeps slots for too long that others wait for; None: not all that counts is known yet."""
+        self._take_in_policy()
+        now = self._now()
+        if self._scopes.are_off:
+            return ()
+        if self._unknown(now) is not None:
+            return None
+        under_way = tuple(self._under_way.values())
+        return stuck_slots(self._scopes.of, under_way, self._line.waiting(now), now)
 
     def leave_line(self, incident: IncidentReference) -> None:
         """Something else holds it, or it wants nothing any more."""
@@ -211,8 +223,8 @@ class RemediationLimits:
     def _counted(self, now: datetime, besides: Reserved | None = None) -> Tally:
         """What counts for all, or for the one that has the reservation `besides`."""
         tally = Tally(self._scopes.of)
-        for remediation in self._under_way.values():
-            tally.count(remediation)
+        for one in self._under_way.values():
+            tally.count(one.remediation)
         for remediated, began in self._starts.since(now - HOUR):
             tally.count_start(remediated.check, began)
         for reserved in self._reservations.all():
@@ -241,12 +253,16 @@ class RemediationLimits:
     def _limit_otherwise(self) -> None:
         """Others are limited, or by other labels: whoever waits is asked about that by the same change."""
         self._line.empty()
-        self._under_way = {one: self._labelled(one, known) for one, known in self._under_way.items()}
+        self._under_way = {
+            one: replace(known, remediation=self._labelled(one, known.remediation))
+            for one, known in self._under_way.items()
+        }
         self._tally = None
 
     def _began(self, remediated: Remediated, since: datetime | None) -> None:
         now, reserved = self._now(), self._reservations.take(remediated)
-        self._under_way[remediated] = self._labelled(remediated, reserved.remediation if reserved else None)
+        labelled = self._labelled(remediated, reserved.remediation if reserved else None)
+        self._under_way[remediated] = UnderWay(remediated.target, labelled, since or now)
         self._starts.note(remediated, now if since is None else min(now, since + SECOND))
         self._tally = None
 

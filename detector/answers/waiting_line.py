@@ -68,6 +68,12 @@ class WaitingLine:
             self._forget(key)
             self._declined.pop(key, None)
 
+    def waiting(self, now: datetime) -> Iterator[Waiting]:
+        """Those that would act now."""
+        for key, one in self._line.items():
+            if one.due <= now and key not in self._declined:
+                yield one.waiting
+
     def came(self, incident: IncidentReference, *, would_act: bool) -> None:
         """It has asked; or it is told something, and would act on an admission or not, as it said last."""
         key = Remediated.of(incident)

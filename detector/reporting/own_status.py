@@ -10,14 +10,16 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
+from health.gate.stuck_slots import StuckSlots
+from health.model.references import CheckReference
 from kube.server_clock import monotonic_clock
 from runtime.connections import Connections
 from runtime.leader_watch import LeaderWatch
-from runtime.paramedic_status import Installation, Status
+from runtime.paramedic_status import ConditionType, Installation, Status
 from runtime.polling import workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader
+from runtime.statements import WorkerObservation, by_leader, of_slots
 from runtime.status_writer import StatusWriter
 from runtime.temporal_settings import temporal_namespace
 from workflows.contracts import worker_queue
@@ -28,7 +30,15 @@ ASK_EVERY = timedelta(seconds=30)
 class OwnStatus(Collector):
     """The voice of one detector."""
 
-    def __init__(self, connections: Connections, settings: Settings, is_leader: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        settings: Settings,
+        is_leader: Callable[[], bool],
+        stuck_slots: Callable[[], tuple[StuckSlots, ...] | None],
+    ) -> None:
+        """`stuck_slots` answers which limits are kept full for too long; None: that is not known yet."""
+        self._stuck_slots = stuck_slots
         management = connections.management
         self._temporal = connections.temporal
         self._queue = worker_queue(connections.cluster)
@@ -51,6 +61,10 @@ class OwnStatus(Collector):
         """What stands in the ParamedicStatus since this detector looked last; None: it does not lead."""
         return self._said
 
+    def checks_without_slots(self) -> frozenset[CheckReference]:
+        """The checks whose targets wait for slots that are stuck."""
+        return frozenset(check for stuck in self._stuck_slots() or () for check in stuck.waiting)
+
     async def look(self) -> None:
         """Say what is to be said now.
 
@@ -67,8 +81,16 @@ class OwnStatus(Collector):
         read = await self._writer.made()
         now, trouble = _now(), self._temporal.trouble()
         if self._is_leader():
-            statements = by_leader(self._identity, trouble, self._workers, self._queue, now)
+            before = Status.read(read).condition(ConditionType.SLOTS_AVAILABLE)
+            statements = (
+                *by_leader(self._identity, trouble, self._workers, self._queue, now),
+                of_slots(self._stuck_words(), before),
+            )
             self._said = await self._writer.say(statements, read, self._installation)
+
+    def _stuck_words(self) -> str | None:
+        stuck = self._stuck_slots()
+        return None if stuck is None else "; ".join(map(str, stuck))
 
     async def _ask(self) -> None:
         """Ask Temporal for workers, if that is due; after a question that was not answered it is."""

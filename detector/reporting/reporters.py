@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable
 
+from detector.reporting.own_status import OwnStatus
 from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
 from detector.reporting.trouble_reporter import TroubleReporter
 from health.model.references import CheckReference
 from kube.connection import ClusterConnection
-from runtime.paramedic_status import Status
 
 
 class Reporters:
@@ -20,7 +20,7 @@ class Reporters:
         dependencies: ReporterDependencies,
         connection: ClusterConnection,
         sees_targets: Callable[[CheckReference], bool],
-        own_status: Callable[[], Status | None],
+        own_status: OwnStatus,
         policy_namespace: str,
     ) -> None:
         cluster_state, now = dependencies.cluster_state, dependencies.now
@@ -33,7 +33,9 @@ class Reporters:
             lambda: cluster_state.cluster_context.policy,
             now,
         )
-        self._of_trouble = TroubleReporter(cluster_state, own_status, self.of_checks.tell, now)
+        self._of_trouble = TroubleReporter(
+            cluster_state, own_status.said, own_status.checks_without_slots, self.of_checks.tell, now
+        )
 
     async def lead(self) -> None:
         """Tell until cancelled."""

@@ -1,5 +1,7 @@
 """TroubleReporter: tells by Events on the checks that wait for it that Temporal or all workers are away.
 
+A check whose targets wait for stuck slots of a limit is told so in the same way.
+
 What the ParamedicStatus says nobody sees who describes a check. A check is told if it has an unhealthy target
 or a request: to others nothing happens that would happen else, and an Event on each of hundreds would hide
 what is wrong. Who gets its first unhealthy target meanwhile is told then. One Event when it has lasted for a
@@ -10,7 +12,7 @@ was told. Nothing of this needs Temporal.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from detector.state.cluster_state import ClusterState
@@ -21,7 +23,11 @@ from runtime.paramedic_status import Answer, Condition, ConditionType, Status
 
 TELL_AFTER = timedelta(minutes=1)
 LOOK_AGAIN_SECONDS = 10.0
-TOLD = (ConditionType.TEMPORAL_REACHABLE, ConditionType.WORKER_AVAILABLE)
+TOLD = (
+    ConditionType.TEMPORAL_REACHABLE,
+    ConditionType.WORKER_AVAILABLE,
+    ConditionType.SLOTS_AVAILABLE,
+)
 """What the detector that leads knows of; that none leads it cannot tell."""
 
 Tell = Callable[[CheckReference, Iterable[Event]], bool]
@@ -35,11 +41,16 @@ class TroubleReporter:
         self,
         cluster_state: ClusterState,
         status: Callable[[], Status | None],
+        without_slots: Callable[[], Collection[CheckReference]],
         tell: Tell,
         now: Callable[[], datetime],
     ) -> None:
-        """`status` answers what the ParamedicStatus says by this detector; None: nothing yet."""
+        """`status` answers what the ParamedicStatus says by this detector; None: nothing yet.
+
+        `without_slots` answers which checks have targets that wait for stuck slots.
+        """
         self._cluster_state = cluster_state
+        self._without_slots = without_slots
         self._status = status
         self._tell = tell
         self._now = now
@@ -74,8 +85,11 @@ class TroubleReporter:
         state, context = self._cluster_state.checks[check], self._cluster_state.cluster_context
         if state.is_silent_in(context) or state.is_shadow_in(context):
             return False
-        has_work = state.unhealthy or self._cluster_state.requests.targets_of(check)
-        return condition.status == Answer.TRUE or bool(has_work)
+        if condition.status == Answer.TRUE:
+            return True
+        if condition.type == ConditionType.SLOTS_AVAILABLE:
+            return check in self._without_slots()
+        return bool(state.unhealthy or self._cluster_state.requests.targets_of(check))
 
 
 def news(status: Status, known_false: frozenset[str], now: datetime) -> list[Condition]:

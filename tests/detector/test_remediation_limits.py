@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from detector.answers.observation_builder import CheckFreshness, Observer
 from detector.answers.remediation_limits import RemediationLimits
 from detector.answers.reservations import LIVES
 from detector.answers.storms import Storms
 from detector.answers.waiting_line import TURN
+from detector.metrics.limit_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
 from health.gate.limits import HOUR, Limits
@@ -22,6 +24,7 @@ from health.model.references import CheckReference
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.health.proving import OLD, healthy
 from tests.objects import NOW, limits
+from tests.samples_of_metrics import scrape, series
 
 pytestmark = pytest.mark.rule("rule 43", "rule 4")
 
@@ -355,3 +358,31 @@ def test_step_against_a_healthy_target_with_its_old_boot_waits_while_a_limit_is_
 
     detector.cluster.delete_request("n1")
     assert detector.limits.answered(incident_of("n0"), seen, unproven).is_admitted
+
+
+def test_slots_that_are_kept_for_over_an_hour_are_named_while_a_target_waits() -> None:
+    detector = leader(limits(maxInFlight=1))
+    metrics = CollectorRegistry()
+    metrics.register(LimitMetrics(detector.limits.stuck_slots, lambda: True))
+    detector.cluster.request("n0", age=30 * MINUTE)
+    detector.ask("n1")
+    assert detector.limits.stuck_slots() == ()
+
+    detector.pass_time(31 * MINUTE)
+    (stuck,) = detector.limits.stuck_slots() or ()
+    assert str(stuck).endswith(
+        "under way for over 1h are n0 of NodeHealthCheck/workers since 2026-03-01T11:30:46Z"
+    )
+    series_of_it = series("paramedic_stuck_slots", limit="maxInFlight=1 of the policy")
+    assert scrape(metrics) == {series_of_it: 1}
+
+    detector.ask("n1", would_act=False)
+    assert detector.limits.stuck_slots() == (), "a person holds what waited"
+    detector.ask("n1")
+    assert detector.limits.stuck_slots()
+    detector.limits.lead_begins()
+    assert detector.limits.stuck_slots() is None
+    detector.cluster.delete_request("n0")
+    detector.limits.complete()
+    detector.pass_time(KNOWN)
+    assert detector.limits.stuck_slots() == ()

@@ -12,7 +12,7 @@ from health.gate.policy_in_force import PolicyInForce
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from runtime.paramedic_status import Status, amended
-from runtime.statements import WorkerObservation, by_leader
+from runtime.statements import WorkerObservation, by_leader, of_slots
 from tests.detector.small_cluster import CHECK, SmallCluster
 
 pytestmark = pytest.mark.rule("rule 6", "rule 15")
@@ -32,12 +32,18 @@ class Leader:
         self.status = Status()
         self.told: list[Event] = []
         self.takes = True
+        self.stuck = ""
+        self.without_slots: frozenset[CheckReference] = frozenset()
         self.takes_the_lead()
 
     def takes_the_lead(self) -> None:
         """Another process, which remembers nothing."""
         self.reporter = TroubleReporter(
-            self.cluster.cluster_state, lambda: self.status, self.tell, lambda: self.cluster.now
+            self.cluster.cluster_state,
+            lambda: self.status,
+            lambda: self.without_slots,
+            self.tell,
+            lambda: self.cluster.now,
         )
 
     def tell(self, check: CheckReference, events: Iterable[Event]) -> bool:
@@ -49,7 +55,7 @@ class Leader:
         """What is told by then, if that is so."""
         self.cluster.now += after
         self.told.clear()
-        statements = by_leader("first", trouble, workers, "queue", AN_HOUR)
+        statements = (*by_leader("first", trouble, workers, "queue", AN_HOUR), of_slots(self.stuck, None))
         self.status = amended(self.status, statements, "first", self.cluster.now) or self.status
         self.reporter.look()
         assert all(
@@ -133,3 +139,17 @@ def test_check_in_shadow_is_left_alone(leader: Leader) -> None:
     leader.cluster.cluster_state.take_context(ClusterContext(policy=shadow))
     leader.look(SECOND, AWAY)
     assert leader.look(TELL_AFTER, AWAY) == []
+
+
+def test_stuck_slots_are_one_event_on_the_checks_that_wait_for_them_and_one_when_they_are_free(
+    leader: Leader,
+) -> None:
+    leader.stuck = "maxInFlight=1 of the policy is reached, and under way for over 1h are node-2"
+    assert leader.look(TELL_AFTER) == []
+    assert leader.look(TELL_AFTER) == [], "the targets of this check wait for none"
+    leader.without_slots = frozenset({CHECK})
+    assert leader.look(SECOND) == ["SlotsStuck"]
+    assert leader.told[0].message == f"Remediation waits: {leader.stuck}"
+    assert leader.look(AN_HOUR) == []
+    leader.stuck, leader.without_slots = "", frozenset()
+    assert leader.look(SECOND) == ["SlotsAvailable"]

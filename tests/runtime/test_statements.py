@@ -1,10 +1,10 @@
 """What is said of us, by whom."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runtime.paramedic_status import Answer, ConditionType, Statement
+from runtime.paramedic_status import Answer, Condition, ConditionType, Statement
 from runtime.statements import (
     LEADERLESS_FOR,
     NOT_SEEN_FOR,
@@ -12,6 +12,7 @@ from runtime.statements import (
     WorkerObservation,
     by_leader,
     by_others,
+    of_slots,
     seen,
 )
 
@@ -113,4 +114,34 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
     def types(statements: tuple[Statement, ...]) -> list[ConditionType]:
         return [one.type for one in statements]
 
-    assert types(by_leader("first", "", WorkerObservation(), "queue", NOW)) == types(by_others("lease"))
+    leader = (*by_leader("first", "", WorkerObservation(), "queue", NOW), of_slots("", None))
+    assert types(leader) == types(by_others("lease"))
+
+
+STUCK = Condition(
+    type=ConditionType.SLOTS_AVAILABLE,
+    status=FALSE,
+    reason="SlotsStuck",
+    message="node-1 since noon",
+    last_transition_time=datetime(2026, 3, 1, tzinfo=UTC),
+)
+
+
+@pytest.mark.parametrize(
+    ("stuck", "before", "said"),
+    [
+        ("node-2 since noon", None, (FALSE, "SlotsStuck", "node-2 since noon")),
+        (
+            "",
+            STUCK,
+            (TRUE, "NoSlotStuck", "no remediation keeps a slot for over an hour that a target waits for"),
+        ),
+        (None, STUCK, (FALSE, "SlotsStuck", "node-1 since noon")),
+        (None, None, (UNKNOWN, "NotCounted", "the leader does not know yet what is under way")),
+    ],
+)
+def test_slots_that_are_stuck_are_named_and_a_new_leader_takes_nothing_back_before_it_knows(
+    stuck: str | None, before: Condition | None, said: tuple[str, str, str]
+) -> None:
+    statement = of_slots(stuck, before)
+    assert (statement.status, statement.reason, statement.message) == said

@@ -134,7 +134,7 @@ async def test_worker_says_that_nobody_leads_and_the_next_leader_that_it_does(pl
 
     place.wait(LEADERLESS_FOR)
     await watch.look()
-    assert await place.says() == ["False", "Unknown", "Unknown"]
+    assert await place.says() == ["False", "Unknown", "Unknown", "Unknown"]
     assert ("Warning", "NoLeader") in await place.told()
 
     await place.renew()

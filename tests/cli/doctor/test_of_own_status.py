@@ -4,18 +4,20 @@ from datetime import timedelta
 
 import pytest
 
+from cli.doctor.finding import Severity
 from cli.doctor.of_own_status import installation_findings, own_status_findings
 from runtime.paramedic_status import STALE, Installation, Status, amended
 from runtime.settings import Settings
-from runtime.statements import WorkerObservation, by_leader, by_others
+from runtime.statements import WorkerObservation, by_leader, by_others, of_slots
 from tests.objects import NOW
 
 WELL = by_leader("pod-1", "", WorkerObservation(1), "queue", timedelta())
 AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", timedelta())
 NOBODY = by_others("ours/paramedic-detector")
+STUCK = (*WELL, of_slots("maxInFlight=1 of the policy is reached: node-1 since noon", None))
 WRITTEN = {
     name: amended(Status(), said, "pod-1", NOW)
-    for name, said in {"well": WELL, "away": AWAY, "nobody": NOBODY}.items()
+    for name, said in {"well": WELL, "away": AWAY, "nobody": NOBODY, "stuck": STUCK}.items()
 }
 
 
@@ -37,6 +39,17 @@ def test_detector_that_does_not_reach_temporal_is_named_with_what_it_says() -> N
     assert finding.reason == "DetectorWithoutTemporal"
     assert finding.what.startswith("pod-1, which leads, has not reached Temporal since ")
     assert "Temporal at t:7233 does not answer" in finding.what
+
+
+def test_slots_that_are_stuck_are_a_warning_with_their_holders_and_since_when() -> None:
+    status = WRITTEN["stuck"]
+    assert status is not None
+    (finding,) = own_status_findings(status, NOW + timedelta(seconds=9))
+    assert (finding.reason, finding.severity) == ("SlotsStuck", Severity.WARNING)
+    assert finding.what == (
+        "targets wait since 2026-03-01T12:00:00Z: maxInFlight=1 of the policy is reached: node-1 since noon"
+    )
+    assert list(own_status_findings(status, NOW + STALE)) == [], "nobody says so any more"
 
 
 @pytest.mark.parametrize(

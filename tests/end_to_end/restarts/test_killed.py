@@ -33,7 +33,7 @@ TO_START = timedelta(seconds=20)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
 """A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
 
-WELL = dict.fromkeys(("DetectorLeading", "TemporalReachable", "WorkerAvailable"), "True")
+WELL = dict.fromkeys(("DetectorLeading", "TemporalReachable", "WorkerAvailable", "SlotsAvailable"), "True")
 WITHOUT_TEMPORAL = WELL | {"TemporalReachable": "False", "WorkerAvailable": "Unknown"}
 REACHABLE, POLLING = series("paramedic_temporal_reachable"), series("paramedic_workers_polling")
 
