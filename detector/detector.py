@@ -384,7 +384,10 @@ class Detector:
             tasks.create_task(self._attempt_reading.lead())
             await self._attempt_reading.wait_tried()
             tasks.create_task(self._blind_times.lead(self._sources.blind_times))
-            tasks.create_task(self._known_clusters.lead(self._sources.known_clusters))
+            noting = self._known_clusters.lead(
+                self._sources.known_clusters, self._sources.take_noted_clusters
+            )
+            tasks.create_task(noting)
             tasks.create_task(self._storms.lead())
             tasks.create_task(self._limits.lead())
             tasks.create_task(self._ended_remediations.lead())

@@ -52,6 +52,12 @@ class ClusterIdentities:
             _log.warning("workload cluster changed", extra={"why": self._holds[cluster].message})
         return self._holds
 
+    def take_noted(self) -> None:
+        """Prefer what the leader before noted to what this process saw first, while it did not lead."""
+        self._known = {
+            cluster: known for cluster, known in self._known.items() if self._noted(cluster) == NOT_KNOWN
+        }
+
     def _of(self, cluster: str) -> KnownCluster:
         return self._known[cluster] if cluster in self._known else self._noted(cluster)
 

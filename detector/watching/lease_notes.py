@@ -1,7 +1,11 @@
 """LeaseNotes: what a new process must know of clusters, kept as an annotation of the leader Lease.
 
-The detector that leads notes what it knows, and one that starts goes on from there. What is noted of clusters
-that no check names for now is kept, up to a limit. What is noted and cannot be read may be anything (ADR 21).
+The detector that leads notes what it knows. A detector goes on from there when it starts, and again when it
+begins to lead: the leader before may have noted more since. What is noted of clusters that no check names for
+now is kept, up to a limit. What is noted and cannot be read may be anything (ADR 21).
+
+The leader writes its notes again every half a minute: a person may have deleted the Lease, or a process that
+was frozen may have written late.
 """
 
 import asyncio
@@ -16,10 +20,12 @@ from kube.absence import none_if_absent
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.resource import LEASES
+from kube.server_clock import monotonic_clock
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
 
 LOOK_SECONDS = 1.0
+WRITE_AGAIN_SECONDS = 30.0
 MOST_KEPT = 1000
 """Of so many clusters that no check names for now it is known what was noted."""
 NoteT = TypeVar("NoteT", bound=BaseModel)
@@ -51,6 +57,10 @@ class NoteLease:
     problems: Problems
 
 
+def _nothing() -> None:
+    pass
+
+
 class LeaseNotes(Generic[NoteT]):
     """The notes of one kind, by cluster or group, on one Lease."""
 
@@ -60,25 +70,33 @@ class LeaseNotes(Generic[NoteT]):
         self._noted: dict[str, NoteT] | None = {}
 
     async def read(self) -> None:
-        """Read what is noted, however long that takes; before anything is watched."""
+        """Read what is noted, however long that takes; for the first time before anything is watched."""
         self._noted = await retry_forever(
             self._kind.part, self._read, (KubernetesError,), self._lease.problems
         )
 
     def of(self, key: str) -> NoteT:
-        """What was noted before this process began."""
+        """What was noted before this process began, or before it began to lead."""
         return self._kind.unreadable if self._noted is None else self._noted.get(key, self._kind.nothing)
 
-    async def lead(self, notes: Callable[[], Mapping[str, NoteT]]) -> None:
-        """Note what changes, until cancelled; only who leads may."""
+    async def lead(
+        self, notes: Callable[[], Mapping[str, NoteT]], taken_over: Callable[[], None] = _nothing
+    ) -> None:
+        """Note what changes, until cancelled; only the leader may.
+
+        `taken_over` is called once, when the notes of the leader before were read.
+        """
+        await self.read()
+        taken_over()
         written: dict[str, NoteT] = {}
+        write_again = monotonic_clock()
         while True:
             known = dict(notes())
             known = self._of_others(known) | known
-            if known != written:
+            if known != written or (known and monotonic_clock() >= write_again):
                 writing = partial(self._write, known)
                 await retry_forever(self._kind.part, writing, (KubernetesError,), self._lease.problems)
-                written = known
+                written, write_again = known, monotonic_clock() + WRITE_AGAIN_SECONDS
             await asyncio.sleep(LOOK_SECONDS)
 
     def _of_others(self, known: Mapping[str, NoteT]) -> dict[str, NoteT]:

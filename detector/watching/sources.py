@@ -215,6 +215,11 @@ class Sources:
         """What a new process must know of the identity of clusters, and of the Nodes that are gone."""
         return self._identities.notes(self._lost_nodes.believed())
 
+    def take_noted_clusters(self) -> None:
+        """Take over which clusters the leader before knew."""
+        self._identities.take_noted()
+        self.refresh_context()
+
     async def run(self) -> None:
         """Watch until cancelled."""
         self._own_nodes.resume(self._blind_time(MANAGEMENT_CLUSTER))
