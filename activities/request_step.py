@@ -8,10 +8,11 @@ gets a request that the incident removes within seconds.
 import asyncio
 from contextlib import suppress
 
+from activities.attempt import Refusal
 from activities.etcd import Etcd
 from activities.kind_activities import ActionDependencies, TemplateUse
 from activities.known_requests import is_own
-from activities.own_requests import NotOwn, OwnRequests
+from activities.own_requests import OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
 from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult, not_created
@@ -68,7 +69,7 @@ class RequestStep:
     async def _is_under_way(self, asked: ActInput) -> bool:
         """Whether a request for the target is there: then etcd has spared it already (NHC 2.4/1)."""
         for request in asked.requests:
-            with suppress(NotOwn):
+            with suppress(Refusal):
                 if await self._requests.find(request, asked.incident) is not None:
                     return True
         return False

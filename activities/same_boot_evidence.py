@@ -6,7 +6,8 @@ says (rule 52). So the cluster must show it: a request of the incident that was 
 mark and for requests that somebody deleted, the Lease of the target in the name of the check.
 """
 
-from activities.own_requests import NotOwn, OwnRequests
+from activities.attempt import Refusal
+from activities.own_requests import OwnRequests
 from activities.revalidation import not_true
 from activities.target_lease import TargetLeases
 from health.gate.same_boot import SAME_BOOT
@@ -40,7 +41,7 @@ class SameBootEvidence:
     async def _boot_before(self, request: RequestReference, asked: ActInput) -> str | None:
         try:
             found = await self._requests.find(request, asked.incident)
-        except NotOwn:
+        except Refusal:
             return None
         annotations = found["metadata"].get("annotations") if found else None
         return (annotations or {}).get(BOOT_ID)

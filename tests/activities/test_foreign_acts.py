@@ -21,6 +21,7 @@ from health.model.remediation_request import BOOT_ID, NODE_NAME
 from health.model.verdict import Fact
 from kube.resource import CONFIG_MAPS, NODES, Object, Resource
 from tests.activities.evidence import evidence_asked
+from tests.activities.machine_world import MachineWorld
 from tests.activities.worker_activities import PLENTY, POLICY_NAMESPACE, WorkerActivities
 from tests.activities.world import NAMESPACE, REQUESTS, SINCE, TEMPLATES, World
 from workflows.contracts import ActInput
@@ -140,6 +141,20 @@ async def test_healthy_node_whose_request_somebody_deleted_is_remediated_while_t
 ) -> None:
     await booted.world.make_lease(booted.world.holder, datetime.now(UTC))
     assert await _is_remediated(booted, admin_worker)
+
+
+@pytest.mark.rule("rule 52/healthy")
+async def test_healthy_machine_is_held_while_the_check_of_the_request_for_it_cannot_be_read(
+    machine_world: MachineWorld, admin_worker: WorkerActivities
+) -> None:
+    await machine_world.use_template()
+    of_operator = await machine_world.make_machine_request()
+    await machine_world.annotate_check({"paramedic.dev/max-in-flight": "many"})
+    fact = Fact(condition=SAME_BOOT, status="boot-2", since=SINCE)
+    result = await admin_worker.act(machine_world.order(fact=fact, requests=(of_operator,)))
+    assert result.hold is not None
+    assert result.hold.reason is HoldReason.NOT_TRUE
+    assert "was remediated in this boot" in result.hold.message
 
 
 async def test_no_evidence_is_saved_that_the_check_does_not_want(
