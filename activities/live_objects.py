@@ -128,8 +128,8 @@ class LiveObjects:
         if cluster == MANAGEMENT_CLUSTER or self._known_clusters is None:
             return
         known = await self._known_clusters(cluster)
-        found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
-        uid = str(found["metadata"]["uid"])
+        found = await none_if_absent(connection.client.get(NAMESPACES, KUBE_SYSTEM))
+        uid = "" if found is None else str(found["metadata"]["uid"])
         if not known.is_one(owner, uid):
             hold = changed_hold(cluster, known, uid)
             raise Held(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))

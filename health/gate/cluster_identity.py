@@ -41,8 +41,8 @@ class KnownCluster(Frozen):
         return self
 
     def is_one(self, owner: str, uid: str) -> bool:
-        """Whether that is the cluster which is known."""
-        return self.is_readable and (self.owner, self.uid) == (owner, uid)
+        """Whether that is the cluster which is known; no cluster is without a uid."""
+        return self.is_readable and bool(uid) and (self.owner, self.uid) == (owner, uid)
 
 
 NOT_KNOWN = KnownCluster()
@@ -59,12 +59,15 @@ def read_note(annotations: Mapping[str, str]) -> dict[str, KnownCluster] | None:
 
 
 def changed_hold(cluster: str, known: KnownCluster, uid: str) -> Hold:
-    """What it means that another cluster is seen than the one that is known."""
-    message = (
-        f"the workload cluster {cluster} is not known to be the one it was: the uid of its namespace "
-        f"kube-system is {uid}, {_before(known)}. Mend its kubeconfig, or confirm it: annotate a check of "
-        f"it with {CONFIRM}={uid}"
-    )
+    """Why a cluster is held that shows this uid, and not the one that is known; "": it shows none."""
+    why = f"the workload cluster {cluster} is not known to be the one it was"
+    if uid:
+        message = (
+            f"{why}: the uid of its namespace kube-system is {uid}, {_before(known)}. Mend its kubeconfig, "
+            f"or confirm it: annotate a check of it with {CONFIRM}={uid}"
+        )
+    else:
+        message = f"{why}: it has no namespace kube-system, {_before(known)}. Mend its kubeconfig"
     reason = HoldReason.WORKLOAD_CLUSTER_CHANGED
     return Hold(reason=reason, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
 

@@ -24,7 +24,16 @@ from health.model.verdict import Fact
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable
-from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, NODES, SECRETS, group_version_path, resource_of
+from kube.resource import (
+    CONFIG_MAPS,
+    KUBE_SYSTEM,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    SECRETS,
+    group_version_path,
+    resource_of,
+)
 from kube.shared_reads import SharedReads
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
@@ -161,6 +170,20 @@ async def test_target_is_not_confirmed_by_another_cluster_than_the_one_that_is_k
         await confirm(connections)
     assert held.value.hold.reason is HoldReason.WORKLOAD_CLUSTER_CHANGED
     assert why in held.value.hold.message
+
+
+@pytest.mark.rule("rule 50")
+async def test_target_is_not_confirmed_by_a_cluster_without_the_namespace_kube_system(
+    servers: tuple[ApiServer, ApiServer], connections: ClusterConnections
+) -> None:
+    _, east = servers
+    kube_system = f"{NAMESPACES.path()}/{KUBE_SYSTEM}"
+    east.forget("GET", kube_system)
+    east.answer("GET", kube_system, refused(404, "NotFound", KUBE_SYSTEM))
+    with pytest.raises(Held) as held:
+        await confirm(connections)
+    assert held.value.hold.reason is HoldReason.WORKLOAD_CLUSTER_CHANGED
+    assert "it has no namespace kube-system" in held.value.hold.message
 
 
 async def test_target_is_confirmed_by_its_node_in_the_other_cluster(
