@@ -43,10 +43,12 @@ class NoDocumentError(Exception):
 
 
 class EmptyDocumentError(NoDocumentError):
-    """The text holds nothing but comments."""
+    """The text holds no mapping, or one without a key."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_mapping: bool) -> None:
         super().__init__("it is empty")
+        self.is_mapping = is_mapping
+        """Whether it is `{}`; else the text has nothing but comments, or null."""
 
 
 def read_document(text: bytes | str) -> Document:
@@ -58,7 +60,7 @@ def read_document(text: bytes | str) -> Document:
     """
     content = _Reader(_events(_decoded(text))).content()
     if content in (None, {}):
-        raise EmptyDocumentError
+        raise EmptyDocumentError(is_mapping=content is not None)
     if not isinstance(content, dict):
         raise NoDocumentError("it is YAML, but no mapping")
     return content

@@ -114,8 +114,14 @@ class StoredPolicy(FrozenObject):
 
     @property
     def is_blank(self) -> bool:
-        """Whether it has no policy at all: no key, or nothing in it."""
-        return not self.data.get(KEY, "").strip()
+        """Whether it has no policy at all: no key, or nothing but comments in it. `{}` is a policy."""
+        try:
+            read_document(self.data.get(KEY, ""))
+        except EmptyDocumentError as error:
+            return not error.is_mapping
+        except NoDocumentError:
+            return False
+        return False
 
     def over(self, defaults: Policy) -> Policy:
         """The policy that it says, above `defaults`.

@@ -221,8 +221,26 @@ REQUIRED = replace(UNREAD, is_required=True)
 @pytest.mark.rule("rule 51")
 @pytest.mark.parametrize(
     "missing",
-    [None, stored(None, "2"), stored("", "2"), stored(" \n", "2"), stored(None, "2", other="x")],
-    ids=["deleted", "without its key", "empty", "blank", "with another key"],
+    [
+        None,
+        stored(None, "2"),
+        stored("", "2"),
+        stored(" \n", "2"),
+        stored("# rendered by a template\n", "2"),
+        stored("---\n", "2"),
+        stored("null\n", "2"),
+        stored(None, "2", other="x"),
+    ],
+    ids=[
+        "deleted",
+        "without its key",
+        "empty",
+        "blank",
+        "comments alone",
+        "an empty document",
+        "null",
+        "with another key",
+    ],
 )
 def test_required_policy_that_is_missing_holds_every_check_until_it_is_back(
     missing: StoredPolicy | None,
