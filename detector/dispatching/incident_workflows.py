@@ -7,10 +7,9 @@ started that may have ended but now.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from detector.dispatching.incident_calls import IncidentCalls
-from detector.dispatching.work_queue import Urgency
 from detector.state.cluster_state import ClusterState
 from health.model.admission import Intent
 from health.model.observation import Observation
@@ -21,7 +20,6 @@ from workflows.contracts import FRESH
 ACTED_ON_WITHIN = FRESH + timedelta(seconds=3)
 """What an incident makes on an admission is seen by then: two seconds for clocks, one for the watch."""
 WOULD_ACT = Intent()
-_NEVER = datetime.max.replace(tzinfo=UTC)
 
 Observe = Callable[[IncidentReference], Observation]
 """What the detector sees of an incident now."""
@@ -29,12 +27,6 @@ Observe = Callable[[IncidentReference], Observation]
 
 Answered = Callable[[IncidentReference, Observation, Intent], Observation]
 """What is seen of an incident, as the answer to a question with this intent; it may reserve a slot."""
-
-
-def urgency(observation: Observation) -> Urgency:
-    """The order of deadlines: first what waits least, among the expired what failed first."""
-    since = observation.fact.since if observation.fact else _NEVER
-    return observation.remaining_seconds, since
 
 
 @dataclass(frozen=True)
@@ -71,9 +63,9 @@ class IncidentWorkflows:
         """What is seen of it now."""
         return self._observe(key)
 
-    def urgency(self, seen: Observation) -> Urgency:
-        """The order of deadlines."""
-        return urgency(seen)
+    def may_wait_seconds(self, seen: Observation) -> float:
+        """Until the deadline; what is overdue is called in the order in which the detector saw it."""
+        return seen.remaining_seconds
 
     def needs_wake_up(self, key: IncidentReference, last: Observation, seen: Observation) -> bool:
         """Whether the answer is another, or a request appeared that no act of its own made."""

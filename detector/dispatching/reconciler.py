@@ -2,7 +2,8 @@
 
 Open is what Temporal lists, at the start of the lead and every five minutes, plus what was started since.
 What is wanted and not open is started, with what is seen of it; an open one that is to know better is woken.
-The most urgent first, retried with back-off.
+The most urgent first, retried with back-off; one workflow is woken once a second at most. Workflows that may
+have to be started or woken are compared in pieces, which yield to the event loop.
 
 Of a workflow that has just ended, a watch that lags may still show what it was wanted for. So one that is
 known to be open, and knew all that is seen, is not started again before every watch had the time to tell the
@@ -22,8 +23,11 @@ from typing import Generic, Protocol
 
 from temporalio.service import RPCError, RPCStatusCode
 
+from detector.dispatching.comparisons import Comparisons
 from detector.dispatching.open_workflows import Key, OpenWorkflow, OpenWorkflows, Seen
-from detector.dispatching.work_queue import Urgency, WorkQueue
+from detector.dispatching.wake_pace import WakePace
+from detector.dispatching.work_queue import WorkQueue
+from kube.time_slice import TimeSlice
 from runtime.guard import Guard
 from runtime.problems import Problems
 from runtime.retrying import one_sentence, retry_forever
@@ -52,8 +56,8 @@ class Workflows(Protocol[Key, Seen]):
     def observe(self, key: Key) -> Seen:
         """What is seen now of what it is about."""
 
-    def urgency(self, seen: Seen) -> Urgency:
-        """Which is started or woken first."""
+    def may_wait_seconds(self, seen: Seen) -> float:
+        """How long its start or wake may wait for others."""
 
     def needs_wake_up(self, key: Key, last: Seen, seen: Seen) -> bool:
         """Whether an open one that knows of `last` must know of what is `seen`."""
@@ -108,6 +112,8 @@ class Reconciler(Generic[Key, Seen]):
         self._dependencies = dependencies
         self._part = part
         self._listed = listed
+        self._comparisons: Comparisons[Key] = Comparisons()
+        self._pace: WakePace[Key] = WakePace(self.consider)
         self._queue: WorkQueue[Key] = WorkQueue()
         self._is_leading = False
 
@@ -122,28 +128,42 @@ class Reconciler(Generic[Key, Seen]):
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._reconcile_for_ever())
+                tasks.create_task(self._compare_for_ever())
                 for _ in range(CALLS_AT_ONCE):
                     tasks.create_task(self._call_for_ever())
         finally:
             self._is_leading = False
             for entry in self._open.all():
                 self._close(entry.key)
+            self._comparisons.clear()
+            self._pace.clear()
             self._queue.clear()
 
     def consider(self, key: Key) -> None:
-        """Queue a workflow if it must be started or woken."""
+        """Compare a workflow soon: it may have to be started or woken."""
         if self._is_leading:
+            self._comparisons.put(key, is_open=self._open.get(key) is not None)
+
+    async def _compare_for_ever(self) -> None:
+        time_slice = TimeSlice()
+        while True:
+            key = await self._comparisons.get()
             with self._dependencies.guard.item(self._part, key.workflow_id):
                 self._compare(key)
+            await time_slice.yield_if_over()
 
     def _compare(self, key: Key) -> None:
         seen, entry = self._workflows.observe(key), self._open.get(key)
         last = entry.last_observation if entry else None
-        if last is None or self._workflows.needs_wake_up(key, last, seen):
-            self._queue.put(key, self._workflows.urgency(seen))
-        else:
+        if last is not None and not self._workflows.needs_wake_up(key, last, seen):
             # No news, and so as if it had been told: what comes next is compared with this.
             self._open.put(key, seen, self._dependencies.now())
+        elif last is None or self._may_be_new(last, seen) or not self._pace.delays(key):
+            self._queue.put(key, self._workflows.may_wait_seconds(seen))
+
+    def _may_be_new(self, last: Seen, seen: Seen) -> bool:
+        """Whether the wake may be the start of the next workflow: nothing was to be done when it was told."""
+        return self._workflows.must_be_open(seen) and not self._workflows.must_be_open(last)
 
     async def _call_for_ever(self) -> None:
         failures = 0
@@ -191,6 +211,8 @@ class Reconciler(Generic[Key, Seen]):
         is_started = is_wanted and (last is None or self._workflows.must_be_open(seen))
         # Noted before the call: a change that comes while it is under way is compared with what it says.
         self._open.put(key, seen, self._dependencies.now())
+        if entry is not None:
+            self._pace.note(key)
         try:
             await (self._workflows.start if is_started else self._workflows.wake)(key, seen)
         except RPCError as error:
@@ -251,6 +273,7 @@ class Reconciler(Generic[Key, Seen]):
 
     def _close(self, key: Key) -> None:
         self._open.remove(key)
+        self._pace.forget(key)
         self._workflows.has_closed(key)
 
 

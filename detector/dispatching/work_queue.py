@@ -1,62 +1,68 @@
 """WorkQueue: workflows to start or to wake, most urgent first, each at most once.
 
+The order is by our own clock: when the workflow was put here, and how long it may wait from then. Clusters
+write the times in objects, and by these a hostile one would always be first; here the others get their turn.
+
 Of one workflow one call is made at a time: a wake-up that overtakes its start would find nothing to wake.
 """
 
 import asyncio
 import heapq
 import itertools
-from datetime import datetime
+import time
+from collections.abc import Callable
 from typing import Generic
 
 from detector.dispatching.open_workflows import Key
-
-Urgency = tuple[float, datetime]
-"""The seconds that it may wait, and among those that may wait equally long since when it should be."""
 
 
 class WorkQueue(Generic[Key]):
     """A queue in order of urgency."""
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[Urgency, int, Key]] = []
-        self._waiting: set[str] = set()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._heap: list[tuple[float, int, Key]] = []
+        self._waiting: dict[str, float] = {}
+        """When each is due that waits."""
         self._called: set[str] = set()
-        self._after_the_call: dict[str, tuple[Urgency, Key]] = {}
+        self._after_the_call: dict[str, Key] = {}
         self._numbers = itertools.count()
         self._filled = asyncio.Event()
 
-    def put(self, key: Key, order: Urgency) -> None:
-        """Add `key` unless it waits already."""
-        if key.workflow_id in self._waiting:
+    def put(self, key: Key, may_wait_seconds: float) -> None:
+        """Add `key`, or bring it forward if it waits already and may wait less."""
+        due = self._clock() + may_wait_seconds
+        waits_until = self._waiting.get(key.workflow_id)
+        if waits_until is not None and waits_until <= due:
             return
-        self._waiting.add(key.workflow_id)
+        self._waiting[key.workflow_id] = due
         if key.workflow_id in self._called:
-            self._after_the_call[key.workflow_id] = order, key
+            self._after_the_call[key.workflow_id] = key
         else:
-            self._push(key, order)
+            self._push(key)
 
-    def _push(self, key: Key, order: Urgency) -> None:
-        heapq.heappush(self._heap, (order, next(self._numbers), key))
+    def _push(self, key: Key) -> None:
+        heapq.heappush(self._heap, (self._waiting[key.workflow_id], next(self._numbers), key))
         self._filled.set()
 
     async def get(self) -> Key:
         """The most urgent key, as soon as there is one; not again before it is `done`."""
-        while not self._heap:
-            self._filled.clear()
-            await self._filled.wait()
-        _, _, key = heapq.heappop(self._heap)
-        self._waiting.discard(key.workflow_id)
-        self._called.add(key.workflow_id)
-        return key
+        while True:
+            while not self._heap:
+                self._filled.clear()
+                await self._filled.wait()
+            due, _, key = heapq.heappop(self._heap)
+            if self._waiting.get(key.workflow_id) == due:  # it was not brought forward
+                del self._waiting[key.workflow_id]
+                self._called.add(key.workflow_id)
+                return key
 
     def done(self, key: Key) -> None:
         """The call for a key has ended, however."""
         self._called.discard(key.workflow_id)
-        next_call = self._after_the_call.pop(key.workflow_id, None)
-        if next_call is not None:
-            order, again = next_call
-            self._push(again, order)
+        again = self._after_the_call.pop(key.workflow_id, None)
+        if again is not None:
+            self._push(again)
 
     def clear(self) -> None:
         """Forget all."""

@@ -5,13 +5,12 @@ Temporal is asked for it by its id, which no list can miss.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.dispatching.work_queue import Urgency
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.wake_up import has_appeared, is_wanted, needs_wake_up
 from runtime import search_attributes
@@ -19,7 +18,6 @@ from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import UPGRADE_PAUSE, WAKE_UPGRADE_PAUSE, UpgradePauseInput, upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=5)
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ class UpgradeWorkflow:
         """What it would be answered now."""
         return self._observe()
 
-    def urgency(self, seen: UpgradeObservation) -> Urgency:
+    def may_wait_seconds(self, seen: UpgradeObservation) -> float:  # noqa: ARG002  there is one
         """At once."""
-        return 0.0, seen.since or _LONG_AGO
+        return 0.0
 
     def needs_wake_up(self, key: UpgradeKey, last: UpgradeObservation, seen: UpgradeObservation) -> bool:  # noqa: ARG002
         """Whether the answer is another."""

@@ -13,7 +13,6 @@ from detector.answers.observation_builder import CheckFreshness, ObservationBuil
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
-from detector.dispatching.incident_workflows import urgency
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
@@ -114,7 +113,6 @@ def assert_answers(cluster: Cluster) -> None:
         cluster.now = now
         for answer in cluster.answers():
             assert Observation.model_validate_json(answer.model_dump_json()) == answer
-            assert urgency(answer)
 
 
 def test_sound_objects_have_an_answer() -> None:

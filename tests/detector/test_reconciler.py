@@ -1,6 +1,8 @@
 """Any workflow with a key is reconciled: here one for each pool, by the version that it is at."""
 
 import asyncio
+import itertools
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
-from detector.dispatching.work_queue import Urgency
+from detector.dispatching.wake_pace import BETWEEN_WAKES_SECONDS
 from runtime.guard import Guard
 from runtime.problems import Problems
 from tests.kube.eventually import eventually
@@ -37,6 +39,8 @@ class Upgrades:
         self.listed: dict[str, Pool | None] = {}
         self.calls: list[str] = []
         self.ended: set[Pool] = set()
+        self.unhealthy: set[int] = set()
+        """The versions for which a pool must have a workflow."""
         self.silent = 0
         """How many calls are not answered yet."""
 
@@ -49,14 +53,14 @@ class Upgrades:
     def observe(self, key: Pool) -> int:
         return self.versions.get(key, 0)
 
-    def urgency(self, seen: int) -> Urgency:
-        return float(seen), NOW
+    def may_wait_seconds(self, seen: int) -> float:
+        return float(seen)
 
     def needs_wake_up(self, key: Pool, last: int, seen: int) -> bool:  # noqa: ARG002  as the protocol
         return last != seen
 
-    def must_be_open(self, seen: int) -> bool:  # noqa: ARG002  as the protocol
-        return False
+    def must_be_open(self, seen: int) -> bool:
+        return seen in self.unhealthy
 
     def has_appeared(self, last: int, seen: int) -> bool:
         return seen > last
@@ -139,3 +143,62 @@ async def test_call_that_is_not_answered_is_repeated() -> None:
     upgrades.silent = 1
     async with leading(upgrades):
         await called(upgrades, "start one at 1")
+
+
+async def test_incident_of_a_flapping_target_is_woken_once_a_second_and_told_the_latest() -> None:
+    upgrades = Upgrades()
+    woken: list[float] = []
+    loop = asyncio.get_running_loop()
+    async with leading(upgrades) as reconciler:
+        await called(upgrades, "start one at 1")
+        while len(upgrades.calls) < 4:
+            known = len(upgrades.calls)
+            upgrades.versions[ONE] += 1
+            reconciler.consider(ONE)
+            await asyncio.sleep(0)
+            woken += [loop.time()] * (len(upgrades.calls) - known)
+        last = upgrades.versions[ONE]
+        await eventually(lambda: upgrades.calls[-1] == f"wake one at {last}")
+
+    assert min(later - earlier for earlier, later in itertools.pairwise(woken)) > 0.9
+
+
+async def test_start_is_not_delayed_by_a_wake_a_moment_ago() -> None:
+    upgrades = Upgrades()
+    upgrades.unhealthy = {1, 3}
+    async with leading(upgrades) as reconciler:
+        await called(upgrades, "start one at 1")
+        began = asyncio.get_running_loop().time()
+        for version in (2, 3):
+            upgrades.versions[ONE] = version
+            reconciler.consider(ONE)
+            await eventually(lambda calls=version: len(upgrades.calls) == calls)  # type: ignore[misc]
+        assert upgrades.calls == ["start one at 1", "wake one at 2", "start one at 3"]
+        assert asyncio.get_running_loop().time() - began < BETWEEN_WAKES_SECONDS
+
+
+async def test_thousands_are_compared_in_pieces_and_one_to_start_first() -> None:
+    upgrades, pools = Upgrades(), [Pool(f"pool-{number}") for number in range(300)]
+    upgrades.versions = dict.fromkeys(pools, 1)
+    turns = 0
+
+    def slow(key: Pool) -> int:
+        busy_until = time.monotonic() + 0.001
+        while time.monotonic() < busy_until:
+            pass
+        compared.append((key, turns))
+        return upgrades.versions[key]
+
+    compared: list[tuple[Pool, int]] = []
+    async with leading(upgrades) as reconciler:
+        await eventually(lambda: len(upgrades.calls) == len(pools))
+        upgrades.versions[ONE] = 1
+        upgrades.observe = slow  # type: ignore[method-assign]
+        for pool in (*pools, *pools, ONE):
+            reconciler.consider(pool)
+        while len(compared) < len(pools) + 2:  # and once more where ONE is started
+            await asyncio.sleep(0)
+            turns += 1
+
+    assert compared[0][0] == ONE
+    assert len({turn for _, turn in compared}) >= 30

@@ -1,15 +1,13 @@
 """Whom the detector calls next: the most urgent one, and each once at a time."""
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 
-from detector.dispatching.work_queue import Urgency, WorkQueue
+from detector.dispatching.work_queue import WorkQueue
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from tests.objects import NOW
 
-SOON, LATER = (0.0, NOW), (0.0, NOW + timedelta(seconds=1))
+SOON, LATER = 1.0, 2.0
 
 
 def incident(name: str) -> IncidentReference:
@@ -37,13 +35,34 @@ async def taken(queue: WorkQueue[IncidentReference]) -> list[IncidentReference]:
 
 
 @pytest.mark.parametrize("orders", [(SOON, LATER), (LATER, SOON)])
-async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[Urgency, Urgency]) -> None:
+async def test_most_urgent_one_is_called_first_and_each_once(orders: tuple[float, float]) -> None:
     queue = WorkQueue[IncidentReference]()
     for name, order in zip((ONE, OTHER), orders, strict=True):
         queue.put(name, order)
         queue.put(name, order)
 
     assert await taken(queue) == ([ONE, OTHER] if orders[0] == SOON else [OTHER, ONE])
+
+
+async def test_incident_that_may_wait_is_called_before_those_that_came_after_its_deadline() -> None:
+    time = [0.0]
+    queue = WorkQueue[IncidentReference](lambda: time[0])
+    queue.put(ONE, 300.0)
+    for moment in range(299, 304):
+        time[0] = float(moment)
+        queue.put(incident(f"flapping-{moment}"), 0.0)
+
+    flapping = [one.target.name for one in await taken(queue)]
+    assert flapping == ["flapping-299", "one", "flapping-300", *(f"flapping-{n}" for n in (301, 302, 303))]
+
+
+async def test_incident_that_waits_is_brought_forward_when_it_may_wait_less() -> None:
+    queue = WorkQueue[IncidentReference]()
+    queue.put(ONE, 300.0)
+    queue.put(OTHER, LATER)
+    queue.put(ONE, SOON)
+    queue.put(ONE, 300.0)
+    assert await taken(queue) == [ONE, OTHER]
 
 
 @pytest.mark.rule("rule 1")

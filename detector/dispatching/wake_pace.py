@@ -1,0 +1,52 @@
+"""WakePace: a second lies between two wakes of one workflow, however often its cluster changes.
+
+A wake that comes earlier is delayed and not lost: the workflow is compared again when the second is over. A
+start is never delayed, and a wake that may be a start is none of these wakes.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic
+
+from detector.dispatching.open_workflows import Key
+
+BETWEEN_WAKES_SECONDS = 1.0
+
+
+class WakePace(Generic[Key]):
+    """When each workflow was woken last, and those whose next wake is delayed."""
+
+    def __init__(self, compare_later: Callable[[Key], None]) -> None:
+        self._compare_later = compare_later
+        self._woken: dict[str, float] = {}
+        """By the clock of the event loop."""
+        self._delayed: dict[str, asyncio.TimerHandle] = {}
+
+    def note(self, key: Key) -> None:
+        """Note that it is woken now."""
+        self._woken[key.workflow_id] = asyncio.get_running_loop().time()
+
+    def delays(self, key: Key) -> bool:
+        """Whether its wake comes too early, and so is delayed."""
+        woken, loop = self._woken.get(key.workflow_id), asyncio.get_running_loop()
+        if woken is None or loop.time() >= woken + BETWEEN_WAKES_SECONDS:
+            return False
+        if key.workflow_id not in self._delayed:
+            at = woken + BETWEEN_WAKES_SECONDS
+            self._delayed[key.workflow_id] = loop.call_at(at, self._end_delay, key)
+        return True
+
+    def _end_delay(self, key: Key) -> None:
+        self._delayed.pop(key.workflow_id, None)
+        self._compare_later(key)
+
+    def forget(self, key: Key) -> None:
+        """Forget when it was woken: it is not open any more."""
+        self._woken.pop(key.workflow_id, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        for delayed in self._delayed.values():
+            delayed.cancel()
+        self._delayed.clear()
+        self._woken.clear()
