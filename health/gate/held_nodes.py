@@ -7,11 +7,19 @@ choice: whoever holds it is left alone (rule 13).
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StrictBool, StrictStr
+from pydantic import AfterValidator, ConfigDict, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
+from health.gate.limits import is_qualified_name
 from health.model.node import NodeSpec
 from objects.bounds import Bounded
+
+
+def _taint_key(key: str) -> str:
+    """`key`, if a taint may have it; no Node matches `key:NoSchedule` or `key=value`."""
+    if not is_qualified_name(key):
+        raise ValueError(f"{key!r} is no key of a taint")
+    return key
 
 
 class HeldNodes(Bounded):
@@ -20,7 +28,7 @@ class HeldNodes(Bounded):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     cordoned: StrictBool = False
-    tainted: tuple[Annotated[StrictStr, Field(min_length=1)], ...] = ()
+    tainted: tuple[Annotated[StrictStr, AfterValidator(_taint_key)], ...] = ()
     """The keys of taints."""
 
     def why(self, node: NodeSpec) -> str:

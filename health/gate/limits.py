@@ -26,14 +26,21 @@ from objects.bounds import Bounded
 
 HOUR = timedelta(hours=1)
 MOST = 100_000
-_LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_QUALIFIED_NAME = re.compile(
+    r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+)
 _WAKES = 30 * 60.0
 """Whoever waits for another remediation to end is woken then; this is but when it asks again all the same."""
 
 
+def is_qualified_name(name: str) -> bool:
+    """Whether Kubernetes takes `name` for the key of a label or a taint."""
+    return _QUALIFIED_NAME.fullmatch(name) is not None
+
+
 def label_name(name: str) -> str:
     """`name`, if a label may be called so."""
-    if not _LABEL.fullmatch(name):
+    if not is_qualified_name(name):
         raise ValueError(f"{name!r} is no name of a label")
     return name
 

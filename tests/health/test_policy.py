@@ -100,6 +100,12 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ("limits: {maxInFlight: 0}", "limits.maxInFlight: Input should be greater than or equal to 1"),
         ("limits: {maxInFlight: '3'}", "limits.maxInFlight: Input should be a valid integer"),
         ("limits: {maxStartsPerHour: true}", "limits.maxStartsPerHour: Input should be a valid integer"),
+        (
+            'heldNodes: {tainted: ["example.com/maintenance:NoSchedule"]}',
+            "heldNodes.tainted[0]: 'example.com/maintenance:NoSchedule' is no key of a taint",
+        ),
+        ("heldNodes: {tainted: [a=b]}", "heldNodes.tainted[0]: 'a=b' is no key of a taint"),
+        ("heldNodes: {tainted: ['']}", "heldNodes.tainted[0]: '' is no key of a taint"),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
         ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
         (
