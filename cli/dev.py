@@ -18,7 +18,7 @@ Directory = Annotated[Path, typer.Option("--dir", help="Where data, logs and dev
 Nodes = Annotated[
     int, typer.Option(parser=at_least(0), metavar="NUMBER", help="How many simulated kubelets to run.")
 ]
-Without = Annotated[str, typer.Option(help="Leave out: detector, worker, or both by a comma.")]
+Without = Annotated[str, typer.Option(help="Leave out, by commas: detector, worker, cluster-api-crds.")]
 WithMachines = Annotated[
     bool, typer.Option("--machines", help="Give each Machine of OpenShift a simulated node.")
 ]

@@ -33,6 +33,10 @@ RIGHTS = Path(__file__).parent / "rights"
 """What our processes may do here beyond what they need in a cluster that is somebody's."""
 
 
+CLUSTER_API_CRDS = "cluster-api-crds"
+"""Leaves out the stand-in CRDs, for somebody who installs those of Cluster API and runs its managers."""
+
+
 @dataclass(frozen=True)
 class Description:
     """What does not change while `paramedic dev` runs."""
@@ -72,7 +76,7 @@ class DevSettings:
     simulate_nodes: int = 0
     """How many simulated kubelets from the start; without any and without Machines nothing touches Nodes."""
     without: frozenset[str] = frozenset()
-    """Which of our own processes are left out, to be run by hand."""
+    """What is left out: processes of ours that are run by hand, the stand-in CRDs of Cluster API."""
     machine_provisioning: timedelta | None = None
     """How long a Machine of OpenShift waits for its simulated node; None: nothing looks after Machines."""
     back_off_limit: timedelta | None = None
@@ -85,9 +89,11 @@ class DevSettings:
             raise SettingsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
         if self.machine_provisioning is not None and self.machine_provisioning <= timedelta():
             raise SettingsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
-        if unknown := self.without - set(OURS):
-            known, given = " and ".join(OURS), ", ".join(sorted(unknown))
-            raise SettingsError(f"--without knows {known}, not {given}")
+        if unknown := self.without - {*OURS, CLUSTER_API_CRDS}:
+            known, given = ", ".join((*OURS, CLUSTER_API_CRDS)), ", ".join(sorted(unknown))
+            raise SettingsError(f"--without knows {known}; not {given}")
+        if self.cluster_api is not None and CLUSTER_API_CRDS in self.without:
+            raise SettingsError(f"--cluster-api needs what --without {CLUSTER_API_CRDS} leaves out")
 
     @property
     def simulates(self) -> bool:
@@ -130,7 +136,7 @@ class _Dev:
             say(f"starting Temporal and Kubernetes on {self._layout.directory}")
             server = await temporal.start(self._supervisor, self._layout)
             cluster = await self._start_control_plane()
-            identity = await _prepare(cluster, server)
+            identity = await _prepare(cluster, server, self._settings.without)
             workload = await self._start_workload_cluster(cluster)
             await self._start_processes(cluster, server)
             self._supervisor.require_hope()
@@ -179,9 +185,10 @@ class _Dev:
         await nodes.until_there(self._supervisor, layout, cluster.kubeconfig, count, names)
 
 
-async def _prepare(cluster: ControlPlane, server: TemporalServer) -> str:
+async def _prepare(cluster: ControlPlane, server: TemporalServer, without: frozenset[str]) -> str:
     """Install what our processes need in both servers; return the identity of the cluster."""
-    await manifests.install(cluster.kubeconfig, more=sorted(RIGHTS.glob("*.yaml")))
+    left_out = [manifests.CLUSTER_API_CRDS] if CLUSTER_API_CRDS in without else []
+    await manifests.install(cluster.kubeconfig, more=sorted(RIGHTS.glob("*.yaml")), without=left_out)
     client = await TemporalClient.connect(server.address, namespace=server.namespace)
     await search_attributes.register(client, server.namespace)
     async with await Transport.connect(str(cluster.kubeconfig)) as transport:

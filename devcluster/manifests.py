@@ -5,7 +5,7 @@ Server-side apply makes it the same whether nothing, all of it, or an older vers
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,11 +18,12 @@ SERVER_SIDE = "application/apply-patch+yaml"
 AS_KUBECTL = MappingProxyType({"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"})
 """What `kubectl apply --server-side --force-conflicts` asks with, for who applies one object by a request."""
 NAMESPACES = ROOT / "deploy" / "base" / "namespaces.yaml"
+CLUSTER_API_CRDS = ROOT / "devcluster" / "crds" / "cluster-api"
 FOLDERS = (
     ROOT / "deploy" / "base" / "crds",
     ROOT / "deploy" / "base" / "rbac",
     ROOT / "devcluster" / "crds",
-    ROOT / "devcluster" / "crds" / "cluster-api",
+    CLUSTER_API_CRDS,
 )
 EVIDENCE = tuple(
     ROOT / "deploy" / "components" / "evidence" / name for name in ("rights.yaml", "admission-policy.yaml")
@@ -38,13 +39,21 @@ OF_KINDS = tuple(
 """What kinds of check need beyond `deploy/base/rbac`."""
 
 
-async def install(kubeconfig: Path, more: Sequence[Path] = ()) -> None:
+async def install(kubeconfig: Path, more: Sequence[Path] = (), without: Collection[Path] = ()) -> None:
     """Apply namespaces, CRDs, RBAC and `more` with the rights of `kubeconfig`; return when CRDs are served.
+
+    The folders in `without` are left out.
 
     Raises NotReadyError with kubectl's own words when the cluster refuses.
     """
-    of_folders = (file for folder in FOLDERS for file in sorted(folder.glob("*.yaml")))
-    await apply(kubeconfig, [NAMESPACES, *of_folders, *EVIDENCE, *OF_KINDS, *more])
+    await apply(kubeconfig, [*files(without), *more])
+
+
+def files(without: Collection[Path] = ()) -> list[Path]:
+    """What `install` applies, in this order."""
+    folders = [folder for folder in FOLDERS if folder not in without]
+    of_folders = (file for folder in folders for file in sorted(folder.glob("*.yaml")))
+    return [NAMESPACES, *of_folders, *EVIDENCE, *OF_KINDS]
 
 
 async def apply(kubeconfig: Path, files: Sequence[Path]) -> None:

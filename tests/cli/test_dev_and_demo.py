@@ -46,7 +46,10 @@ async def test_directory_too_long_for_the_socket_of_simulated_nodes_is_refused_b
 
 async def test_part_that_does_not_exist_cannot_be_left_out(paramedic: Command, tmp_path: Path) -> None:
     ran = await paramedic("dev", "--dir", str(tmp_path), "--without", "foo")
-    assert (ran.code, ran.err) == (2, "paramedic: --without knows detector and worker, not foo\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "paramedic: --without knows detector, worker, cluster-api-crds; not foo\n",
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "9" * 18])

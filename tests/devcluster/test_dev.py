@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 from temporalio.client import Client as TemporalClient
 
+from devcluster.cluster_api_crds import NewestVersion
 from devcluster.demo import fixtures
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.environment import environment
@@ -23,6 +24,7 @@ from devcluster.demo.narrator import Narrator
 from devcluster.demo.settings import DemoSettings, Scenario
 from devcluster.demo.story import SCENARIOS
 from devcluster.dev import DevSettings
+from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import SettingsError
 from devcluster.polling import until
 from kube.client import Client
@@ -205,7 +207,17 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
     ("arguments", "sentence"),
     [
         pytest.param(
-            {"without": frozenset({"temporal"})}, "--without knows detector and worker", id="without"
+            {"without": frozenset({"temporal"})},
+            "--without knows detector, worker, cluster-api-crds; not temporal",
+            id="without",
+        ),
+        pytest.param(
+            {
+                "without": frozenset({"cluster-api-crds"}),
+                "cluster_api": ClusterApiSettings(NewestVersion.V1BETA2, timedelta(seconds=1)),
+            },
+            "--cluster-api needs what --without cluster-api-crds leaves out",
+            id="stand-ins without their CRDs",
         ),
         pytest.param({"simulate_nodes": -1}, "needs a number of nodes", id="nodes"),
         pytest.param(
