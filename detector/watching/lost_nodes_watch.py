@@ -40,6 +40,8 @@ class _Nodes:
     """The same as of the last look."""
     suspected: SuspectedLoss | None = None
     was_judged: bool = False
+    believed: int = 0
+    """How many are lost and believed to be gone, as of the latest judgement."""
 
     def look_at(self, name: str, now: datetime) -> bool:
         """Note whether a Node is lost; answers whether it has just been."""
@@ -120,6 +122,7 @@ class LostNodesWatch:
         nodes.suspected = still_suspected(found, nodes.lost, confirmed) if found else None
         if found and nodes.suspected is None:
             nodes.lost = dict.fromkeys(nodes.lost, BELIEVED)
+        nodes.believed = len(nodes.lost) - len(nodes.suspected.names if nodes.suspected else ())
         _tell(before, nodes.suspected)
 
     def vanished(self) -> dict[str, datetime]:
@@ -129,13 +132,11 @@ class LostNodesWatch:
         return {cluster: nodes.shown for cluster, nodes in self._clusters.items() if nodes.shown is not None}
 
     def believed(self) -> dict[str, int]:
-        """How many Nodes of each cluster are gone and believed to be, where any is."""
-        numbers = {
-            cluster: len(nodes.lost) - len(nodes.suspected.names if nodes.suspected else ())
-            for cluster, nodes in self._clusters.items()
-            if nodes.was_judged
-        }
-        return {cluster: number for cluster, number in numbers.items() if number > 0}
+        """How many Nodes of each cluster are gone and believed to be, where any is.
+
+        A cluster that no check names loses no Node: its Nodes are not read.
+        """
+        return {cluster: nodes.believed for cluster, nodes in self._clusters.items() if nodes.believed > 0}
 
 
 def _tell(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:

@@ -158,3 +158,16 @@ def test_nodes_that_were_gone_at_the_start_vanished_together_unless_they_were_kn
     clusters.is_read = True
     assert clusters.look() == held
     assert clusters.watch.believed() == ({EAST: believed} if believed else {})
+
+
+def test_cluster_that_no_check_names_for_a_while_has_no_more_nodes_that_are_known_to_be_gone() -> None:
+    clusters = Clusters()
+    clusters.add(10)
+    clusters.vanish(1)
+    clusters.look()
+    assert clusters.watch.believed() == {EAST: 1}
+
+    clusters.is_read = False
+    clusters.vanish(10)
+    clusters.look()
+    assert clusters.watch.believed() == {EAST: 1}, "a new process would believe that all are gone"
