@@ -55,7 +55,7 @@ class ChoreAttempt:
 class Annotate:
     """The activity `annotate`: requests, for their remediators and operators to read.
 
-    A request that is gone, or was made anew by somebody, is left out; one of another incident is a failure.
+    The activity skips a request that is gone or was recreated; a request of another incident is a failure.
     """
 
     def __init__(self, requests: OwnRequests) -> None:

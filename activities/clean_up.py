@@ -1,9 +1,9 @@
 """clean_up: delete the requests of an incident, and give the Lease of the target back when they are gone.
 
-Every request is read first, and deleted as it was read if it is the incident's own (`own_requests`): one that
-changes hands meanwhile is kept, and so is one that somebody made anew under the same name. A request of
-another is a failure where the detector sees it as the check's, so that people learn of it. Where the detector
-does not, the request has changed hands, and the incident forgets it.
+The activity reads each request first, and deletes it as it was read if it is the incident's own
+(`own_requests`). A request that changes owner meanwhile, or was recreated under the same name, is kept. If
+the detector sees a request of another owner as the check's, the deletion is a failure, so that people learn
+of it. Else the request has changed owner, and the incident forgets it.
 
 Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
 left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
@@ -67,7 +67,7 @@ class CleanUp:
         return deleted is None or not deleted.get("metadata", {}).get("finalizers")
 
     async def _deleted(self, request: RequestReference, asked: CleanUpInput) -> Object | None:
-        """What remains of it; None: it is gone, or has changed hands (NHC 2.8)."""
+        """The request that remains; None: it is gone, or has another owner now (NHC 2.8)."""
         try:
             return await self._requests.delete(request, asked.incident)
         except NotOwn:

@@ -22,7 +22,7 @@ class Clock:
     now: Callable[[], datetime]
     """The time of day by the API server's clock, as its latest answer tells it."""
     monotonic: Callable[[], float]
-    """Seconds of a clock that nobody sets, and that counts the time of a suspended machine too."""
+    """Seconds of a clock that cannot be set, and that counts the time of a suspended machine too."""
 
     def since(self, began: float) -> timedelta:
         """How long ago `began` was, by the monotonic clock."""
@@ -38,7 +38,7 @@ def too_old(seen_at: datetime | None, now: datetime, since_look: timedelta) -> s
     if since_look > FRESH:
         return "the revalidation took too long to act on it"
     if seen_at is None:
-        return "nobody says when this was admitted"
+        return "the order does not say when it was admitted"
     age = now - seen_at
     if age > FRESH + CLOCK_TOLERANCE:
         return f"this was admitted {in_words(age)} ago"

@@ -54,7 +54,7 @@ class LiveObjects:
         readers: Mapping[GroupKind, Readers],
         known_clusters: KnownClusters | None = None,
     ) -> None:
-        """`known_clusters` answers with what is known of a workload cluster; None: nobody acts by it."""
+        """`known_clusters` reads the note about a workload cluster; None: no identity is compared."""
         self._clusters = clusters
         self._known_clusters = known_clusters
         self.management = clusters.management

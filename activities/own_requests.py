@@ -45,11 +45,11 @@ class OwnRequests:
         self._objects = objects
 
     async def delete(self, reference: RequestReference, incident: IncidentReference) -> Object | None:
-        """What the API server answers to its deletion; None: it is gone.
+        """Delete the request, and return the answer of the API server; None: it is gone.
 
         Raises:
             NotOwn: nothing was done.
-            KubernetesError: it was not deleted, or nobody knows; Conflict: it changed again and again.
+            KubernetesError: it was not deleted, or the result is unknown; Conflict: it changed in each try.
 
         """
 
@@ -64,7 +64,7 @@ class OwnRequests:
 
         Raises:
             Refusal: nothing was done; the request is another's, or the annotation is not ours to write.
-            KubernetesError: it was not written, or nobody knows; Conflict: it changed again and again.
+            KubernetesError: it was not written, or the result is unknown; Conflict: it changed in each try.
 
         """
         if foreign := sorted(patch.annotations.keys() - WRITTEN):

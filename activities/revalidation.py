@@ -1,8 +1,8 @@
 """Revalidation before an act: the live target and the live check, not what a cache remembers.
 
 It compares facts, not clocks: the same uid, the same condition since the same moment, the check as it
-was judged by, the limits that a slot was reserved under. Whatever is not the same is a hold, and the incident
-asks the detector again.
+was judged by, the limits that a slot was reserved under. A difference is a hold, and the incident asks the
+detector again.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class Confirmed:
     def refuse_other_step(self, asked: Judged) -> None:
         """Refuse the step that was asked for, unless the check would take just that one now.
 
-        Annotations say what it does, and the phase of a Machine does; neither is told by a generation.
+        Annotations, and the phase of a Machine, choose the step; neither changes the generation.
 
         Raises:
             Held: the check would do something else, or nothing.

@@ -2,8 +2,8 @@
 
 An incident may act on a target that is healthy where its check has recovery proven (ADR 38): the target has
 not booted since the first step. Which step that was, only the incident knows, and others may write what it
-says (rule 52). So the cluster must show it: a request of the incident that was made in this boot, or, for a
-mark and for requests that somebody deleted, the Lease of the target in the name of the check.
+says (rule 52). So the cluster must show it: by a request of the incident from this boot, or, after a mark or
+the deletion of the requests, by a Lease of the target that the check holds.
 """
 
 from activities.attempt import Refusal

@@ -3,8 +3,8 @@
 Each check is read and patched once, both annotations together, if it is still the one that was decided on:
 its uid and resourceVersion are compared, and are preconditions of the patch. A pause without our mark is left
 alone (rule 52). Right before the patch the age of the look is measured, as for an act: an UNPAUSE of one
-upgrade must not be applied in the next one. At most `AT_ONCE` checks are written at a time. One that fails
-keeps no other from being written, and each is answered for itself; nothing is repeated here.
+upgrade must not be applied in the next one. At most `AT_ONCE` checks are written at a time. Each check has
+its own answer, so one failure stops no other write. The activity repeats nothing.
 """
 
 from collections.abc import Callable

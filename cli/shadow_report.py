@@ -218,7 +218,7 @@ class ShadowReport:
 
     @property
     def _limits(self) -> str:
-        """What limits would have been about, in words; "" where nothing would have been done."""
+        """The peaks that limits would have bounded, in words; "" where nothing would have been done."""
         of_clusters = [one for one in peaks(self.comparisons) if one.check is None]
         if not of_clusters:
             return ""

@@ -72,8 +72,8 @@ class HeldLeases:
     ) -> LeaseHeld:
         """Hold the Lease for `duration` and a minute; it is renewed if we hold it already.
 
-        Raises LeaseTaken: somebody else holds it, or we do for an earlier target of its name. Raises
-        KubernetesError: as the client does.
+        Raises LeaseTaken: another holder has it, or this one has it for an earlier target of the name.
+        Raises KubernetesError: as the client does.
         """
         wanted = _Wanted(name, holder, duration + _SLACK, now, owner)
         return await _retry(lambda: self._obtain_once(wanted))
@@ -102,7 +102,7 @@ class HeldLeases:
     async def release(self, name: str, holder: LeaseHolder) -> None:
         """Delete the Lease if `holder` has it; else do nothing.
 
-        One that does not say for which target it is held may say which Node owns it.
+        A Lease without the uid of its target may name the Node that owns it.
         """
 
         async def release_once() -> None:

@@ -61,7 +61,7 @@ class Statement:
 
 
 class Installation(FrozenObject):
-    """What an installation is configured with, so that a command can tell a wrong name from an idle one."""
+    """The configuration of an installation: a command compares it with its options."""
 
     cluster: str = ""
     """The identity of the cluster; "": the detector that wrote the status did not say."""
@@ -150,8 +150,8 @@ def amended(
 def _is_renamed(stored: Installation, current: Installation) -> bool:
     """Whether another one is written there.
 
-    One that is empty waits for the next heartbeat: an older CustomResourceDefinition prunes the field, and
-    would have it written again and again.
+    An empty one waits for the next heartbeat: an older CustomResourceDefinition prunes the field, and each
+    look would write it again.
     """
     return stored not in (current, Installation())
 

@@ -24,7 +24,7 @@ RPC_TIMEOUT = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class Build:
-    """What a worker runs; without a deployment it is unversioned."""
+    """The build of a worker; without a deployment the worker is unversioned."""
 
     deployment: str
     id: str
@@ -35,7 +35,7 @@ class Build:
 
 @dataclass(frozen=True)
 class QueuePollers:
-    """Who polls one queue, and who of them gets new workflows."""
+    """The workers that poll one queue, and those of them that get new workflows."""
 
     builds: frozenset[tuple[str, Build]]
     """The identity of each worker, and what it runs."""
@@ -54,7 +54,7 @@ class QueuePollers:
 
 
 async def queue_pollers(client: Client, queue: str) -> QueuePollers:
-    """Who polls for workflows there, or did a moment ago; the last of them for five minutes more.
+    """The workers that poll for workflows there, or did a moment ago; the last of them for five minutes more.
 
     Raises:
         RPCError: Temporal cannot be asked.

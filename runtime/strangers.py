@@ -28,7 +28,7 @@ MOST_READ = 100
 
 
 class _Subject(Frozen):
-    """What the inputs of both types have of their subject."""
+    """The subject in the inputs of both types."""
 
     incident: IncidentReference | None = None
     cluster: str = ""

@@ -22,7 +22,7 @@ def not_served() -> Finding:
 def installation_findings(
     installation: Installation, meant: Sequence[str], settings: Settings, temporal: str
 ) -> Iterator[Finding]:
-    """That the installation in the namespace of `settings` is configured otherwise than this command.
+    """Compare the configuration of the installation in the namespace of `settings` with that of this command.
 
     `meant` are the identities that the given name may mean, `temporal` is the Temporal namespace.
     """

@@ -9,7 +9,7 @@ from health.gate.policy_in_force import MISSING
 
 
 def missing_policy(namespace: str) -> Finding:
-    """That every check is held, because the policy is required and missing."""
+    """The policy is required and missing, so every check is held."""
     what = f"{MISSING} in the namespace {namespace}: every check is held"
     advice = "create it again; or set PARAMEDIC_MISSING_POLICY=allow, if no policy is meant to exist"
     return problem("PolicyMissing", what, advice)

@@ -1,4 +1,4 @@
-"""What is wrong with the builds of the workers of one queue. Pure.
+"""Findings about the builds of the workers of one queue. Pure.
 
 | what polls                                      | finding            |
 |-------------------------------------------------|--------------------|
@@ -19,7 +19,7 @@ ROLL_OUT = "docs/running.md#worker-versions"
 
 
 def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[Finding]:
-    """What is wrong with who polls; `start` is how a worker is started."""
+    """Findings about the pollers; `start` is how a worker is started."""
     builds = {build for _, build in pollers.builds}
     versions = sorted((one for one in builds if one.deployment), key=str)
     unversioned = sorted((one for one in builds if not one.deployment), key=str)

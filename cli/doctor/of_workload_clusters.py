@@ -1,8 +1,8 @@
 """Workload clusters that checks name: whether each has a kubeconfig that may be used, and shows its Nodes.
 
 They are looked at all at once, each for a bounded time: one that does not answer delays none. A kubeconfig is
-read as our processes read it, and nothing of what is in it is shown. What its identity may do there the API
-server of that cluster is asked (SelfSubjectAccessReview).
+read as our processes read it, and nothing of what is in it is shown. The API
+server of that cluster answers what its identity may do there (SelfSubjectAccessReview).
 """
 
 import asyncio

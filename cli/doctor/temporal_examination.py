@@ -69,7 +69,7 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
 
 
 async def stranger_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
-    """That a workflow of these clusters has not the id of its incident or cluster.
+    """Name workflows of these clusters that have not the id of their incident or cluster.
 
     Raises:
         RPCError: Temporal cannot be asked.

@@ -27,7 +27,7 @@ UNCHANGED = "nothing was changed"
 
 @dataclass
 class Traces:
-    """What there is of one name."""
+    """The traces of one name."""
 
     installed: list[FoundInstallation] = field(default_factory=list)
     requests: int = 0
@@ -53,7 +53,7 @@ class Traces:
 
 
 def traces_of(identity: str, snapshot: Snapshot, of_workflows: Mapping[str, Traces]) -> dict[str, Traces]:
-    """What there is of each name of this cluster, by its identity."""
+    """The traces of each name of this cluster, by its identity."""
     uid = identity.rpartition("-")[2]
     found = dict(of_workflows)
     for one in snapshot.installed:

@@ -1,9 +1,9 @@
 """In which times clusters were not seen, and until when, kept over restarts (rule 37).
 
-That the management cluster was upgraded its own objects say. Of a lost connection nobody knows but who lost
-it, and of an outage that was suspected nothing is seen any more once it is over. So both are noted on the
-Lease of the leader, of connections by cluster, of suspected outages by `NodeGroup.key`. What is noted without
-an end ends when the detector that starts has read the cluster (ADR 21).
+The objects of the management cluster show its upgrades. But only the detector that lost a connection knows of
+the loss, and a suspected outage leaves no trace once it is over. So both are noted on the leader Lease:
+connections by cluster, suspected outages by `NodeGroup.key`. A note without an end ends when the detector that
+starts has read the cluster (ADR 21).
 """
 
 from typing import TypeAlias

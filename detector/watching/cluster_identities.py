@@ -23,7 +23,7 @@ KNOWN_CLUSTERS = NoteKind(
 
 
 class Confirmations(NamedTuple):
-    """What people say of one workload cluster by annotations of its checks."""
+    """The annotations by which people confirm one workload cluster on its checks."""
 
     owner: str = ""
     """The uid of its Cluster."""
@@ -66,7 +66,7 @@ class ClusterIdentities:
         return self._noted(cluster).lost
 
     def notes(self, lost: Mapping[str, int]) -> dict[str, KnownCluster]:
-        """What a new process must know, given how many Nodes are known to be gone."""
+        """The notes for a new process; `lost` is how many Nodes of each cluster are known to be gone."""
         names = self._known.keys() | lost.keys()
         return {
             cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, 0)}) for cluster in names

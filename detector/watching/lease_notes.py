@@ -1,8 +1,8 @@
-"""LeaseNotes: what a new process must know of clusters, kept as an annotation of the leader Lease.
+"""LeaseNotes: notes about clusters for the next process, kept as an annotation of the leader Lease.
 
 The detector that leads notes what it knows. A detector goes on from there when it starts, and again when it
-begins to lead: the leader before may have noted more since. What is noted of clusters that no check names for
-now is kept, up to a limit. What is noted and cannot be read may be anything (ADR 21).
+begins to lead: the leader before may have noted more since. Notes about clusters that no check names for now
+are kept, up to a limit. A note that cannot be read may say anything (ADR 21).
 
 The leader writes its notes again every half a minute: a person may have deleted the Lease, or a process that
 was frozen may have written late.
@@ -33,23 +33,23 @@ NoteT = TypeVar("NoteT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class NoteKind(Generic[NoteT]):
-    """What is noted."""
+    """One kind of note."""
 
     part: str
-    """What it is, for people."""
+    """Its name, for people."""
     annotation: str
     notes: TypeAdapter[dict[str, NoteT]]
     nothing: NoteT
-    """Of a cluster of which nothing is noted."""
+    """The note about a cluster without one."""
     unreadable: NoteT
-    """Where it cannot be read what is noted."""
+    """The note where the annotation cannot be read."""
     is_kept: Callable[[str], bool] = lambda _: True
-    """Whether what an earlier process noted under a key is kept where this one knows nothing of it."""
+    """Whether the note of an earlier process under this key is kept while this process has none."""
 
 
 @dataclass(frozen=True)
 class NoteLease:
-    """Where it is noted."""
+    """The Lease with the notes."""
 
     client: Client
     namespace: str
@@ -76,7 +76,7 @@ class LeaseNotes(Generic[NoteT]):
         )
 
     def of(self, key: str) -> NoteT:
-        """What was noted before this process began, or before it began to lead."""
+        """The note from before this process began, or before it began to lead."""
         return self._kind.unreadable if self._noted is None else self._noted.get(key, self._kind.nothing)
 
     async def lead(
@@ -100,7 +100,7 @@ class LeaseNotes(Generic[NoteT]):
             await asyncio.sleep(LOOK_SECONDS)
 
     def _of_others(self, known: Mapping[str, NoteT]) -> dict[str, NoteT]:
-        """What was noted of clusters that this process knows nothing of yet, as no check named them."""
+        """The notes about clusters that this process does not know yet, as no check named them."""
         kept = {
             key: noted
             for key, noted in (self._noted or {}).items()
@@ -109,7 +109,7 @@ class LeaseNotes(Generic[NoteT]):
         return dict(list(kept.items())[-MOST_KEPT:])
 
     async def _read(self) -> dict[str, NoteT] | None:
-        """What is noted; None where it cannot be understood."""
+        """The notes on the Lease; None where they cannot be decoded."""
         lease = await none_if_absent(self._lease.client.get(LEASES, self._lease.name, self._lease.namespace))
         if lease is None:
             return {}  # no detector has led yet

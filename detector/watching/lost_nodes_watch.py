@@ -1,10 +1,10 @@
 """LostNodesWatch: which Nodes that Machines expect are gone, by cluster, and whether they vanished together.
 
-A change of a Node moves one entry. What follows is judged once a second; at once only where a Node that
-vanishes may have been the one too many. Nothing is judged before the Nodes of a cluster were read completely.
+A change of a Node moves one entry. The watch judges each cluster once a second, and at once only where a Node
+that vanishes may make it a suspected loss. It judges no cluster before its Nodes were read completely.
 
-What was gone when this process began vanished at an unknown time. An earlier process noted how many were
-gone, and believed to be: so many are believed, and what goes beyond vanished while nobody looked (ADR 41).
+Nodes that were gone when this process began vanished at an unknown time. An earlier process noted how many
+Nodes it believed to be gone. That many are believed; the others vanished while no detector ran (ADR 41).
 """
 
 import logging

@@ -149,7 +149,7 @@ class NodeWatch:
     def look(self, limit: timedelta, *, is_distrusted: bool = False) -> None:
         """Note whether the cache grew older than `limit`, and is true again; look more often than that.
 
-        What is not believed is as good as not seen (rule 50).
+        A cluster that is not believed counts as one that is not seen (rule 50).
         """
         self._is_distrusted = is_distrusted
         if is_distrusted:

@@ -113,7 +113,7 @@ class OutageWatch:
             self._put(name, None, None)
 
     def _gone(self, name: TargetName, *, is_lost: bool) -> _Seen | None:
-        """What a Node that is gone counts as."""
+        """The entry of a Node that is gone; None: it counts no more."""
         before = self._seen.get(name)
         if before is None:
             return _Seen("", self._now(), is_gone=True, is_lost=True) if is_lost else None

@@ -212,7 +212,7 @@ class Sources:
         return known | self._outages.blind_times()
 
     def known_clusters(self) -> dict[str, KnownCluster]:
-        """What a new process must know of the identity of clusters, and of the Nodes that are gone."""
+        """The notes for a new process: the identity of clusters, and how many of their Nodes are gone."""
         return self._identities.notes(self._lost_nodes.believed())
 
     def take_noted_clusters(self) -> None:
@@ -361,9 +361,9 @@ class Sources:
         return replace(context, distrusted=distrusted, vanished=self._lost_nodes.vanished())
 
     def _confirmed(self, context: ClusterContext) -> tuple[dict[str, Confirmations], dict[str, datetime]]:
-        """What people confirm by annotations of checks, by the cluster whose Nodes these rest on.
+        """The confirmations on checks, by the cluster whose Nodes these rest on.
 
-        A time that is still to come confirms nothing: it would confirm what nobody has seen.
+        A time that is still to come confirms nothing: it would confirm losses that are not seen yet.
         """
         identities: dict[str, Confirmations] = {}
         losses: dict[str, datetime] = {}

@@ -7,7 +7,7 @@ through the one before counts until it grows old. A Secret that cannot be used h
 the connection of an earlier one still works: it may have been taken away on purpose, and no act could be
 revalidated.
 
-With the Secret is read the uid of the namespace kube-system, by which one cluster is told from another.
+With the Secret the detector reads the uid of the namespace kube-system, which identifies the cluster.
 """
 
 import asyncio
@@ -151,7 +151,7 @@ class WorkloadClusters:
         return {cluster: skew for cluster, skew in skews.items() if skew is not None}
 
     def uids(self) -> dict[str, str]:
-        """That of the namespace kube-system of each, where it was read."""
+        """The uid of the namespace kube-system of each cluster, where it was read."""
         return {cluster: one.uid for cluster, one in self._clusters.items() if one.uid}
 
     def connected_anew(self) -> dict[str, datetime]:
@@ -162,7 +162,7 @@ class WorkloadClusters:
     def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, datetime]:
         """Look at each connection, and report its problem; answers when each that was lost came back.
 
-        What is seen of `distrusted` ones is not believed.
+        The Nodes of `distrusted` clusters are not believed.
         """
         of_management = self._access.clock_skew()
         for cluster, one in self._clusters.items():

@@ -22,7 +22,7 @@ Admit = Callable[[], Admission | Hold]
 
 
 def answered(seen: Observation, intent: Intent, admit: Admit) -> Observation:
-    """What is `seen`, as the answer to a question with this intent; calls `admit` once at most."""
+    """The answer to a question with this intent; calls `admit` once at most."""
     if seen.is_shadow or not (seen.may_be_admitted or _skips_back_off(seen, intent)):
         return seen
     if not _would_act(seen, intent):

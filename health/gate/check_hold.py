@@ -25,7 +25,7 @@ UNSEEN = frozenset(
 
 
 def check_hold(snapshot: CheckSnapshot, now: datetime) -> Hold | None:
-    """What holds all targets of a check that can be read; None if nothing does, or it cannot be read."""
+    """The hold of all targets of a check; None if nothing holds them, or the check cannot be read."""
     if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return None
     unseen = snapshot.unseen

@@ -73,7 +73,7 @@ class TargetSnapshot:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What is not known well enough of what a check rests on, and why; by default all is known."""
+    """The parts that a check rests on and that are not known well enough, with the reasons."""
 
     blind: Hold | None = None
     unread_context: str = ""

@@ -5,7 +5,8 @@ its etcd is new, or the kubeconfig points elsewhere. Its Nodes say nothing of th
 of that Cluster are held until the first uid is back, or a person confirms the new one. A Cluster that was
 deleted and made again is another Cluster, which its own uid tells.
 
-What is known is on the leader Lease, where the worker reads it before each act (ADR 41).
+The detector notes the known clusters on the leader Lease, and the worker reads them there before each act
+(ADR 41).
 """
 
 from collections.abc import Collection, Mapping
@@ -22,7 +23,7 @@ ASK_AGAIN_SECONDS = 60.0
 
 
 class KnownCluster(Frozen):
-    """What is remembered of the cluster that a Cluster leads to."""
+    """The cluster that a Cluster leads to, as the detector knows it."""
 
     owner: str = ""
     """The uid of the Cluster."""
@@ -34,7 +35,7 @@ class KnownCluster(Frozen):
     """Whether what is noted can be read; what cannot may be any cluster."""
 
     def after(self, owner: str, uid: str, confirmed: Collection[str]) -> "KnownCluster":
-        """What is known when `uid` is seen under the Cluster `owner`."""
+        """The known cluster after `uid` was seen under the Cluster `owner`."""
         is_first = self.is_readable and (not self.uid or self.owner != owner)
         if is_first or uid in confirmed:
             return KnownCluster(owner=owner, uid=uid, lost=self.lost if self.owner == owner else 0)
@@ -51,7 +52,7 @@ _NOTE = TypeAdapter(dict[str, KnownCluster])
 
 
 def read_note(annotations: Mapping[str, str]) -> dict[str, KnownCluster] | None:
-    """What the annotations of the leader Lease say, by cluster; None where that cannot be read."""
+    """The known clusters in the annotations of the leader Lease, by name; None: they cannot be read."""
     try:
         return _NOTE.validate_json(annotations.get(ANNOTATION, "{}"))
     except ValidationError:

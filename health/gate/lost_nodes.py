@@ -6,7 +6,7 @@ not the Machines. Checks of that cluster are held until each of these Nodes is b
 any more, or a person confirms the loss. The numbers are those of the outage guard where that is on; without
 it, most of the Nodes are enough, and at least two. There is no limit of time: a Machine is deleted for good.
 
-What vanished one by one, over a longer time, is believed.
+Nodes that vanish one by one, over a longer time, are believed to be gone.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class SuspectedLoss:
 
     @property
     def hold(self) -> Hold:
-        """What it means for an incident."""
+        """The hold of each incident in that cluster."""
         lasted = self.last - self.began
         within = f"within {in_words(lasted)}" if lasted else "at once"
         message = (
@@ -73,7 +73,7 @@ def suspected_loss(
 def still_suspected(
     before: SuspectedLoss, lost: Mapping[str, datetime], confirmed: datetime | None
 ) -> SuspectedLoss | None:
-    """What is left of a suspicion, with the Nodes that vanished since; None: it is over."""
+    """The suspicion as it is now, with the Nodes that vanished since; None: it is over."""
     since = {name: at for name, at in lost.items() if at >= before.began}
     last = max(since.values(), default=before.last)
     if not since or (confirmed is not None and confirmed >= last.replace(microsecond=0)):

@@ -224,7 +224,7 @@ def _blocked(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | No
 
 
 def _block(names: Sequence[str]) -> str:
-    """That these windows block."""
+    """The windows, as the subject of a sentence, with their verb."""
     if len(names) == 1:
         return f"the maintenance window {names[0]} blocks"
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

@@ -125,14 +125,14 @@ class PauseMemory(Frozen):
 
     @property
     def failed_by_uid(self) -> Mapping[str, FailedWrite]:
-        """What could not be written, by uid."""
+        """The failed writes, by uid."""
         return {one.uid: one for one in self.failed}
 
     @property
     def settled(self) -> tuple[str, ...]:
         """The uids of those that the detector need not hold any more for the upgrade.
 
-        What was written and is not seen yet is not among them: there the annotation holds nothing yet. Nor is
+        A check whose latest write is not seen yet is not among them: its annotation holds nothing yet. Nor is
         a check with an unsettled patch, which may still change the annotation.
         """
         unsettled = {one.uid for one in self.failed if one.unsettled}

@@ -90,7 +90,7 @@ class PausableCheck(Frozen):
         )
 
     def admits(self, action: str) -> bool:
-        """Whether it may be done to the check: what somebody else paused is left alone."""
+        """Whether `action` may be written: a pause without our mark is left alone."""
         match action:
             case PauseAction.PAUSE:
                 return not self.is_paused

@@ -76,7 +76,7 @@ def test_facts_of_seven_seconds_after_a_look_of_five_are_acted_on(admitted: floa
         (86_400.0, 0.0, "this was admitted 24h ago"),
         (7.1, 0.0, "this was admitted 7s ago"),
         (-2.1, 0.0, "this was admitted 2s ahead of the clock of this worker"),
-        (None, 0.0, "nobody says when this was admitted"),
+        (None, 0.0, "the order does not say when it was admitted"),
         pytest.param(0.0, 5.1, "the revalidation took too long to act on it", id="wall clock stood still"),
         pytest.param(-60.0, 5.1, "the revalidation took too long to act on it", id="wall clock was set back"),
     ],
