@@ -180,7 +180,17 @@ class Remediation:
                 self._begin_a_new_run_if_due()
             if self._seen is None:
                 return NOT_ASKED
+            if self._acts_at_once(self._seen):
+                break
         return self._learn(self._seen)
+
+    def _acts_at_once(self, answer: Observation) -> bool:
+        """Whether it acts on the answer though a wake may have come since, which it answers after the act.
+
+        A cluster may change faster than the incident asks; the act revalidates. An order comes first.
+        """
+        is_fresh = not answer.is_outdated(workflow.now(), FRESH)
+        return answer.is_admitted and is_fresh and not self._orders.has_new
 
     async def _pause_after(self, late: int) -> None:
         """Let others ask after so many answers in a row that came too late, but keep the Lease."""

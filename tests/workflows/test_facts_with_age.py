@@ -184,3 +184,23 @@ def _end_of_task(events: list[HistoryEvent]) -> int:
     """The end of the first workflow task among these."""
     ends = (event for event in events if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
     return next(ends).event_id
+
+
+async def test_incident_that_is_woken_while_it_asks_acts_on_the_answer_and_asks_again_after_the_act(
+    bare_incident: IncidentDriver,
+) -> None:
+    incident = bare_incident
+    incident.cluster.observation = expired()
+    asking, acting = incident.cluster.gates["observe"], incident.cluster.gates["act"]
+    asking.close()
+    acting.close()
+    async with incident.detector(), incident.worker():
+        await incident.start_bare(RemediationInput(incident=incident.reference))
+        await incident.happens("observe")
+        await incident.wake()
+        asking.open()
+        await incident.happens("act")
+        assert incident.cluster.count("observe") == 1
+        acting.open()
+        await incident.happens("observe", 2)
+        await incident.reaches(Phase.REMEDIATING)
