@@ -2,8 +2,8 @@
 
 The objects of the management cluster show its upgrades. But only the detector that lost a connection knows of
 the loss, and a suspected outage leaves no trace once it is over. So both are noted on the leader Lease:
-connections by cluster, suspected outages by `NodeGroup.key`. A note without an end ends when the detector that
-starts has read the cluster (ADR 21).
+connections by cluster, suspected outages by `NodeGroup.key`. A note without an end ends when the detector
+that starts has read the cluster (ADR 21).
 """
 
 from typing import TypeAlias
