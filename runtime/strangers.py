@@ -20,6 +20,7 @@ from objects.frozen import Frozen
 from runtime import search_attributes
 from runtime.listed_incidents import UNREADABLE, listed_incident
 from runtime.payload_codec import UnreadablePayload
+from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE, upgrade_pause_id
 
@@ -54,16 +55,19 @@ class Stranger:
 
 
 async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timedelta) -> list[Stranger]:
-    """Those of the clusters of these identities.
+    """Those of the clusters of these identities, by search attribute or by the queue of their workers.
+
+    A copy that a client starts has no search attributes, unless the client sets them.
 
     Raises:
         RPCError: Temporal cannot be asked.
 
     """
-    identities = ", ".join(f"'{one}'" for one in clusters)
+    identities = tuple(clusters)
     query = (
         f"WorkflowType IN ('{WORKFLOW}', '{UPGRADE_PAUSE}') AND ExecutionStatus = 'Running'"
-        f" AND {search_attributes.CLUSTER.name} IN ({identities})"
+        f" AND ({search_attributes.CLUSTER.name} IN ({_quoted(identities)})"
+        f" OR TaskQueue IN ({_quoted(map(worker_queue, identities))}))"
     )
     found: list[Stranger] = []
     left = MOST_READ
@@ -76,6 +80,10 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
         expected = await _expected_id(client, execution, rpc_timeout)
         found += [Stranger(execution.id, expected)] if expected != execution.id else []
     return found
+
+
+def _quoted(values: Iterable[str]) -> str:
+    return ", ".join(f"'{one}'" for one in values)
 
 
 async def _fits(execution: WorkflowExecution) -> bool:

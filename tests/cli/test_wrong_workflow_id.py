@@ -65,6 +65,23 @@ async def test_strangers_are_those_whose_id_is_not_that_of_what_they_are_about(i
     assert f"and {len(found) - NAMED} more" in finding.what
 
 
+async def test_copy_without_search_attributes_is_a_stranger_on_the_queue_of_its_cluster(
+    idle_fleet: Fleet,
+) -> None:
+    fleet, own = idle_fleet, idle_fleet.incident("node-1").workflow_id
+    await fleet.client.start_workflow(
+        WORKFLOW,
+        RemediationInput(incident=fleet.incident("node-1")),
+        id=f"by-client-{fleet.cluster}",
+        task_queue=worker_queue(fleet.cluster),
+    )
+    await copy(fleet, "node-1", f"{own}-copy")
+    await fleet.listed("Running", 1)
+    found = await strangers(fleet.client, [fleet.cluster], RPC_TIMEOUT)
+
+    assert set(found) == {Stranger(f"by-client-{fleet.cluster}", own), Stranger(f"{own}-copy", own)}
+
+
 async def test_cluster_without_strangers_has_nothing_to_say(idle_fleet: Fleet) -> None:
     await idle_fleet.fail("node-1", held())
     await idle_fleet.listed("Running", 1)
