@@ -67,7 +67,8 @@ class ClusterIdentities:
 
     def notes(self, lost: Mapping[str, int]) -> dict[str, KnownCluster]:
         """The notes for a new process; `lost` is how many Nodes of each cluster are known to be gone."""
-        names = self._known.keys() | lost.keys()
+        changed = {cluster for cluster, number in lost.items() if number != self.lost(cluster)}
         return {
-            cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, 0)}) for cluster in names
+            cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, self.lost(cluster))})
+            for cluster in self._known.keys() | changed
         }

@@ -132,11 +132,11 @@ class LostNodesWatch:
         return {cluster: nodes.shown for cluster, nodes in self._clusters.items() if nodes.shown is not None}
 
     def believed(self) -> dict[str, int]:
-        """How many Nodes of each cluster are gone and believed to be, where any is.
+        """How many Nodes of each cluster are gone and believed to be, of the clusters that were judged.
 
         A cluster that no check names loses no Node: its Nodes are not read.
         """
-        return {cluster: nodes.believed for cluster, nodes in self._clusters.items() if nodes.believed > 0}
+        return {cluster: nodes.believed for cluster, nodes in self._clusters.items() if nodes.was_judged}
 
 
 def _tell(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:

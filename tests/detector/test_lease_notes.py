@@ -13,7 +13,7 @@ from detector.watching.cluster_identities import KNOWN_CLUSTERS, ClusterIdentiti
 from detector.watching.lease_notes import LeaseNotes, NoteLease
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from health.gate.cluster_identity import ANNOTATION, KnownCluster, read_note
+from health.gate.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, read_note
 from kube.client import Client
 from kube.resource import LEASES, Object
 from kube.transport import Transport
@@ -122,3 +122,13 @@ async def test_new_leader_keeps_what_it_saw_where_nothing_is_noted(lease: Leader
         await lease.has(east=FIRST)
 
     assert identities.see({"east": "another"}, confirmations).keys() == {"east"}
+
+
+def test_number_of_lost_nodes_stays_as_noted_until_their_cluster_is_judged() -> None:
+    noted = {"east": FIRST.model_copy(update={"lost": 3}), "": KnownCluster(lost=2)}
+    identities = ClusterIdentities(lambda cluster: noted.get(cluster, NOT_KNOWN))
+    identities.see({"east": "first"}, {"east": Confirmations("cluster-uid")})
+
+    assert identities.notes({}) == {"east": noted["east"]}
+    assert identities.notes({"east": 0, "": 0}) == {"east": FIRST, "": NOT_KNOWN}
+    assert identities.notes({"east": 3, "": 2, "west": 0}) == {"east": noted["east"]}

@@ -157,7 +157,7 @@ def test_nodes_that_were_gone_at_the_start_vanished_together_unless_they_were_kn
     assert clusters.look() == {}
     clusters.is_read = True
     assert clusters.look() == held
-    assert clusters.watch.believed() == ({EAST: believed} if believed else {})
+    assert clusters.watch.believed() == {EAST: believed}
 
 
 def test_cluster_that_no_check_names_for_a_while_has_no_more_nodes_that_are_known_to_be_gone() -> None:
