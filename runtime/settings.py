@@ -154,7 +154,7 @@ class Settings(Frozen):
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds_if_text)] = HANDLED_BY_DEFAULT
     """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas.
 
-    Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to NodeHealthChecks.
+    Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to the default.
     """
     missing_policy: Literal["hold", "allow"] = "allow"
     """PARAMEDIC_MISSING_POLICY: whether every check is held while the policy is missing (rule 51)."""
