@@ -100,7 +100,7 @@ def test_secrets_are_granted_by_name_and_to_be_read_alone() -> None:
 
 def test_namespaces_are_granted_by_name_and_never_made() -> None:
     on_namespaces = [rule for _, rule in EACH_RULE if "namespaces" in rule["resources"]]
-    assert len(on_namespaces) == 4
+    assert len(on_namespaces) == 5
     for rule in on_namespaces:
         assert rule["resourceNames"]
         assert set(rule["verbs"]) <= {"get", "list", "watch"}
