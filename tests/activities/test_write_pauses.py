@@ -244,7 +244,7 @@ async def test_check_made_anew_under_its_name_is_not_touched(
     [
         pytest.param(timedelta(seconds=7.1), NO_TIME, "admitted 7s ago", id="by the API server"),
         pytest.param(NO_TIME, timedelta(seconds=5.1), "waited 5s for a worker", id="by Temporal"),
-        pytest.param(None, NO_TIME, "nobody says when", id="of an older version"),
+        pytest.param(None, NO_TIME, "the order does not say when it was admitted", id="of an older version"),
     ],
 )
 async def test_patch_that_was_decided_on_old_facts_is_not_written(  # noqa: PLR0913, PLR0917  fixtures
