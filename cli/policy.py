@@ -23,6 +23,7 @@ from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
 
 STANDARD_INPUT = "-"
+NOTHING = "names no field; blank text, unlike {}, holds every check if PARAMEDIC_MISSING_POLICY=hold is set"
 
 policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
 
@@ -46,6 +47,8 @@ def check(
     for name, field in PolicyDocument.model_fields.items():
         named = "" if name in document.model_fields_set else " (default)"
         typer.echo(f"{field.alias}: {_shown(getattr(document, name))}{named}")
+    if not document.model_fields_set:
+        typer.echo(f"{file}: {NOTHING}", err=True)
 
 
 def _read(file: str) -> bytes:

@@ -108,7 +108,7 @@ def _ailing(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Findi
 
 def _shown(name: str, sign: FailingCondition, condition: Mapping[str, str]) -> Finding:
     why = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
-    return problem(sign.finding, f"{name} {sign.words}: {why}", "mend what it names; it is noticed by itself")
+    return problem(sign.finding, f"{name} {sign.words}: {why}", sign.advice)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class FailingCondition:
     words: str
     only_for: str = ""
     """The reason that the condition must have; "" is any."""
+    advice: str = "mend what it names; it is noticed by itself"
 
     def is_shown_by(self, condition: Mapping[str, str]) -> bool:
         """Whether this condition is it."""

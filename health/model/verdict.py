@@ -126,6 +126,13 @@ class Match:
         return f"{self.fact}, counted since {stamp(self.began)}" if is_delayed else str(self.fact)
 
     @property
+    def waiting(self) -> str:
+        """What is awaited, for people."""
+        if self.duration:
+            return f"{self.words}, waiting for {in_words(self.duration)}"
+        return f"{self.fact.condition} is {self.fact.status}, not believed before {stamp(self.deadline)}"
+
+    @property
     def deadline(self) -> datetime:
         """The last moment at which it is not expired."""
         return self.began + self.duration
@@ -140,8 +147,7 @@ def judged(found: Sequence[Match], now: datetime) -> Verdict:
             reason = f"{match.words}, longer than {in_words(match.duration)}"
             return Verdict(Health.EXPIRED, reason, match.fact, match.deadline)
     match = min(found, key=lambda match: match.deadline)
-    reason = f"{match.words}, waiting for {in_words(match.duration)}"
-    return Verdict(Health.WAITING, reason, match.fact, match.deadline)
+    return Verdict(Health.WAITING, match.waiting, match.fact, match.deadline)
 
 
 def last_transition(

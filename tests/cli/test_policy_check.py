@@ -42,6 +42,19 @@ async def test_policy_and_its_config_map_are_said_to_be_in_force_with_every_defa
     assert (ran.code, ran.out, ran.err) == (0, IN_FORCE, "")
 
 
+@pytest.mark.parametrize("text", ["", "# nothing yet", "{}"])
+async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "policy"
+    file.write_text(text)
+    ran = await Command({})("policy", "check", str(file))
+    assert ran.code == 0
+    assert ran.out.count("(default)") == 7
+    assert ran.err == (
+        f"{file}: names no field; blank text, unlike {{}}, holds every check if "
+        "PARAMEDIC_MISSING_POLICY=hold is set\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -344,6 +344,7 @@ def test_node_counts_as_gone_a_minute_after_the_api_server_came_back_and_no_soon
     lost, due = with_lost_node(), NOW + timedelta(minutes=1)
     waiting = check().verdict(lost, due, context)
     assert (waiting.health, waiting.deadline) == (Health.WAITING, due)
+    assert waiting.reason == "Node is gone, not believed before 2026-03-01T12:01:00Z"
     assert check().verdict(lost, due + timedelta(seconds=1), context).health is Health.EXPIRED
     assert check().verdict(lost, NOW, ClusterContext()).health is Health.EXPIRED
 
