@@ -81,7 +81,7 @@ def lasting(seconds: float, answer: Answer) -> Lasting:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Virtual:
     virtual = Virtual()
-    monkeypatch.setattr("kube.reflector.asyncio", SimpleNamespace(sleep=virtual.sleep))
+    monkeypatch.setattr("kube.reflector.asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": virtual.sleep}))
     return virtual
 
 
