@@ -6,6 +6,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,9 @@ async def successor(
     await worker.stop()
 
 
-def _is_order_to_act(piece: bytes) -> bool:
-    """Whether it is a task of a worker to act: nothing else that comes to one has this word in it."""
-    return any(b'"holds_lease"' in message for message in _messages(piece))
+def _is_order_to_act(node: str, piece: bytes) -> bool:
+    """Whether it brings a worker the order to act for that node, as a task or in a history."""
+    return any(b'"holds_lease"' in message and node.encode() in message for message in _messages(piece))
 
 
 def _messages(piece: bytes) -> Iterator[bytes]:
@@ -103,7 +104,7 @@ async def test_worker_that_was_frozen_in_its_acts_makes_no_request_after_another
 
         await asyncio.gather(_fail(world, leasing), _fail(world, requesting))
         await asyncio.gather(lease.until_in_flight(), request.until_in_flight())
-        is_on_its_way = line.hold_when(_is_order_to_act)
+        is_on_its_way = line.hold_when(partial(_is_order_to_act, unread))
         await _fail(world, unread)
         await _in_time(is_on_its_way.wait())
         worker.freeze()

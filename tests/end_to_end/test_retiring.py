@@ -10,7 +10,8 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from kube.resource import Object
-from runtime.process_names import LEADER_LEASE
+from runtime.paramedic_status import PARAMEDIC_STATUSES
+from runtime.process_names import LEADER_LEASE, NAMESPACE
 from tests.cli.command import Command
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.world import REQUESTS, World
@@ -40,6 +41,12 @@ async def everything_of(world: World, *nodes: str) -> list[Object]:
         assert one is not None
         del one["metadata"]["managedFields"]
     return [one for one in found if one is not None]
+
+
+async def forget_other_installations(world: World) -> None:
+    """Delete the ParamedicStatus that another test of this control plane left."""
+    for left in await world.client.list(PARAMEDIC_STATUSES, NAMESPACE):
+        await world.client.delete(PARAMEDIC_STATUSES, left["metadata"]["name"], NAMESPACE)
 
 
 async def until_going(world: World, node: str) -> None:
@@ -75,6 +82,7 @@ async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up
     for node in nodes:
         await world.until_phase(node, "Remediating")
     before = await everything_of(world, *nodes)
+    await forget_other_installations(world)
 
     plan = await command("retire", "--dry-run")
     assert plan.code == 0, plan.err

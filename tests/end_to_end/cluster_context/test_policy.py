@@ -1,6 +1,7 @@
 """A policy that is edited while our processes run: windows, limits, and the outage guard."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
@@ -11,7 +12,7 @@ from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held
 from tests.end_to_end.world import World
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -115,6 +116,8 @@ async def test_one_of_eight_nodes_is_remediated_when_all_leave_shadow_under_a_li
         await world.until_phase(node, "Remediating")
     assert [world.requests.created(node) for node in down] == [0] * 8
 
+    # On a busy machine an act may be refused as stale, and its slot is kept for half a minute.
+    world.patience = timedelta(minutes=2)
     await _edit_policy(world, LIMIT)
     for _ in range(2):
         requested = await _until_one_is_requested(world, down)

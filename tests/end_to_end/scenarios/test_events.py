@@ -3,7 +3,7 @@
 import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.model.remediation_request import INCIDENT
+from health.model.remediation_request import INCIDENT, TARGET_UID
 from tests.end_to_end.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
@@ -14,6 +14,7 @@ async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
     await world.until_status(phase="Enabled")
+    incident = await world.incident(node)
     owner = {
         "apiVersion": NODE_HEALTH_CHECKS.api_version,
         "kind": NODE_HEALTH_CHECKS.kind,
@@ -27,7 +28,7 @@ async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
             "name": node,
             "namespace": "default",
             "ownerReferences": [owner],
-            "annotations": {INCIDENT: (await world.incident(node)).workflow_id},
+            "annotations": {INCIDENT: incident.workflow_id, TARGET_UID: incident.target.uid},
         },
         "spec": {},
     }
