@@ -9,8 +9,10 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
+from kube.client import Client
 from kube.resource import Object
-from runtime.paramedic_status import PARAMEDIC_STATUSES
+from runtime.cluster import read_cluster_identity
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
 from runtime.process_names import LEADER_LEASE, NAMESPACE
 from tests.cli.command import Command
 from tests.end_to_end.conftest import Paramedic
@@ -43,10 +45,15 @@ async def everything_of(world: World, *nodes: str) -> list[Object]:
     return [one for one in found if one is not None]
 
 
-async def forget_other_installations(world: World) -> None:
-    """Delete the ParamedicStatus that another test of this control plane left."""
-    for left in await world.client.list(PARAMEDIC_STATUSES, NAMESPACE):
-        await world.client.delete(PARAMEDIC_STATUSES, left["metadata"]["name"], NAMESPACE)
+async def install(client: Client, cluster_name: str) -> None:
+    """Say which cluster is installed: another test of this control plane may have left another name."""
+    for left in await client.list(PARAMEDIC_STATUSES, NAMESPACE):
+        await client.delete(PARAMEDIC_STATUSES, left["metadata"]["name"], NAMESPACE)
+    installation = Installation(cluster=await read_cluster_identity(client, cluster_name))
+    body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
+    made = await client.create(PARAMEDIC_STATUSES, body | {"metadata": {"name": NAME}}, NAMESPACE)
+    patch = Status(installation=installation).as_patch(made["metadata"]["resourceVersion"])
+    await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, NAMESPACE, "status")
 
 
 async def until_going(world: World, node: str) -> None:
@@ -71,7 +78,7 @@ def calls_of(audit_log: Path, nodes: list[str], verb: str) -> list[tuple[str, st
 
 @pytest.mark.rule("rule 39/back", "rule 40", "rule 42")
 async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up_though_the_worker_dies(
-    world: World, paramedic: Paramedic, command: Command, control_plane: ControlPlane
+    world: World, paramedic: Paramedic, command: Command, control_plane: ControlPlane, cluster_name: str
 ) -> None:
     nodes = await world.add_nodes(3)
     hanging = nodes[0]
@@ -82,7 +89,7 @@ async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up
     for node in nodes:
         await world.until_phase(node, "Remediating")
     before = await everything_of(world, *nodes)
-    await forget_other_installations(world)
+    await install(world.client, cluster_name)
 
     plan = await command("retire", "--dry-run")
     assert plan.code == 0, plan.err

@@ -28,6 +28,7 @@ from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
+from runtime.process_names import NAMESPACE as OF_OTHER_TESTS
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
@@ -68,7 +69,10 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
 
 @pytest.fixture(autouse=True)
 async def status(client: Client, namespace: str, cluster_name: str) -> AsyncIterator[None]:
-    """What the detector of this cluster wrote, before anything failed."""
+    """What the detector of this cluster wrote, before anything failed; nothing is left of other tests."""
+    for kind in (PARAMEDIC_STATUSES, LEASES):
+        for left in await client.list(kind, OF_OTHER_TESTS):
+            await client.delete(kind, left["metadata"]["name"], OF_OTHER_TESTS)
     identity = await read_cluster_identity(client, cluster_name)
     installation = Installation(cluster=identity, lease_namespace=namespace)
     body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
