@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,11 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def command(control_plane: ControlPlane, temporal_server: TemporalServer, cluster_name: str) -> Command:
-    """A person with all rights."""
-    return Command(
+async def command(
+    control_plane: ControlPlane, temporal_server: TemporalServer, cluster_name: str
+) -> AsyncIterator[Command]:
+    """A person with all rights; no stop of a retirement is left for the next tests of this control plane."""
+    command = Command(
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
             "TEMPORAL_ADDRESS": temporal_server.address,
@@ -34,6 +37,8 @@ def command(control_plane: ControlPlane, temporal_server: TemporalServer, cluste
             "PARAMEDIC_CLUSTER": cluster_name,
         }
     )
+    yield command
+    await command("start")
 
 
 async def everything_of(world: World, *nodes: str) -> list[Object]:
@@ -136,7 +141,9 @@ async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up
 
 def _assert_retired(ran: Ran, world: World) -> None:
     assert ran.code == 0, ran.err
-    assert ran.out.count("has ended: it has cleaned up") == 3
+    # Where Temporal misses the worker for a while, retire cleans up in its place.
+    ended = sum(ran.out.count(f"has ended: {why}") for why in ("it has cleaned up", "no worker is there"))
+    assert ended == 3, ran.out
     assert "0 of 3 incidents have ended; waits for " in ran.err
     assert f"deleted Lease/paramedic-system/{LEADER_LEASE}" in ran.out
     assert f"{world.cluster} is retired" in ran.out.splitlines()[-1]
