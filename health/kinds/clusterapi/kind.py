@@ -52,7 +52,7 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     rights=RIGHTS,
     operator="Cluster API",
     operator_lease="controller-leader-election-capi",
-    operator_guide="docs/cluster-api.md#switch",
+    operator_guide="docs/cluster-api-switch.md#switch",
     operator_policies=OperatorPolicies(
         names=(
             "paramedic-core-manager-marks-no-machines",

@@ -1,6 +1,6 @@
 """What our processes may do for MachineHealthChecks of Cluster API: nobody may delete a Machine.
 
-The Secrets of workload clusters are read one by one, each by a right that names it (docs/cluster-api.md).
+A right names each Secret of a workload cluster (docs/cluster-api-switch.md).
 """
 
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP

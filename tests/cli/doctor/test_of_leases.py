@@ -55,4 +55,4 @@ def test_lease_that_others_lead_by_as_well_is_no_proof_and_where_to_read_on_is_s
     (finding,) = operator_findings(CLUSTER_API_MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
     assert (finding.severity, finding.reason) == ("note", "ReferenceMayRun")
     assert finding.what.endswith("and nothing says whether the one of machinehealthchecks is off")
-    assert "docs/cluster-api.md#switch" in finding.advice
+    assert "docs/cluster-api-switch.md#switch" in finding.advice

@@ -45,8 +45,8 @@ def test_process_of_cluster_api_is_kept_off_and_never_stopped(
     found = writer_finding(CLUSTER_API_MACHINE_HEALTH_CHECK, "MachineHealthCheck fleet/a", writer, watched)
     assert found.severity is Severity.WARNING
     assert found.advice == (
-        "keep its machinehealthchecks off by docs/cluster-api.md#switch, and do not stop its process, two "
-        "controllers would remediate the same targets"
+        "keep its machinehealthchecks off by docs/cluster-api-switch.md#switch, and do not stop its process, "
+        "two controllers would remediate the same targets"
     )
 
 
