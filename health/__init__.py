@@ -1,5 +1,5 @@
 """Decisions about health checks: pure functions of values, with time as an argument.
 
-No I/O, no Temporal, no clock. Whatever decides here returns a value with its reason in words, and the
-same value acts, is shown in status and is told to people.
+No I/O, no Temporal and no clock. Each decision returns a value with its reason in words. The same value
+drives the action and appears in status, Events and the command.
 """

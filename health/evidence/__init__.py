@@ -1,1 +1,1 @@
-"""What is kept of objects as evidence, in which order it is cut to size, and for how long."""
+"""Which parts of which objects evidence contains, how they are cut to size, and how long evidence is kept."""

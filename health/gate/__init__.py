@@ -1,1 +1,1 @@
-"""May an incident act now: one table of rules, and what each of them is decided by."""
+"""May an incident act now: one table of rules, and the facts that each rule uses."""

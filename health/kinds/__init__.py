@@ -1,1 +1,1 @@
-"""The kinds of health check: a folder each, and the registry."""
+"""The kinds of health check: one folder for each, and the registry."""

@@ -1,1 +1,1 @@
-"""What is seen of a cluster and remembered of an incident: values, and nothing that decides."""
+"""Values that describe a cluster and an incident. Nothing here decides."""

@@ -1,19 +1,19 @@
 """Admission: the permission to take one step, and the intent of the question that it answers.
 
-The detector gives an admission to a question that asks to act, and to no other. It names the limits under
-which it keeps a slot for the step; `act` compares them with the limits that bear on the check at that moment.
+The detector admits only a question that asks to act. The admission names the limits under which it reserved
+a slot for the step; `act` compares them with the limits that apply to the check at that moment.
 """
 
 from objects.frozen import Frozen
 
 
 class Admission(Frozen):
-    """One step may be taken; where limits bear on the check, a slot is reserved for it."""
+    """Permission to take one step, with a reserved slot where limits apply to the check."""
 
     policy_limits: str = ""
     """The limits of the policy that the slot was reserved under; "": the policy has none."""
     check_limits: str = ""
-    """The same of the annotations of the check."""
+    """The limits in the annotations of the check that the slot was reserved under; "": it has none."""
 
     def __str__(self) -> str:
         chosen = {"the policy": self.policy_limits, "the check": self.check_limits}
@@ -22,11 +22,11 @@ class Admission(Frozen):
 
 
 class Intent(Frozen):
-    """What an incident would do with an admission, as its question says."""
+    """The incident's intent, as its question states it."""
 
     would_act: bool = True
-    """False while it is in shadow, held, left alone, or backs off after an act that failed."""
+    """False in shadow, while held or left alone, and during the back-off after a failed act."""
     skips_back_off: bool = False
-    """Whether a person ordered it not to wait for the back-off of remediations."""
+    """Whether a person ordered the incident to skip the back-off between remediations."""
     unproven_boot: str = ""
-    """It would act on a healthy target that still shows this boot ID; "": on no healthy target."""
+    """The incident would act on a healthy target that still shows this boot ID; "": on no healthy target."""

@@ -1,4 +1,4 @@
-"""ChoreSubject: what a chore is about; it tells one failure from the others, and is never shown."""
+"""ChoreSubject: the thing that a chore is about. It tells failures apart and is never shown."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,33 +8,31 @@ from objects.frozen import Frozen, OpenEnum
 
 
 class SubjectKind(StrEnum):
-    """The kinds of things that an incident takes care of beside its steps."""
+    """The things that an incident maintains besides its steps."""
 
     LEASE = "Lease"
     CONFIRMATION = "Confirmation"
-    """That of a person, of the health of the target."""
+    """A person's confirmation that the target is healthy."""
     REQUEST = "Request"
     ANNOTATIONS = "Annotations"
-    """Some of one request; those of another kind are written by themselves."""
+    """A group of annotations on one request; each group is written separately."""
 
 
 class ChoreSubject(Frozen):
-    """One of them."""
+    """The kind of thing, and for a request its uid and the names of the annotations."""
 
     kind: OpenEnum[SubjectKind]
     uid: str = ""
-    """Of the request, where it is about one."""
+    """The uid of the request; "" for a Lease or a confirmation."""
     annotations: tuple[str, ...] = ()
-    """Their names, in order."""
+    """Names of annotations, in order."""
 
     @classmethod
     def of_request(cls, uid: str) -> Self:
-        """A request as a whole."""
         return cls(kind=SubjectKind.REQUEST, uid=uid)
 
     @classmethod
     def of_annotations(cls, uid: str, names: Iterable[str]) -> Self:
-        """Annotations of a request."""
         return cls(kind=SubjectKind.ANNOTATIONS, uid=uid, annotations=tuple(sorted(names)))
 
 

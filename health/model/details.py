@@ -1,6 +1,6 @@
-"""Details: why an incident is where it is, in parts; each reader is told them in the order that serves him.
+"""Details: why an incident is in its phase, in parts. Each reader gets the parts in a suitable order.
 
-Nothing takes a sentence apart again: what is to stand first, last or nowhere is a part of its own.
+No code takes a finished sentence apart: text that must stand first, last or nowhere is a part of its own.
 """
 
 from collections.abc import Iterable
@@ -12,57 +12,56 @@ from objects.frozen import Frozen
 
 
 class Details(Frozen):
-    """The parts, in the order in which they are told; what is empty is not told."""
+    """The parts in the default order. Empty parts are left out."""
 
     subject: str = ""
-    """What `reason` is said of, where it does not name that itself."""
+    """The object that `reason` describes, where `reason` does not name it."""
     reason: str = ""
-    """As the detector says it."""
+    """In the words of the detector."""
     requests: str = ""
     shadow: str = ""
-    """That nothing is written for it, and what would have been done."""
+    """That the check is in shadow, and the steps that would have been taken."""
     order: str = ""
-    """What a person ordered that is no hold."""
+    """The order of a person, unless it is a hold."""
     held: str | None = None
-    """Why a person holds it; None: nobody does."""
+    """Why a person holds the incident; None: no person does."""
     more: tuple[str, ...] = ()
-    """What else tells it from other incidents."""
+    """Further facts that distinguish this incident from others."""
     ask_again_seconds: float | None = None
-    """How long after this was said the detector is asked again."""
+    """Seconds from this answer until the incident asks the detector again."""
     notes: tuple[str, ...] = ()
-    """What it could not do so far."""
+    """What has failed so far."""
 
     def __str__(self) -> str:
-        """Where that was said: for the Temporal UI."""
+        """The current state, for the Temporal UI."""
         return _joined(f"{self._now}{self._asks_again}", *self.notes)
 
     @property
     def lasting(self) -> str:
-        """The same for a later reader, without what was true when it was said."""
+        """The same for a later reader, without the time of the next question."""
         return _joined(self._now, *self.notes)
 
     @property
     def hold_first(self) -> str:
-        """The summary of a timer, whose end may be cut; its length stands beside it."""
+        """The text for a timer summary: the end may be cut, and the UI shows the duration beside it."""
         return _joined(self._held, self._named_reason, self.requests, self.shadow, self.order, *self.more)
 
     @property
     def brief(self) -> str:
-        """Beside its subject: what tells it from others first, a hold; last what all are, unhealthy."""
+        """The text beside the subject: hold and differences first, and the common reason last."""
         held = "" if self.held is None else f"hold: {self.held}"
         return _joined(held, self.shadow, self.order, *self.more, *self.notes, self.requests, self.reason)
 
     def and_also(self, *more: str) -> Self:
-        """The same with more to tell."""
         return self.model_copy(update={"more": (*self.more, *more)})
 
     def with_notes(self, notes: Iterable[object]) -> Self:
-        """The same with what could not be done."""
+        """The same, with failures of chores."""
         return self.model_copy(update={"notes": tuple(map(str, notes))})
 
     @property
     def beside_subject(self) -> Self:
-        """The same for where the name of the subject stands already."""
+        """The same, for a place that already shows the subject."""
         return self.model_copy(update={"subject": ""})
 
     @property
@@ -85,13 +84,13 @@ class Details(Frozen):
 
 
 def named_reason(subject: str, reason: str) -> str:
-    """The reason with what it is said of; a reason without a subject names that itself."""
+    """The reason prefixed by its subject; without a subject, the reason alone."""
     return f"{subject}: {reason}" if subject else reason
 
 
-def beside(subject: str, told: str) -> str:
-    """`told`, of which nothing but the text was kept, for where the name of the subject stands already."""
-    return told.replace(named_reason(subject, ""), "", 1)
+def beside(subject: str, text: str) -> str:
+    """Remove the subject from a stored text, for a place that already shows the subject."""
+    return text.replace(named_reason(subject, ""), "", 1)
 
 
 def _joined(*parts: str) -> str:

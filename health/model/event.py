@@ -1,4 +1,4 @@
-"""Event: one thing to tell about a check, as a Kubernetes Event."""
+"""Event: one thing to report about a check as a Kubernetes Event."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Subject:
-    """The object that an Event is about, where that is not the check itself."""
+    """The object that an Event is about, unless that is the check itself."""
 
     api_version: str
     kind: str
@@ -24,15 +24,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Event:
-    """What to tell, and by which seed it is told once only."""
+    """An Event, with the seed that prevents a second emission."""
 
     seed: str
     severity: Severity
     reason: str
     message: str
     again: str = ""
-    """Added to a seed that is told already; set only where it was seen that it was not so in between."""
+    """Added to a seed that was used already; set only if the condition was seen to be false in between."""
     subject: Subject | None = None
-    """None: the check."""
+    """None: the Event is about the check."""
     action: str = ""
-    """What was being done, where the operator of the kind names it."""
+    """The action of the Event, where the reference controller of the kind sets one."""

@@ -1,7 +1,8 @@
-"""Evidence: what was true of a target right before its first step, as an incident knows of it. Pure.
+"""Evidence: where an incident saved the state of its target right before its first step. Pure.
 
-An incident knows where it is and nothing of what is in it: that never travels through Temporal. The name is
-made of the incident and its first run, so whoever saves it a second time meets the first one's.
+The incident knows the place of the evidence and not its contents, which never travel through Temporal. The
+name is derived from the incident and its first run, so a second attempt to save finds the first one's
+object.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from health.model.references import IncidentReference
 from objects.frozen import Frozen, OpenEnum
 
 PREFIX = "paramedic-evidence-"
-"""Begins the name of every ConfigMap and file with evidence; an admission policy goes by it."""
+"""Prefix of the name of every ConfigMap and file with evidence; an admission policy matches it."""
 LABEL = "paramedic.dev/evidence"
 """On every ConfigMap with evidence."""
 _LONGEST_TARGET = 150
@@ -21,42 +22,41 @@ _HASH_LENGTH = 10
 
 
 class EvidenceStore(StrEnum):
-    """Where evidence is saved, as people choose it for a check."""
+    """Where a check wants its evidence saved."""
 
     CONFIG_MAP = "ConfigMap"
-    """In the namespace of our processes."""
+    """A ConfigMap in the namespace of our processes."""
     FILE = "File"
-    """In a directory of the worker, which a setting of it names."""
+    """A file in a directory of the worker that a setting names."""
 
 
 class EvidenceRecord(Frozen):
-    """What became of it."""
+    """The result of one attempt to save evidence."""
 
     store: OpenEnum[EvidenceStore]
     namespace: str = ""
-    """Of a ConfigMap."""
+    """The namespace of a ConfigMap."""
     name: str
-    """Of the ConfigMap, or the path of the file."""
+    """The name of the ConfigMap, or the path of the file."""
     at: datetime
-    """When it was taken, or tried."""
+    """When the attempt was made."""
     problem: str = ""
-    """Why it is not saved; "" where it is."""
+    """Why the evidence is not saved; "": it is saved."""
     lacks: tuple[str, ...] = ()
-    """What is missing of it, in words: "37 of 110 pods"."""
+    """Parts that are missing, in words: "37 of 110 pods"."""
 
     @property
     def is_saved(self) -> bool:
-        """Whether it is there."""
         return not self.problem
 
     @property
     def place(self) -> str:
-        """Where it is, or would be."""
+        """Where the evidence is, or would have been saved."""
         return f"{self.store} {'/'.join(part for part in (self.namespace, self.name) if part)}"
 
     @property
     def words(self) -> str:
-        """The place, and what is missing; or why there is none."""
+        """The place and the missing parts, or why nothing was saved."""
         if self.problem:
             return f"not saved: {self.problem}"
         return f"{self.place} ({'; '.join(self.lacks)})" if self.lacks else self.place
@@ -66,7 +66,7 @@ class EvidenceRecord(Frozen):
 
 
 def evidence_name(incident: IncidentReference, first_run_id: str) -> str:
-    """The name of that of the incident that began with this run; one that Kubernetes and files take."""
+    """A name, valid for Kubernetes and file systems, for the incident that began with this run."""
     whole = hashlib.sha256(f"{incident.workflow_id} {first_run_id}".encode()).hexdigest()
     target = re.sub(r"[^a-z0-9-]", "-", incident.target.name.lower())[:_LONGEST_TARGET].strip("-")
     return f"{PREFIX}{target or 'target'}-{whole[:_HASH_LENGTH]}"

@@ -1,8 +1,8 @@
-"""ForeignAnswer: how an answer of a detector of another version is read: what is not understood holds.
+"""ForeignAnswer: reads answers of a detector of another version. Values that are not understood hold.
 
-A state of the target or an action of a step that this version does not know may mean anything. So nothing is
-known of the target, or the incident is held: what exists is kept, and nothing new is done. A hold needs no
-rule, whatever its reason: it holds. Pure.
+A target state or a step action that this version does not know may mean anything. The target then counts as
+unknown, or the incident is held: existing requests stay, and nothing new is done. An unknown hold reason
+needs no rule: it holds. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ from objects.frozen import is_known
 
 OTHER_VERSION = "OtherVersion"
 ASK_AGAIN_SECONDS = 60.0
-"""A version is being rolled out: another worker may take the next answer, and understand it."""
+"""During a rolling update another worker may take the next answer and understand it."""
 
 Wire = Mapping[str, Any]
 
 
 def understood(answer: Wire, states: type[StrEnum], actions: type[StrEnum], otherwise: StrEnum) -> Wire:
-    """`answer` as this version can go by it; a state that is not known becomes `otherwise`."""
+    """The answer as this version can use it; an unknown state becomes `otherwise`."""
     state = answer.get("state")
     is_foreign = isinstance(state, str) and not is_known(state, states)
     foreign = [f"the state {state} of the target"] if is_foreign else [*_foreign_actions(answer, actions)]

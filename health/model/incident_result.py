@@ -1,4 +1,4 @@
-"""IncidentResult: what became of an incident, as its workflow returns it to the Temporal UI. Pure."""
+"""IncidentResult: the result of an incident, as its workflow returns it to the Temporal UI. Pure."""
 
 from datetime import datetime
 
@@ -10,36 +10,35 @@ from objects.frozen import Frozen
 
 
 class OrderRecord(Frozen):
-    """One order of a person."""
+    """One order of a person, with its reason and times."""
 
     order: str
     """`abort`, `hold` or `resume`."""
     reason: str
     given: datetime
     until: datetime | None = None
-    """When it ends by itself; None: never."""
+    """When the order expires; None: never."""
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it has ended by itself."""
         return self.until is not None and now >= self.until
 
 
 class IncidentResult(Frozen):
-    """The end of an incident."""
+    """How an incident ended, with its times, requests and orders."""
 
     outcome: Outcome
     reason: str
     """Why it ended, in words."""
     started: datetime
-    """When the first run of the workflow was started."""
+    """When the first run of the workflow started."""
     ended: datetime
     attempts: int = 0
-    """Which remediation of its target in a row the latest one was; 0: nothing was done."""
+    """The number of the latest remediation in a row of the target; 0: nothing was done."""
     deleted: datetime | None = None
-    """When the target was deleted, where that is what was done."""
+    """When the target was deleted, if a step deleted it."""
     requests: tuple[RequestRecord, ...] = ()
     orders: tuple[OrderRecord, ...] = ()
     shadow: ShadowRecord | None = None
-    """What it would have done, and others did, while it was in shadow; None: it never was."""
+    """The steps that it would have taken in shadow, and what others did; None: never in shadow."""
     evidence: EvidenceRecord | None = None
-    """Where what was true before its first step is saved, or why not; None: nobody wanted that."""
+    """Where the state before the first step is saved, or why not; None: the check wants no evidence."""

@@ -1,8 +1,8 @@
-"""How a kind is written in ids of workflows, search attributes, metrics, and names and holders of Leases.
+"""How a kind is written in workflow ids, search attributes, metrics, and names and holders of Leases.
 
-With its group, `MachineHealthCheck.cluster.x-k8s.io`, so that no two kinds are written alike. The kinds that
-were there before another group had one of the same name are written without, and so is what is of no group:
-a kind that is written alone is always that one. No kind is added to these.
+A kind is written with its group, `MachineHealthCheck.cluster.x-k8s.io`, so no two kinds are written alike.
+Kinds without a group, and the kinds listed here, are written without: a bare name always means the listed
+kind. Add no kind to this list.
 """
 
 from objects.group_kind import GroupKind
@@ -18,10 +18,8 @@ _WRITTEN_ALONE = {
 
 
 def kind_name(kind: GroupKind) -> str:
-    """How `kind` is written."""
     return kind.kind if kind == kind_named(kind.kind) else str(kind)
 
 
 def kind_named(name: str) -> GroupKind:
-    """The kind that is written so."""
     return _WRITTEN_ALONE.get(name) or GroupKind.parse(name)

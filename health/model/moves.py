@@ -16,7 +16,7 @@ from objects.durations import JUST_AFTER
 from objects.frozen import Frozen
 
 LONGEST_WAIT = timedelta(days=7)
-"""A timer that is longer asks again in between: no clock is trusted with the centuries of a bad timestamp."""
+"""Longer timers are split, because a bad timestamp may put a deadline centuries away."""
 
 
 class Phase(StrEnum):
@@ -27,16 +27,16 @@ class Phase(StrEnum):
     ACTING = "Acting"
     REMEDIATING = "Remediating"
     EXHAUSTED = "Exhausted"
-    """No step is left to try: it waits for `resume`."""
+    """Every step was tried; the incident waits for `resume` or recovery."""
     HEALTHY_DELAY = "HealthyDelay"
-    """The target is healthy again, and its requests are kept: for a healthyDelay, or until that is proven."""
+    """The target is healthy; its requests stay for the healthyDelay, or until recovery is proven."""
     CLEANING_UP = "CleaningUp"
     LEFT_ALONE = "LeftAlone"
     ENDED = "Ended"
 
 
 class Outcome(StrEnum):
-    """How an incident ended."""
+    """How an incident ended, as its result and history say."""
 
     RECOVERED = "Recovered"
     """The target became healthy before anything was done, or while it was left alone."""
@@ -44,20 +44,20 @@ class Outcome(StrEnum):
     RELEASED = "Released"
     GONE = "Gone"
     WOULD_HAVE_REMEDIATED = "WouldHaveRemediated"
-    """In shadow: what it would have done is recorded, and was not done."""
+    """In shadow: the steps were recorded and not taken."""
 
 
 class AnnotationPatch(Frozen):
-    """Annotations to be written on one request; None takes one away."""
+    """Annotations to write on one request; the value None removes an annotation."""
 
     request: RequestReference
     annotations: dict[str, str | None] = Field(default_factory=dict)
     adopts: bool = False
-    """Whether the name of the incident is written, too: nothing that travels here says which one that is."""
+    """Whether to write the incident annotation too. The activity fills in its value."""
 
     @property
     def subject(self) -> ChoreSubject:
-        """Tells it from the other patches of its request: one that fails puts off no other."""
+        """Distinguishes this patch from others of the same request: a failed one delays no other."""
         return ChoreSubject.of_annotations(self.request.uid, self._names)
 
     @property
@@ -69,12 +69,12 @@ class AnnotationPatch(Frozen):
 
 
 class NextTransition(Frozen):
-    """What takes an incident further by itself, in a cluster that stays as it is, as people are told it."""
+    """The event that moves an incident on by itself while the cluster does not change, in words."""
 
     what: str
-    """What happens then; without a time, what is waited for."""
+    """What happens at `at`; without a time, what the incident waits for."""
     at: datetime | None = None
-    """None: not before something changes in the cluster, or an order comes."""
+    """None: the incident needs a change in the cluster or an order."""
 
 
 BY_A_CHANGE = NextTransition(what="when something changes in the cluster, or by an order")
@@ -89,53 +89,52 @@ class Until:
 
     at: datetime
     what: str = ""
-    """What happens then; "" for what takes the incident nowhere: a chore, a flag, a safety net."""
+    """What happens then; "" for a chore, a flag or a safety net, which do not move the incident on."""
     is_passed: bool = False
-    """Whether what happens needs `at` to have passed: it does not happen at that very moment."""
+    """Whether the time must have passed, because nothing happens at exactly `at`."""
 
     @property
     def wakes_at(self) -> datetime:
-        """When the timer ends."""
         return self.at + JUST_AFTER if self.is_passed else self.at
 
     @property
     def untold(self) -> Self:
-        """The same moment where it takes the incident nowhere."""
+        """The same moment, but one that does not move the incident on."""
         return replace(self, what="")
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Do nothing until a wake, an order or, where there is any, the first of some moments."""
+    """Do nothing until a wake, an order, or the earliest of some moments."""
 
     phase: Phase
     details: Details
     until: tuple[Until, ...] = ()
     otherwise: NextTransition = BY_A_CHANGE
-    """What is waited for where none of these moments takes the incident further."""
+    """What the incident waits for if none of these moments moves it on."""
 
     @property
     def next_transition(self) -> NextTransition:
-        """Which of these moments takes the incident further first."""
+        """The earliest moment that moves the incident on."""
         told = (one for one in self.until if one.what)
         first = min(told, key=lambda one: one.at, default=None)
         return NextTransition(what=first.what, at=first.at) if first else self.otherwise
 
     def requeue_after(self, now: datetime) -> timedelta | None:
-        """How long the timer is; None: it waits for nothing but a wake or an order."""
+        """The length of the timer; None: wait for a wake or an order only."""
         if not self.until:
             return None
         first = min(one.wakes_at for one in self.until)
         return max(timedelta(), min(first - now, LONGEST_WAIT))
 
     def or_until(self, *until: Until | None) -> Self:
-        """The same, but not longer than until the first of these moments; None is none."""
+        """The same wait, ended by any of these moments as well; None adds nothing."""
         return replace(self, until=(*self.until, *(one for one in until if one is not None)))
 
 
 @dataclass(frozen=True)
 class TakeStep:
-    """Carry out a step, as its admission permits."""
+    """Take a step under its admission."""
 
     step: int
     admission: Admission
@@ -144,7 +143,7 @@ class TakeStep:
 
 @dataclass(frozen=True)
 class RecordStep:
-    """Record a step in place of taking it: the check is in shadow."""
+    """Record a step instead of taking it: the check is in shadow."""
 
     step: int
     details: Details
@@ -152,7 +151,7 @@ class RecordStep:
 
 @dataclass(frozen=True)
 class SaveEvidence:
-    """Save what is true of the target, before the first step."""
+    """Save the state of the target before the first step."""
 
     before: TakeStep | RecordStep
     details: Details
@@ -160,7 +159,7 @@ class SaveEvidence:
 
 @dataclass(frozen=True)
 class AnnotateRequests:
-    """Write annotations on requests."""
+    """Write annotations on one or several requests."""
 
     patches: tuple[AnnotationPatch, ...]
     phase: Phase
@@ -170,7 +169,7 @@ class AnnotateRequests:
 
 @dataclass(frozen=True)
 class RenewLease:
-    """Keep the Lease of the target while the remediator works."""
+    """Renew the Lease of the target while the remediator works."""
 
     phase: Phase
     details: Details
@@ -179,7 +178,7 @@ class RenewLease:
 
 @dataclass(frozen=True)
 class ReleaseLease:
-    """Release the Lease of the target, and keep the requests."""
+    """Release the Lease of the target and keep the requests."""
 
     phase: Phase
     details: Details
@@ -188,14 +187,14 @@ class ReleaseLease:
 
 @dataclass(frozen=True)
 class RemoveRequests:
-    """Delete the requests and release the Lease."""
+    """Delete all requests of the incident and release its Lease."""
 
     details: Details
 
 
 @dataclass(frozen=True)
 class End:
-    """Nothing is left to do."""
+    """End the workflow, because nothing is left to do."""
 
     outcome: Outcome
     details: Details
@@ -215,7 +214,6 @@ Move = (
 
 
 def phase_of(move: Move) -> Phase:
-    """The phase that an incident is in while it makes this move."""
     match move:
         case SaveEvidence() | TakeStep() | RecordStep():
             return Phase.ACTING
@@ -228,7 +226,7 @@ def phase_of(move: Move) -> Phase:
 
 
 def next_transition_of(move: Move) -> NextTransition:
-    """What takes an incident further that makes this move: a chore comes between a wait and its end."""
+    """The event that moves the incident on after this move: a chore comes between a wait and its end."""
     match move:
         case SaveEvidence():
             return EVIDENCE_IS_SAVED

@@ -1,8 +1,8 @@
-"""Node: the slim copy of a Kubernetes Node that verdicts are made from.
+"""Node: the slim copy of a Kubernetes Node that verdicts use.
 
-Heartbeat times and messages are left out on purpose, and reasons are not compared: two Nodes that differ in
-those alone are equal but for their resourceVersion, so a heartbeat changes nothing. Of the annotations only
-those that we honour are kept. The parts have slots: a large cluster has a hundred thousand of them.
+Heartbeat times and messages are left out and reasons are not compared, so a heartbeat changes nothing but
+the resourceVersion. Only the annotations that we honour are kept. The parts have slots, because a large
+cluster has a hundred thousand of them.
 """
 
 import dataclasses
@@ -64,7 +64,7 @@ class NodeMetadata(FailFast):
 
 
 def _keys(taints: object) -> object:
-    """Their keys: what else they say does not matter here."""
+    """Keep the keys of taints; values and effects are not used."""
     if not isinstance(taints, list):
         return taints or ()
     return tuple(taint.get("key", "") if isinstance(taint, dict) else taint for taint in taints)
@@ -72,7 +72,7 @@ def _keys(taints: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeSpec(FailFast):
-    """By what others say that they work on a Node."""
+    """Signs in the spec of a Node that it is under maintenance."""
 
     unschedulable: bool = False
     taints: Annotated[tuple[str, ...], BeforeValidator(_keys)] = ()
@@ -90,7 +90,7 @@ class NodeStatus(FailFast):
 
 
 class Node(FrozenObject):
-    """A Node as verdicts see it."""
+    """The fields of a Node that verdicts use."""
 
     metadata: NodeMetadata
     spec: NodeSpec = NO_SPEC
@@ -98,36 +98,34 @@ class Node(FrozenObject):
 
     @property
     def node_spec(self) -> NodeSpec:
-        """Its own."""
         return self.spec
 
     @property
     def node_name(self) -> str:
-        """Its own."""
         return self.metadata.name
 
     @property
     def node_cluster(self) -> str:
-        """Its own: checks of Nodes are where these are."""
+        """The management cluster: checks of Nodes and their Nodes are in the same cluster."""
         return MANAGEMENT_CLUSTER
 
     def node_label(self, name: str) -> str | None:
-        """The value of its label; "" where it has none."""
+        """The value of the label; "" without it."""
         return self.metadata.labels.get(name, "")
 
     @property
     def node_zone(self) -> str:
-        """The zone that it says it is in; "": none."""
+        """The value of the zone label; "" without it."""
         return self.metadata.labels.get(ZONE_LABEL, "")
 
     @property
     def boot_id(self) -> str:
-        """Tells one boot of its machine from another; "" where its kubelet does not say."""
+        """Identifies the current boot of the machine; "" if the kubelet does not report it."""
         return self.status.boot_id
 
     @property
     def silent_since(self) -> datetime | None:
-        """Since when its kubelet is not heard (Ready=Unknown); None where it is."""
+        """When Ready turned Unknown; None while the kubelet is heard."""
         found = next((one for one in self.status.conditions if one.type == "Ready"), None)
         if found is None or found.status != "Unknown":
             return None
@@ -135,36 +133,36 @@ class Node(FrozenObject):
 
     @property
     def replaced_by(self) -> str:
-        """Nothing, as far as we know."""
+        """Always "": no known owner replaces a Node."""
         return ""
 
     @property
     def is_control_plane(self) -> bool:
-        """Whether one of the control-plane labels is there, whatever its value."""
+        """True if a control-plane label is present, with any value."""
         return any(label in self.metadata.labels for label in CONTROL_PLANE_LABELS)
 
     @property
     def is_confirmed_healthy(self) -> bool:
-        """Whether a person marked it as healthy, whatever the value of the mark."""
+        """True if a person set the confirmation annotation, with any value."""
         return self.metadata.annotations.confirmed_healthy is not None
 
     @property
     def is_excluded(self) -> bool:
-        """Whether a person excluded the node; only the exact value "true" does."""
+        """True if the exclusion label has exactly the value "true"."""
         return self.metadata.labels.get(EXCLUDE_LABEL) == "true"
 
     @property
     def has_empty_exclusion(self) -> bool:
-        """Whether the label to exclude it is there without a value, which excludes nothing."""
+        """True if the exclusion label has an empty value, which excludes nothing."""
         return self.metadata.labels.get(EXCLUDE_LABEL) == ""
 
     @property
     def is_marked(self) -> bool:
-        """Never: what is asked for a Node is asked by a request."""
+        """Always False: requests, not marks, ask for the remediation of a Node."""
         return False
 
     @property
     def configuration_to_come(self) -> str:
-        """What the machine config operator is changing its configuration to, "" if it is not (NHC 2.1/10)."""
+        """The configuration that the machine config operator is applying, "" if none (NHC 2.1/10)."""
         annotations = self.metadata.annotations
         return "" if annotations.desired_config == annotations.current_config else annotations.desired_config

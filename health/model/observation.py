@@ -1,7 +1,7 @@
-"""Observation: what the detector answers an incident: the target, the check, and "may I?", at one moment.
+"""Observation: the detector's answer to an incident: target, check and "may I?", at one moment.
 
-These values travel through Temporal, so they are flat: no unions, seconds as numbers, a default for each
-field that comes later.
+These values travel through Temporal, so they are flat: no unions, seconds as numbers, and a default for each
+field that is added later.
 """
 
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ FAILED_ASK_AGAIN_SECONDS = 5.0
 
 
 class TargetState(StrEnum):
-    """What the target of an incident is."""
+    """The state of the target of an incident."""
 
     HEALTHY = "Healthy"
     WAITING = "Waiting"
@@ -33,11 +33,11 @@ class TargetState(StrEnum):
     RELEASED = "Released"
     """The check no longer selects it, or the check itself was deleted."""
     UNKNOWN = "Unknown"
-    """The detector cannot tell; its hold says why."""
+    """The detector cannot determine the state; the hold says why."""
 
 
 ENDED = frozenset({TargetState.HEALTHY, TargetState.GONE, TargetState.RELEASED})
-"""States in which an incident has nothing to do any more but to clean up."""
+"""States in which only cleaning up is left to do."""
 
 
 class HoldReason(StrEnum):
@@ -45,82 +45,85 @@ class HoldReason(StrEnum):
 
     STALE_CACHE = "StaleSight"
     CLOCK_SKEW = "ClockSkew"
-    """The clock of the detector, of Temporal or of a workload cluster is off, or was set back: nothing that
-    rests on time can be told."""
+    """The clock of the detector, of Temporal or of a workload cluster is off or was set back, so no time can
+    be trusted."""
     NOT_HANDLED = "NotHandled"
-    """Checks of its kind are left to somebody else, by a setting."""
+    """By a setting, another controller handles checks of this kind."""
     INVALID_CHECK = "InvalidCheck"
     INVALID_TARGET = "InvalidTarget"
     REQUESTS_UNREAD = "RequestsUnread"
     TEMPLATES_UNREAD = "TemplatesUnread"
     CLUSTER_CONTEXT_UNREAD = "SurroundingsUnread"
-    """It is not known whether something holds every check."""
+    """A reason to hold all checks may exist and cannot be read."""
     WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable"
-    """The Nodes of its targets are in another cluster, which cannot be read now."""
+    """The Nodes of its targets are in a workload cluster that cannot be read now."""
     WORKLOAD_CLUSTER_CHANGED = "WorkloadClusterChanged"
-    """The Nodes of its targets are read in another cluster than before, under the same name."""
+    """The same name now leads to another cluster than the one whose Nodes were read before."""
     NODES_VANISHED = "NodesVanished"
-    """So many Nodes of Machines vanished together that they are not believed to be gone."""
+    """So many Nodes of Machines disappeared together that the list is not believed."""
     SUSPECTED_OUTAGE = "SuspectedOutage"
-    """So many Nodes fell silent at once that what sees them is suspected."""
+    """So many Nodes fell silent at once that the monitoring of the Nodes is suspected."""
     POLICY_UNKNOWN = "PolicyUnknown"
     """The policy cannot be read, and no earlier one is known."""
     MAINTENANCE_WINDOW = "MaintenanceWindow"
-    """By the policy nothing may begin at this time."""
+    """The policy allows no new remediation at this time."""
     STOPPED = "Stopped"
-    """A person stopped everything in the whole cluster."""
+    """A person set the global stop for the cluster."""
     DISABLED = "Disabled"
-    """The context of the check keeps it as a whole from working, as its condition Disabled says."""
+    """The check has the condition Disabled, because of its context."""
     UPGRADING = "Upgrading"
     UPGRADE_UNKNOWN = "UpgradeUnknown"
     PAUSED = "Paused"
     EXCLUDED = "Excluded"
     NODE_MAINTENANCE = "NodeMaintenance"
-    """Its Node is being worked on, as the policy reads it."""
+    """The Node is under maintenance, by the rules of the policy."""
     THRESHOLD = "Threshold"
     LIMIT = "Limit"
-    """As many remediations are under way, or began within the last hour, as are allowed."""
+    """The number of remediations in progress, or begun within the last hour, reached its limit."""
     STORM = "Storm"
     NO_CONTROLLER = "NoController"
-    """Nobody would replace the target if it was deleted."""
+    """The target has no owner that would replace it after its deletion."""
     TAKEN = "Taken"
-    """Somebody else holds the Lease of the target."""
+    """Another holder has the Lease of the target."""
     TAKEN_BY_REQUEST = "TakenByRequest"
-    """Nobody else holds its Lease, but another's request for it is there."""
+    """The Lease is free or ours, but a request of another owner for the target exists."""
     CONTROL_PLANE = "ControlPlane"
-    """Another control-plane node has the lock, or etcd can't spare this one."""
+    """Another control-plane node has the lock, or etcd cannot spare this one."""
     EARLIER_REQUEST = "EarlierRequest"
     STALE_FACTS = "StaleFacts"
-    """What admitted an act was seen too long before it."""
+    """The facts behind the admission were too old when the step was to be taken."""
     NOT_TRUE = "NotTrue"
-    """The revalidation before an act found something else than what was admitted."""
+    """The revalidation before an act found another state than the admission did."""
     TEMPLATE = "Template"
     REFUSED = "Refused"
     BACK_OFF = "BackOff"
     FAILED = "Failed"
-    """An attempt to act broke off (nobody knows whether its request exists), or the making of an answer."""
+    """An attempt to act broke off, so its request may or may not exist; or the answer failed."""
     NO_ADMISSION = "NoAdmission"
-    """Nothing else holds it, but its question did not ask to act, or its admission was used."""
+    """No other hold applies, but the question did not ask to act, or its admission was used."""
     OTHER_VERSION = OTHER_VERSION
-    """The answer says what this version does not know."""
+    """The answer contains a value that this version does not know."""
 
 
 class Hold(Frozen):
-    """A "no" with its reason, and when to ask again at the latest (a change wakes the incident earlier)."""
+    """A refusal with its reason and the latest time to ask again; a change wakes the incident earlier."""
 
     reason: OpenEnum[HoldReason]
-    """One that this version does not know holds like any other."""
+    """A reason that this version does not know holds like any other."""
     message: str
     ask_again_seconds: float = 30 * 60
     request_error: str = ""
-    """What was answered to the creation of a request, if that is what failed (rule 27)."""
+    """The API server's answer to the creation of a request, if that failed (rule 27)."""
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.message}"
 
 
 def failed(problem: str, retry_after: timedelta = timedelta()) -> Hold:
-    """After an attempt that broke off: ask anew, what admitted it is old by then; no earlier than told."""
+    """The hold after an attempt that broke off.
+
+    The incident asks again, because the admission is old by then, and not before `retry_after`.
+    """
     message = f"the attempt to act failed: {problem}"
     again = max(FAILED_ASK_AGAIN_SECONDS, retry_after.total_seconds())
     return Hold(reason=HoldReason.FAILED, message=message, ask_again_seconds=again)
@@ -134,62 +137,64 @@ NO_ADMISSION = Hold(
 
 
 class Observation(Frozen):
-    """The answer to `observe`."""
+    """The detector's answer to the question `observe` of an incident."""
 
     state: TargetState
     reason: str
     subject: str = ""
-    """What `reason` is said of, where it does not name that itself."""
+    """The object that `reason` describes, where `reason` does not name it."""
     remaining_seconds: float = 0
-    """While waiting: how long until the deadline."""
+    """Time until the deadline, in the state Waiting."""
     fact: Fact | None = None
     hold: Hold | None = None
-    """Why nothing may be done now; None is no permission: that is an admission."""
+    """Why nothing may be done now. None permits nothing: only `admission` does."""
     admission: Admission | None = None
-    """The permission to take one step; only a question that asked to act is answered with one."""
+    """The permission to take one step; given only to a question that asked to act."""
     steps: tuple[Step, ...] = ()
     under_way: str = ""
-    """What was done to the target already, by whomever, whose end is to be awaited; "" if nothing was."""
+    """What was already done to the target, by any actor, and has not finished; "": nothing."""
     is_marked: bool = False
-    """Whether the target is marked for another controller, awaited or not."""
+    """Whether the target carries a mark for another controller, whether or not the check waits for it."""
     requests: tuple[RequestSnapshot, ...] = ()
-    """The requests in the cluster that belong to this incident, those being deleted included."""
+    """The requests in the cluster that belong to this incident, including those being deleted."""
     lease_acquired_at: datetime | None = None
-    """Since when this check holds the Lease of the target; None where it does not, as far as is seen."""
+    """Since when this check holds the Lease of the target; None: it is not seen to hold it."""
     healthy_delay_seconds: float = 0
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
     is_replaced: bool = False
-    """Of a target that is gone: whether the check selects an object of its name with another uid."""
+    """If the target is gone: whether the check selects an object with the same name and another uid."""
     counts_as_healthy: bool = True
-    """Whether a target that is not unhealthy counts as healthy, too."""
+    """Whether a target that is not unhealthy also counts as healthy."""
     is_confirmed: bool = False
     """Whether a person confirmed that the target is healthy."""
     earlier_attempts: int = 0
-    """Remediations of this target in a row before this incident."""
+    """Number of remediations in a row of this target before this incident."""
     back_off_limit_seconds: float = 0
-    """The longest wait between two remediations in a row; 0: none."""
+    """The longest wait between two remediations in a row; 0: no wait."""
     generation: int = 0
-    """The generation of the check that was judged by."""
+    """The generation of the check behind this answer."""
     replaced_by: str = ""
-    """Kind and name of what makes another target when this one is deleted; "" if nothing does."""
+    """Kind and name of the owner that replaces the target after its deletion; "": none."""
     templates: str = ""
-    """Stands for what the templates of its steps say now; another one is another attempt's chance."""
+    """Fingerprint of the templates of the steps; after a change, a failed attempt may be repeated."""
     proven_recovery_seconds: float = 0
-    """For how long the target must be healthy after another boot; 0: to be healthy is enough (ADR 38).
+    """How long the target must be healthy after a new boot; 0: no proof is required (ADR 38).
 
-    Then a healthy target, too, has steps, a hold, and a fact: that it runs since the boot that it shows."""
+    With a proof required, a healthy target also has steps, a hold, and a fact: that it runs since the boot
+    that it shows."""
     boot_id: str = ""
-    """That of its Node, where recovery is to be proven; "": nobody can tell."""
+    """The boot ID of the Node, where recovery is to be proven; "": unknown."""
     last_transition: datetime | None = None
-    """When the latest of the conditions changed that it is judged by: healthy with another one is a gap."""
+    """The latest change of a condition that the check uses; if it moved, the target was unhealthy in
+    between."""
     is_shadow: bool | None = None
-    """Whether nothing may be written for the check; None: nobody can tell, as where the check is gone."""
+    """Whether the check is in shadow; None: unknown, for example because the check is gone."""
     evidence: OpenEnum[EvidenceStore] | None = None
-    """Where the check wants evidence to be saved before the first step; None: nowhere."""
+    """Where the check wants evidence saved before the first step; None: nowhere."""
     seen_at: datetime | None = None
-    """When the detector saw all this, by the API server's clock."""
+    """When the detector saw all this, by the clock of the API server."""
     answered_at: datetime | None = None
-    """When it was answered, by Temporal's clock."""
+    """When the detector answered, by Temporal's clock."""
 
     @model_validator(mode="before")
     @classmethod
@@ -201,50 +206,49 @@ class Observation(Frozen):
 
     @property
     def named_reason(self) -> str:
-        """The reason with the name of what it is said of."""
+        """The reason prefixed by its subject, for readers who do not see the subject elsewhere."""
         return named_reason(self.subject, self.reason)
 
     def details(self, *more: str, order: str = "", held: str | None = None) -> Details:
-        """What was seen, as the first part of the details of a move."""
+        """The first part of the details of a move."""
         return Details(subject=self.subject, reason=self.reason, order=order, held=held, more=more)
 
     @property
     def is_admitted(self) -> bool:
-        """Whether this permits a step."""
         return self.admission is not None
 
     @property
     def may_be_admitted(self) -> bool:
-        """Whether nothing holds a step: a question that asks to act is admitted, unless a limit is reached.
+        """True if nothing holds a step: a question that asks to act is admitted unless a limit is reached.
 
-        Of a healthy target: if the incident knows of the same boot.
+        For a healthy target: if the incident knows the same boot.
         """
         may_be_unproven = self.state is TargetState.HEALTHY and self.proven_recovery_seconds > 0
         is_due = self.state is TargetState.EXPIRED or (may_be_unproven and self.fact is not None)
         return is_due and (self.hold is None or self.hold.reason is HoldReason.NO_ADMISSION)
 
     def admitted(self, admission: Admission) -> Self:
-        """The same as an answer that permits a step."""
+        """The same answer, with permission for a step."""
         return self.model_copy(update={"hold": None, "admission": admission})
 
     def held_by(self, hold: Hold) -> Self:
-        """The same as an answer that permits nothing."""
+        """The same answer, with a hold in place of any permission."""
         return self.model_copy(update={"hold": hold, "admission": None})
 
     def without_admission(self) -> Self:
-        """The same where a step needs a question first that asks to act; any other hold stays."""
+        """The same answer without its admission: a step needs a new question. Any other hold stays."""
         return self.held_by(self.hold or NO_ADMISSION)
 
     @property
     def is_unhealthy(self) -> bool:
-        """Whether the check says so, expired or not."""
+        """True if the check calls the target unhealthy, expired or not."""
         return self.state in (TargetState.WAITING, TargetState.EXPIRED)
 
     def is_outdated(self, now: datetime, fresh: timedelta) -> bool:
-        """Whether an admission or a running timer was told too long ago to go by it (rule 4).
+        """True if an admission or a running timer is too old to use (rule 4).
 
-        A worker may be down between an answer and the task that reads it. What else was seen stays true
-        until a wake says otherwise.
+        A worker may be down between an answer and the task that reads it. Other facts stay valid until a
+        wake.
         """
         if self.answered_at is None:
             return False

@@ -1,8 +1,8 @@
-"""References: how an incident names its check, its target and the requests that it made.
+"""References: how an incident names its check, its target and its requests.
 
-The id of an incident's workflow is made and read here and nowhere else. It names cluster, check and target,
-so that two detectors that see the same failure start the same incident, and a Node recreated under its name
-gets another one.
+Only this module makes and parses workflow ids of incidents. An id names cluster, check and target: two
+detectors that see the same failure start the same incident, and a Node recreated under the same name gets
+another one.
 """
 
 from enum import StrEnum
@@ -15,7 +15,7 @@ from objects.frozen import Frozen, OpenEnum
 from objects.group_kind import GroupKind
 
 UID_LENGTH = 8
-"""Characters of a target's uid in the id of its incident: enough to tell two Nodes of one name apart."""
+"""Characters of the target's uid in the workflow id: enough to tell two Nodes of one name apart."""
 
 
 def _group(known: dict[str, Any]) -> str:
@@ -23,22 +23,21 @@ def _group(known: dict[str, Any]) -> str:
 
 
 class ObjectReference(Frozen):
-    """One object of whatever kind."""
+    """One object of any kind, without its uid."""
 
     kind: str
     group: str = Field(default_factory=_group)
-    """Where none is given, the one of the kind that is written without."""
+    """Default: the group of the kind that is written without one."""
     namespace: str = ""
     name: str
 
     @property
     def group_kind(self) -> GroupKind:
-        """Its kind, told from those of the same name."""
         return GroupKind(self.group, self.kind)
 
     @property
     def kind_name(self) -> str:
-        """How its kind is written."""
+        """The kind as workflow ids and Leases write it."""
         return kind_name(self.group_kind)
 
     def __str__(self) -> str:
@@ -46,30 +45,33 @@ class ObjectReference(Frozen):
 
 
 class CheckReference(ObjectReference):
-    """One health check."""
+    """One health check and how it signs Leases."""
 
     @property
     def lease_holder(self) -> str:
-        """How it signs the Lease of a target (NHC 1.8), with its namespace where it is in one.
+        """The holder of a target's Lease (NHC 1.8), with the namespace of a namespaced check.
 
-        No name has a slash, so no two checks sign alike.
+        Names contain no slash, so holders of two checks never collide.
         """
         named = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.kind_name}-{named}"
 
     def lock_holder(self, target: str) -> str:
-        """How it signs the control-plane lock for a target: it may have several nodes of it."""
+        """The holder of the control-plane lock.
+
+        The target is part of it, because a check may have several control-plane nodes.
+        """
         return f"{self.lease_holder}/{target}"
 
 
 class TargetReference(ObjectReference):
-    """One thing that can be unhealthy: a Node or a Machine, told from others of its name by its uid."""
+    """A Node or Machine, told from others of the same name by its uid."""
 
     uid: str
 
 
 class RequestReference(Frozen):
-    """One remediation request in the cluster."""
+    """One remediation request, told from others of the same name by its uid."""
 
     api_version: str
     kind: str
@@ -92,7 +94,7 @@ class TemplateReference(Frozen):
 
     @property
     def request_kind(self) -> str:
-        """The kind of the requests made from it (NHC 2.4/3)."""
+        """The kind of the requests made from this template (NHC 2.4/3)."""
         return self.kind.removesuffix("Template")
 
     def __str__(self) -> str:
@@ -103,28 +105,28 @@ NO_TEMPLATE = TemplateReference(api_version="", kind="", name="")
 
 
 class Action(StrEnum):
-    """What a step does to its target."""
+    """The effect of a step on its target."""
 
     REQUEST = "Request"
-    """A remediation request is made from a template; an external remediator does the rest."""
+    """Create a remediation request from a template; an external remediator does the rest."""
     DELETE = "Delete"
-    """The target is deleted; its owner makes another one."""
+    """Delete the target; its owner replaces it."""
     MARK = "Mark"
-    """The target is annotated; whoever looks for the annotation does the rest."""
+    """Annotate the target; the controller that reads the annotation does the rest."""
 
 
 class Step(Frozen):
-    """One step of a remediation."""
+    """One step of a remediation, in the check's order."""
 
     template: TemplateReference = NO_TEMPLATE
-    """Of a step that makes a request."""
+    """The template of a step that makes a request."""
     timeout_seconds: float | None = None
     """How long its request may take; None: no limit."""
     action: OpenEnum[Action] = Action.REQUEST
-    """One that this version does not know is never carried out."""
+    """A step with an action that this version does not know is never carried out."""
 
     def order_for(self, target: TargetReference) -> str:
-        """What it does to `target`, in words: "create Reboot from template ns/fast for Node/node-1"."""
+        """The action on `target`, in words: "create Reboot from template ns/fast for Node/node-1"."""
         if self.action is not Action.REQUEST:
             return f"{self.action.lower()} {target}"
         template = self.template
@@ -133,7 +135,7 @@ class Step(Frozen):
 
 
 class IncidentReference(Frozen):
-    """One incident: a check, a target that it found unhealthy, and the cluster that both live in."""
+    """One incident: a check, a target that it found unhealthy, and their cluster."""
 
     cluster: str
     check: CheckReference
@@ -141,14 +143,14 @@ class IncidentReference(Frozen):
 
     @property
     def workflow_id(self) -> str:
-        """The id of the incident's workflow, `remediation/<cluster>/<check>/<target>/<uid>`."""
+        """`remediation/<cluster>/<check>/<target>/<uid>`."""
         return f"remediation/{self.cluster}/{self.check}/{self.target.name}/{self.target.uid[:UID_LENGTH]}"
 
 
 def is_id_of(workflow_id: str, incident: IncidentReference) -> bool:
-    """Whether it is the workflow id of `incident`, whatever its cluster is called.
+    """True if this is the workflow id of `incident` under any name of the cluster.
 
-    A setting names the cluster, and may name it anew while requests carry the earlier name.
+    The cluster's name is a setting, which may change while requests carry the earlier name.
     """
     return _without_cluster(workflow_id) == _without_cluster(incident.workflow_id)
 
@@ -159,7 +161,7 @@ def _without_cluster(workflow_id: str) -> list[str]:
 
 
 def check_of(workflow_id: str) -> CheckReference | None:
-    """The check that the id of an incident's workflow names; None for what is no such id."""
+    """The check named by the workflow id of an incident; None for any other id."""
     parts = workflow_id.split("/")
     if not all(parts):
         return None

@@ -1,9 +1,9 @@
 """Remediation requests: the objects that external remediators act on, one per target and step.
 
-What one contains is said by the kind of its check (`remediation_request.py` in its folder). What remediators
-and the NodeHealthCheck operator write on requests is read alike on all of them. Beyond that ours carry the
-incident that made them, so that nothing of ours is ever without an owner: the detector starts the incident of
-a request that has none.
+The kind of the check defines the contents of a request (`remediation_request.py` in its folder). The
+annotations and conditions of remediators and of the NodeHealthCheck operator are read alike on all of them.
+Ours also carry the incident that made them; the detector starts the incident of a request that has none, so
+no request of ours stays without an owner.
 """
 
 import re
@@ -38,12 +38,12 @@ CONTROL_PLANE_LABEL = "remediation.medik8s.io/isControlPlaneNode"
 INCIDENT = "paramedic.dev/incident"
 TARGET_UID = "paramedic.dev/target-uid"
 ATTEMPT = "paramedic.dev/attempt"
-"""Which remediation of its target in a row it is; left out of the first one (rule 14)."""
+"""The number of this remediation in a row for its target; absent on the first one (rule 14)."""
 BOOT_ID = "paramedic.dev/boot-id"
-"""The boot ID that the Node of its target had right before it was made; left out where that said none."""
+"""The boot ID of the Node right before the request was made; absent if the Node reported none."""
 
 EVER = EARLIEST
-"""Longer ago than any delay."""
+"""Earlier than any delay reaches."""
 
 
 class InvalidTemplateError(Exception):
@@ -51,14 +51,14 @@ class InvalidTemplateError(Exception):
 
 
 class RequestCondition(FrozenObject):
-    """One condition of a request's status."""
+    """One condition in the status of a request."""
 
     type: str
     status: str
 
 
 def _readable(conditions: object) -> object:
-    """Those that are conditions: a request that its remediator spoils must not vanish from sight."""
+    """Drop unreadable conditions: a request with a malformed status must stay visible."""
     if isinstance(conditions, tuple):
         return conditions
     found = entries({"conditions": conditions}, "conditions")
@@ -66,7 +66,7 @@ def _readable(conditions: object) -> object:
 
 
 class RequestStatus(FrozenObject):
-    """The part of a request's status that we read; its schema is the remediator's, and may be loose."""
+    """The part of a request's status that we read. The remediator owns the schema, which may be loose."""
 
     conditions: Annotated[tuple[RequestCondition, ...], BeforeValidator(_readable)] = ()
 
@@ -76,50 +76,50 @@ def _object(status: object) -> object:
 
 
 class RemediationRequest(FrozenObject):
-    """A request as the cluster shows it."""
+    """A request as the cluster shows it, with what its annotations say."""
 
     metadata: ObjectMetadata
     status: Annotated[RequestStatus, BeforeValidator(_object)] = RequestStatus()
 
     @property
     def target_name(self) -> str:
-        """The Node or Machine it is for."""
+        """The name of the Node or Machine that the request is for."""
         return self.metadata.annotations.get(NODE_NAME) or self.metadata.name
 
     @property
     def target_uid(self) -> str:
-        """The uid it is for; "" where another operator made it and did not say."""
+        """The uid of the target; "" if another operator made the request without it."""
         return self.metadata.annotations.get(TARGET_UID, "")
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether it names no incident: none of ours made it, or adopted it yet (rule 39)."""
+        """True if the request names no incident: no incident of ours made it or adopted it yet (rule 39)."""
         return not self.metadata.annotations.get(INCIDENT)
 
     @property
     def is_of_operator(self) -> bool:
-        """Whether another operator made it; an incident that adopts it writes no uid of the target on it."""
+        """True if another operator made it. An incident that adopts it writes no uid of the target on it."""
         return not self.target_uid
 
     def names(self, incident: IncidentReference) -> bool:
-        """Whether `incident` made or adopted it: it carries that name, and no uid of another target."""
+        """True if `incident` made or adopted it: it has that annotation and no uid of another target."""
         is_of_target = self.target_uid in ("", incident.target.uid)
         return is_of_target and is_id_of(self.metadata.annotations.get(INCIDENT, ""), incident)
 
     @property
     def attempt(self) -> int:
-        """Which remediation of its target in a row it is; 1 where nothing readable says so."""
+        """The number of this remediation in a row for its target; 1 without a readable annotation."""
         found = re.fullmatch(r"[1-9][0-9]{0,8}", self.metadata.annotations.get(ATTEMPT, ""), re.ASCII)
         return int(found[0]) if found else 1
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether only a finalizer keeps it."""
+        """True if it has a deletionTimestamp: only a finalizer keeps it."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def is_marked_as_old(self) -> bool:
-        """Whether the 48 h alert was raised for it (NHC 1.6)."""
+        """True if the 48 h alert was raised for it (NHC 1.6)."""
         return self.metadata.annotations.get(GREW_OLD) == GREW_OLD_FLAG
 
     def owner(self, kind: str, api_version: str) -> str:
@@ -134,7 +134,7 @@ class RemediationRequest(FrozenObject):
         )
 
     def reference(self, api_version: str, kind: str) -> RequestReference:
-        """A reference to it; items of a list do not say their kind themselves."""
+        """A reference to it; the caller gives the kind, because items of a list do not carry one."""
         return RequestReference(
             api_version=api_version,
             kind=kind,
@@ -145,7 +145,6 @@ class RemediationRequest(FrozenObject):
         )
 
     def snapshot(self, api_version: str, kind: str) -> RequestSnapshot:
-        """What there is to know of it."""
         annotations = self.metadata.annotations
         return RequestSnapshot(
             reference=self.reference(api_version, kind),
@@ -168,28 +167,28 @@ class RemediationRequest(FrozenObject):
 
 
 def _healthy_since(text: str | None) -> datetime | None:
-    """Since when the target is healthy; a stamp that cannot be read keeps nothing (NHC 2.6)."""
+    """Since when the target is healthy; an unreadable stamp counts as long ago (NHC 2.6)."""
     return None if text is None else as_time(text) or EVER
 
 
 class Attempt(Frozen):
-    """Which attempt a request is: the incident and the workflow run."""
+    """The incident and workflow run behind a request."""
 
     incident: IncidentReference
     run_id: str
     number: int = 1
-    """Which remediation of the target in a row it is."""
+    """The number of this remediation in a row for the target."""
 
 
 def contents_of(spec: object) -> Mapping[str, Any] | None:
-    """spec.template.spec, by the `spec` of a template; {} if it has none, None without a spec.template."""
+    """spec.template.spec, by the `spec` of a template; {} without one, None without a spec.template."""
     template = spec.get("template") if isinstance(spec, dict) else None
     contents = template.get("spec", {}) if isinstance(template, dict) else None
     return contents if isinstance(contents, dict) else None
 
 
 def without_contents(template: TemplateReference) -> str:
-    """What is wrong with a template that has no spec.template, in the NodeHealthCheck operator's words."""
+    """The NodeHealthCheck operator's message for a template without spec.template."""
     return f"invalid template {template.namespace}/{template.name}, didn't find spec.template.spec"
 
 
@@ -197,7 +196,7 @@ def template_contents(template: Mapping[str, Any], step: Step) -> Mapping[str, A
     """spec.template.spec of a template object.
 
     Raises:
-        InvalidTemplateError: it is not there.
+        InvalidTemplateError: there is none.
 
     """
     contents = contents_of(template.get("spec"))

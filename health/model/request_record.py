@@ -1,4 +1,4 @@
-"""RequestRecord: one request of an incident from its start to its end, for its result. Pure."""
+"""RequestRecord: one request of an incident from creation to deletion, for the result. Pure."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -7,27 +7,27 @@ from health.model.request_snapshot import RequestSnapshot
 from objects.frozen import Frozen
 
 MOST_RECORDS = 50
-"""Of requests and of orders, the latest: an incident may last for months."""
+"""Only the latest requests and orders are kept, because an incident may last for months."""
 
 
 class RequestRecord(Frozen):
-    """One request that was made or found, from its start to its end."""
+    """A request that the incident made or found."""
 
     request: str
     """Kind, namespace and name."""
     uid: str
     template: str
-    """The name of the template that it was made from; "" where it does not say."""
+    """The name of its template; "" if the request does not say."""
     started: datetime
-    """Its creation."""
+    """When the request was created."""
     ended: datetime | None = None
-    """When the incident knew it to be gone; None while it is there."""
+    """When the incident found it gone; None while it exists."""
 
 
 def recorded(
     records: Iterable[RequestRecord], seen: Iterable[RequestSnapshot], known: Collection[str], now: datetime
 ) -> tuple[RequestRecord, ...]:
-    """The records after a look that shows the requests `seen`; what is neither seen nor `known` is gone."""
+    """The records after a look that shows the requests `seen`; a request neither seen nor `known` is gone."""
     shown = {one.uid: one for one in seen}
     before = [
         one if one.ended or one.uid in shown or one.uid in known else one.model_copy(update={"ended": now})
@@ -39,7 +39,7 @@ def recorded(
 
 
 def ended(records: Iterable[RequestRecord], now: datetime) -> tuple[RequestRecord, ...]:
-    """The records once nothing of them is left."""
+    """The records once all requests are gone."""
     return recorded(records, (), (), now)
 
 

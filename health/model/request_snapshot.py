@@ -1,4 +1,4 @@
-"""RequestSnapshot: a remediation request as the cluster shows it, and what became of it since another one."""
+"""RequestSnapshot: a remediation request as the cluster shows it, and the change between two snapshots."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,32 +8,31 @@ from objects.frozen import Frozen
 
 
 class RequestSnapshot(Frozen):
-    """One request; the times are those that its annotations say."""
+    """One request; its annotations supply the times."""
 
     reference: RequestReference
     created: datetime
     is_being_deleted: bool = False
-    """Whether only a finalizer keeps it."""
+    """Whether it has a deletionTimestamp: only a finalizer keeps it."""
     succeeded: bool | None = None
     """The condition Succeeded; None while the remediator has not decided."""
     is_node_deletion_expected: bool = False
-    """The condition PermanentNodeDeletionExpected: that the node goes is part of the remediation."""
+    """The condition PermanentNodeDeletionExpected: the remediation removes the Node on purpose."""
     timed_out_at: datetime | None = None
-    """When its remediator was told to stop."""
+    """When the request was marked as timed out, so that its remediator stops."""
     healthy_since: datetime | None = None
-    """Since when the target is healthy, and the request is kept for the check's healthyDelay."""
+    """Since when the target is healthy while the healthyDelay keeps the request."""
     is_flagged_as_old: bool = False
     is_of_control_plane: bool = False
     is_unsigned: bool = False
-    """Whether it names no incident: the one that finds it adopts it."""
+    """Whether it names no incident: the first incident that finds it adopts it."""
     is_of_operator: bool = False
-    """Whether another operator made it, and has told of it."""
+    """Whether another operator made it, and already emitted its Events."""
     boot_id: str = ""
-    """The boot ID of its target right before it was made; "": nobody wrote it down."""
+    """The boot ID of the target right before the request was made; "": not recorded."""
 
     @property
     def uid(self) -> str:
-        """Tells it from others of its name."""
         return self.reference.uid
 
     def __str__(self) -> str:
@@ -48,23 +47,22 @@ class RequestSnapshot(Frozen):
 
 @dataclass(frozen=True)
 class RequestChange:
-    """It was made, changed or deleted; one that only has another owner now was neither made nor deleted."""
+    """The creation, change or deletion of a request. A new owner alone is neither creation nor deletion."""
 
     target: str
-    """The name of the target that it is for."""
+    """The name of the target that the request is for."""
     before: RequestSnapshot | None
-    """None where it was made."""
+    """None: the request was created."""
     after: RequestSnapshot | None
-    """None where it is gone."""
+    """None: the request is gone."""
 
     @property
     def made(self) -> RequestSnapshot | None:
-        """The request, if it was made."""
         return self.after if self.before is None else None
 
     @property
     def deleted(self) -> RequestSnapshot | None:
-        """The request as it was, if somebody ordered its deletion; a finalizer may keep it still."""
+        """The request as it was, if its deletion was ordered; a finalizer may still keep it."""
         if self.before is None or self.before.is_being_deleted:
             return None
         return self.before if self.after is None or self.after.is_being_deleted else None

@@ -1,4 +1,4 @@
-"""ShadowRecord: what an incident in shadow would have done, beside what others did meanwhile. Pure."""
+"""ShadowRecord: the steps that an incident in shadow would have taken, and what others did. Pure."""
 
 from datetime import datetime
 
@@ -8,16 +8,16 @@ from objects.frozen import Frozen, OpenEnum
 
 
 class ShadowStep(Frozen):
-    """A step that would have been taken."""
+    """A step that an incident in shadow would have taken."""
 
     number: int
-    """Counted from 1."""
+    """Starts at 1."""
     action: OpenEnum[Action] = Action.REQUEST
     template: TemplateReference = NO_TEMPLATE
-    """Of a step that would have made a request."""
+    """The template of a step that would have made a request."""
     at: datetime
     why: str
-    """The condition of the target then."""
+    """The condition of the target at that time."""
 
     def __str__(self) -> str:
         if self.action is Action.REQUEST:
@@ -26,16 +26,16 @@ class ShadowStep(Frozen):
 
 
 class ShadowRecord(Frozen):
-    """What is kept of it, and travels from run to run."""
+    """The shadow part of an incident's memory, kept across runs."""
 
     steps: tuple[ShadowStep, ...] = ()
-    """In the order in which they would have been taken."""
+    """In the order in which the incident would have taken them."""
     spent: int = 0
-    """How many of them were of an earlier shadow, or before a person had the steps begun anew."""
+    """How many of them belong to an earlier shadow, or to an escalation before a person restarted it."""
     others: tuple[RequestRecord, ...] = ()
-    """What others did to the target: each request, and a deletion or mark, from when to when."""
+    """What others did to the target: each request, deletion or mark, with its start and end."""
 
     @property
     def current(self) -> tuple[ShadowStep, ...]:
-        """Those that count as taken."""
+        """The steps that count as taken."""
         return self.steps[self.spent :]

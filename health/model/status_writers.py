@@ -1,13 +1,13 @@
-"""StatusWriters: who but us writes the status of a check, by what the API server noted of its writers.
+"""StatusWriters: which other managers write the status of a check, by its managedFields.
 
-The time of an entry moves when a write of that manager changes something, and the entry goes when others
-have changed all of its fields since. Our detector makes a status true again at once, so one look seldom meets
-the entry of somebody who spoils it: the versions of a check are to be looked at one after the other, as a
-watch tells them. An entry that came from one to the next, or moved on, is a write that was seen.
+An entry gets a new time when its manager changes something, and disappears when others have since changed
+all its fields. Our detector repairs a status at once, so a single version seldom shows the other writer:
+each version of the check from the watch is compared with the version before. An entry that appeared or has a
+newer time is a write that was seen.
 
-A controller that was stopped may leave its entry behind, so an old one tells nothing: two that both run show
-by a write that was seen, or by an entry that is younger than our own last write, or of the last hour. That
-none is there does not prove that nobody else runs.
+A stopped controller may leave an old entry, which proves nothing. A running one shows by a write that was
+seen, by an entry younger than our own last write, or by an entry of the last hour. Without any entry another
+writer may still run.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ _STATUS = "status"
 
 
 class ManagedFields(FrozenObject):
-    """One entry of metadata.managedFields."""
+    """One entry of metadata.managedFields, as far as we use it."""
 
     manager: str = ""
     subresource: str = ""
@@ -31,35 +31,35 @@ class ManagedFields(FrozenObject):
 
 @dataclass(frozen=True)
 class StatusWriter:
-    """Somebody who wrote the status."""
+    """Another manager that wrote the status."""
 
     manager: str
     last: datetime
     is_over: bool
-    """Whether no write was seen, and we wrote it later: then it may have been stopped before we began."""
+    """Whether no write was seen and ours is later: the writer may have stopped before we started."""
     seen: int = 0
-    """How many of its writes were seen, at least: those of one second may look like one."""
+    """The number of its writes that were seen, at least: several in one second may look like one."""
 
 
 @dataclass(frozen=True)
 class StatusWriters:
-    """Who wrote one status, after all versions of it that were looked at."""
+    """The writers of one status, by all versions seen so far."""
 
     noted: Mapping[str, datetime]
-    """The last write of each manager, as the newest version notes it."""
+    """The last write of each manager in the newest version."""
     last: Mapping[str, datetime]
-    """The last write of each manager that any version noted."""
+    """The last write of each manager in any version."""
     seen: Mapping[str, int] = field(default_factory=dict)
-    """How many writes of each manager came between two of the versions."""
+    """How many writes of each manager were seen between two versions."""
 
     @classmethod
     def of(cls, entries: Iterable[ManagedFields]) -> Self:
-        """After the first version, by its managedFields: which writes were before it nobody has seen."""
+        """The writers by the first version; writes before it were not seen."""
         noted = _last_writes(entries)
         return cls(noted, noted)
 
     def then(self, entries: Iterable[ManagedFields]) -> Self:
-        """After one version more, which came after the others."""
+        """The writers after the next version."""
         noted = _last_writes(entries)
         last = {one: max(time, self.last.get(one, time)) for one, time in noted.items()}
         wrote = [one for one, time in noted.items() if one not in self.noted or time > self.noted[one]]
@@ -67,7 +67,7 @@ class StatusWriters:
         return type(self)(noted, {**self.last, **last}, {**self.seen, **seen})
 
     def others(self, ours: Collection[str], now: datetime) -> tuple[StatusWriter, ...]:
-        """Who, under another name than `ours`, was seen writing or has written recently; the latest first."""
+        """Managers not in `ours` that were seen writing or wrote recently, the latest first."""
         our_last = max((time for manager, time in self.last.items() if manager in ours), default=None)
         others = [self._writer(manager, our_last) for manager in self.last if manager not in ours]
         told = [one for one in others if one.seen or _is_told(one, our_last, now)]
@@ -84,7 +84,7 @@ def _is_told(unseen: StatusWriter, our_last: datetime | None, now: datetime) -> 
 
 
 def _last_writes(entries: Iterable[ManagedFields]) -> dict[str, datetime]:
-    """When each manager last wrote the status; one may have an entry for each version of the API."""
+    """When each manager last wrote the status; a manager may have an entry for each API version."""
     last: dict[str, datetime] = {}
     for entry in entries:
         if entry.subresource == _STATUS and entry.time is not None:

@@ -1,6 +1,6 @@
-"""Target: what a check watches, with all that verdicts are made from: a Node, or a Machine with its Node.
+"""Target: what a check watches, with everything that verdicts need: a Node, or a Machine with its Node.
 
-Nothing outside the rules of one kind of check asks which of the two it is.
+Only the rules of a kind of check distinguish the two.
 """
 
 from datetime import datetime
@@ -13,9 +13,9 @@ from objects.clusters import MANAGEMENT_CLUSTER
 
 
 class TargetPlace(NamedTuple):
-    """Where the targets of a check are: all of one kind in one namespace ("" for those without any).
+    """Where the targets of a check are: one kind in one namespace ("" for cluster-scoped targets).
 
-    Other clusters have Nodes of targets, and no targets.
+    Other clusters contain Nodes of targets, but no targets.
     """
 
     kind: str
@@ -24,142 +24,135 @@ class TargetPlace(NamedTuple):
     cluster: str = MANAGEMENT_CLUSTER
 
     def named(self, name: str) -> "TargetName":
-        """The target of that name in it."""
+        """The target of that name here."""
         return TargetName(self.kind, self.namespace, name, self.cluster)
 
     def reference(self, name: str, uid: str) -> TargetReference:
-        """The object of that name and uid in it."""
+        """The object of that name and uid here."""
         kind = kind_named(self.kind)
         return TargetReference(kind=kind.kind, group=kind.group, namespace=self.namespace, name=name, uid=uid)
 
 
 class TargetName(NamedTuple):
-    """A target, or the Node of one, whatever uid it has."""
+    """A target, or the Node of one, with any uid."""
 
     kind: str
-    """As of TargetPlace."""
+    """As `kind_names` writes it."""
     namespace: str
     name: str
     cluster: str = MANAGEMENT_CLUSTER
 
     @property
     def place(self) -> TargetPlace:
-        """Where it is."""
         return TargetPlace(self.kind, self.namespace, self.cluster)
 
     @classmethod
     def of(cls, target: TargetReference) -> "TargetName":
-        """The name of `target`."""
         return cls(target.kind_name, target.namespace, target.name)
 
 
 def node_name(name: str, cluster: str = MANAGEMENT_CLUSTER) -> TargetName:
-    """The Node of that name in a cluster: two clusters may each have one."""
+    """The Node of that name in a cluster; two clusters may have Nodes of the same name."""
     return TargetName("Node", "", name, cluster)
 
 
 def owner_name(namespace: str, owner: str) -> TargetName:
-    """The name of what replaces targets in `namespace`, by `Target.replaced_by`."""
+    """The owner that replaces targets in `namespace`, from `Target.replaced_by`."""
     kind, _, name = owner.partition("/")
     return TargetName(kind, namespace, name)
 
 
 class Identity(Protocol):
-    """What the metadata of every target says."""
+    """The metadata of every target."""
 
     @property
-    def name(self) -> str:
-        """Its name."""
+    def name(self) -> str: ...
 
     @property
     def namespace(self) -> str:
-        """Its namespace; "" for a Node."""
+        """The namespace; "" for a Node."""
 
     @property
-    def uid(self) -> str:
-        """Tells it from others of its name."""
+    def uid(self) -> str: ...
 
     @property
-    def labels(self) -> dict[str, str]:
-        """Its labels, which selectors go by."""
+    def labels(self) -> dict[str, str]: ...
 
     @property
-    def creation_timestamp(self) -> datetime:
-        """Since when it is there."""
+    def creation_timestamp(self) -> datetime: ...
 
     @property
     def deletion_timestamp(self) -> datetime | None:
-        """Since when only finalizers keep it."""
+        """When its deletion was ordered; since then only finalizers keep it."""
 
 
 class Target(Protocol):
-    """One target, as it was seen last; a kind whose targets never are so inherits what it does not say."""
+    """One target as last seen. A kind inherits the defaults for features that it lacks."""
 
     __slots__ = ()
 
     @property
-    def metadata(self) -> Identity:
-        """Who it is."""
+    def metadata(self) -> Identity: ...
 
     @property
     def node_name(self) -> str:
-        """The Node that it is or is linked to, there or not; "" while there is none."""
+        """The Node that it is or is linked to, existing or not; "" without one."""
 
     @property
     def node_spec(self) -> NodeSpec:
-        """What that Node says of work on it; nothing where it is not there."""
+        """The parts of the Node's spec that show maintenance; empty if the Node does not exist."""
         return NO_SPEC
 
     @property
     def node_cluster(self) -> str:
-        """The cluster in which that Node is."""
+        """The cluster of that Node."""
         return MANAGEMENT_CLUSTER
 
     @property
     def node_zone(self) -> str:
-        """The zone that the Node says it is in; "" where it says none, or is not there."""
+        """The zone label of the Node; "" without label or Node."""
         return ""
 
     @property
     def boot_id(self) -> str:
-        """By which its Node tells one boot from another; "" where that says none, or is not there."""
+        """Identifies the current boot of the Node; "" if unknown."""
         return ""
 
     @property
     def replaced_by(self) -> str:
-        """Kind and name of what makes another one when it is deleted, in its namespace; "": nothing does."""
+        """Kind and name of the owner in its namespace that replaces it after its deletion; "": none."""
         return ""
 
     def node_label(self, name: str) -> str | None:
-        """The value of a label of its Node; "" where that has none, None where nobody can tell."""
+        """The value of a label of its Node; "" without the label, None if the Node is unknown."""
         return self.metadata.labels.get(name, "")
 
     @property
     def is_control_plane(self) -> bool:
-        """Whether it is, or bears, a node of the control plane."""
+        """True if it is, or hosts, a control-plane node."""
         return False
 
     @property
     def is_excluded(self) -> bool:
-        """Whether a person excluded it."""
+        """True if a person excluded it from remediation."""
         return False
 
     @property
     def has_empty_exclusion(self) -> bool:
-        """Whether somebody meant to exclude it, and did not say so."""
+        """True if a person set the exclusion label without a value, which excludes nothing."""
         return False
 
     @property
     def is_confirmed_healthy(self) -> bool:
-        """Whether a person marked it as healthy."""
+        """True if a person confirmed it as healthy."""
         return False
 
     @property
     def is_marked(self) -> bool:
-        """Whether another controller is asked, by a mark on it, to remediate it."""
+        """True if it carries a mark that asks another controller to remediate it."""
         return False
 
     @property
     def configuration_to_come(self) -> str:
-        """To which configuration somebody is changing it, which makes it unhealthy for a while; "": none."""
+        """The configuration being applied, which makes it unhealthy for a while; "": none."""
         return ""

@@ -1,9 +1,9 @@
-"""Verdict: what a check says of one target now: healthy, waiting until a deadline, or expired.
+"""Verdict: the health of one target by a check: healthy, waiting until a deadline, or expired.
 
-Rule (NHC 2.1/9): a condition of the same type and status as one of the check's matches. It is expired
-strictly after its lastTransitionTime plus the duration; the first expired match in the check's order counts.
-Without one, the match with the earliest deadline runs a timer. A type that the target lacks never matches.
-After a time in which conditions told nothing (an upgrade), clocks restart from its end (rule 37).
+Rule (NHC 2.1/9): a condition of the same type and status as one of the check's rules matches. A match
+expires strictly after its lastTransitionTime plus the duration; the first expired match in the check's order
+counts. Without an expired match, the match with the earliest deadline runs a timer. A rule whose type the
+target lacks never matches. After a blind period (an upgrade), clocks restart from its end (rule 37).
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,21 +27,21 @@ class Health(StrEnum):
 
 
 class Fact(Frozen):
-    """What a verdict rests on: one condition, since when. An act compares facts, never ages."""
+    """The condition behind a verdict, with its time. An act compares facts, never ages."""
 
     condition: str
     status: str
     since: datetime
     is_moving: bool = False
-    """Whether `since` may grow while all stays as it is: the time is that of something else."""
+    """Whether `since` may grow while the condition stays: it is the time of something else."""
 
     @property
     def identity(self) -> str:
-        """What tells it from other facts of its target."""
+        """Distinguishes it from other facts of the target."""
         return f"{self.condition} is {self.status}" if self.is_moving else str(self)
 
     def same_as(self, other: "Fact | None") -> bool:
-        """Whether both say the same, however far a time moved that moves by itself."""
+        """True if both state the same condition; a time that moves by itself is not compared."""
         if other is None or (self.condition, self.status) != (other.condition, other.status):
             return False
         return self.since == other.since or self.is_moving or other.is_moving
@@ -52,7 +52,7 @@ class Fact(Frozen):
 
 @dataclass(frozen=True)
 class UnhealthyCondition:
-    """A condition that makes a target unhealthy once it lasted for `duration`."""
+    """A rule of a check: this condition makes a target unhealthy once it lasted for `duration`."""
 
     type: str
     status: str
@@ -60,20 +60,18 @@ class UnhealthyCondition:
 
 
 class TypedCondition(Protocol):
-    """A condition of whatever object."""
+    """A condition of any object."""
 
     @property
-    def type(self) -> str:
-        """Tells it from the others of its object."""
+    def type(self) -> str: ...
 
     @property
-    def last_transition_time(self) -> datetime | None:
-        """Since when it has its status."""
+    def last_transition_time(self) -> datetime | None: ...
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict with its reason; `fact` and `deadline` are there unless the target is healthy."""
+    """The verdict with its reason; unless the target is healthy, with `fact` and `deadline`."""
 
     health: Health
     reason: str
@@ -89,26 +87,26 @@ HEALTHY = Verdict(Health.HEALTHY, "no unhealthy condition")
 
 
 def fact_of(condition: NodeCondition, node: Node) -> Fact:
-    """The fact that `condition` states; without a transition time it is as old as its Node."""
+    """The fact that `condition` states; without a transition time, since the creation of the Node."""
     since = condition.last_transition_time or node.metadata.creation_timestamp
     return Fact(condition=condition.type, status=condition.status, since=since)
 
 
 def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
-    """Whether a condition of `node` matches one of `rules`, expired or not."""
+    """True if a condition of `node` matches a rule, expired or not."""
     return bool(matches(node, rules))
 
 
 def verdict(
     node: Node, rules: Sequence[UnhealthyCondition], now: datetime, blind_until: datetime | None = None
 ) -> Verdict:
-    """The verdict of `rules` on `node` at `now`; what was so before `blind_until` counts from then."""
+    """The verdict of `rules` on `node`; conditions older than `blind_until` count from then."""
     return judged(matches(node, rules, blind_until), now)
 
 
 @dataclass(frozen=True)
 class Match:
-    """A fact that a rule calls unhealthy, and for how long it may be so."""
+    """A fact that a rule calls unhealthy, with the duration that the rule allows."""
 
     fact: Fact
     duration: timedelta
@@ -116,18 +114,17 @@ class Match:
 
     @property
     def began(self) -> datetime:
-        """Since when it counts."""
         return max(self.fact.since, self.blind_until or self.fact.since)
 
     @property
     def words(self) -> str:
-        """The fact for people, and since when it counts where that is later."""
+        """The fact, and from when it counts if that is later."""
         is_delayed = self.began != self.fact.since
         return f"{self.fact}, counted since {stamp(self.began)}" if is_delayed else str(self.fact)
 
     @property
     def waiting(self) -> str:
-        """What is awaited, for people."""
+        """The condition that the target waits for, in words."""
         if self.duration:
             return f"{self.words}, waiting for {in_words(self.duration)}"
         return f"{self.fact.condition} is {self.fact.status}, not believed before {stamp(self.deadline)}"
@@ -139,7 +136,7 @@ class Match:
 
 
 def judged(found: Sequence[Match], now: datetime) -> Verdict:
-    """The verdict at `now` on a target of which all these are true, in the order of the rules."""
+    """The verdict at `now` for all matches of a target, in the order of the rules."""
     if not found:
         return HEALTHY
     for match in found:
@@ -153,7 +150,7 @@ def judged(found: Sequence[Match], now: datetime) -> Verdict:
 def last_transition(
     conditions: Iterable[TypedCondition], rules: Iterable[UnhealthyCondition]
 ) -> datetime | None:
-    """When the latest of those conditions changed that `rules` look at; None: nobody knows of any."""
+    """When one of the conditions used by `rules` changed last; None: unknown."""
     types = {rule.type for rule in rules}
     times = (one.last_transition_time for one in conditions if one.type in types)
     return max((time for time in times if time is not None), default=None)

@@ -1,1 +1,1 @@
-"""What an incident does next: the state machine, to be read from `next_move` on."""
+"""What an incident does next: a state machine, best read from `next_move` on."""

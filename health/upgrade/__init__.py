@@ -1,1 +1,1 @@
-"""Upgrade: what is paused while the cluster is being upgraded, and unpaused after it. Pure."""
+"""Decides which checks are paused during a cluster upgrade, and when they are unpaused. Pure."""
