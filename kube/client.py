@@ -12,8 +12,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from kube.decoding_thread import decoded
-from kube.errors import Expired, Malformed, TooLarge
-from kube.listing import PageReader, Paging, selectors
+from kube.errors import Expired, Malformed
+from kube.listing import FROM_CACHE, PageReader, Paging, selectors
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
 
@@ -99,14 +99,8 @@ class Client:
         It asks for no more pages when it has `most`; with a cache there is one page, of all.
         """
         path, selected = resource.path(namespace), [("fieldSelector", field_selector)]
-        try:
-            return await self._list_some(path, selected, [("resourceVersion", "0")], most)
-        except TooLarge:  # a cache answers with one page, whatever its limit
-            return await self._list_some(path, selected, (), most)
-
-    async def _list_some(self, path: str, selected: Query, first: Query, most: int) -> tuple[_Objects, bool]:
         items, is_cut = _Objects(), False
-        async for page, has_more in self._pages(path, selected, first):
+        async for page, has_more in self._pages(path, selected, [FROM_CACHE]):
             items.extend(page)
             is_cut = len(items) > most or (has_more and len(items) >= most)
             if len(items) >= most:

@@ -31,6 +31,10 @@ class Paging:
     """For each page."""
 
 
+FROM_CACHE = ("resourceVersion", "0")
+"""Asks for objects as old as the API server's cache, which answers with one page, whatever its limit."""
+
+
 def selectors(label_selector: str = "", name: str = "") -> Query:
     """Of a list or a watch: the objects with these labels, and the one of that name; "" is any."""
     by_name = f"metadata.name={name}" if name else ""
@@ -54,15 +58,20 @@ class PageReader:
     async def read(self, query: Query) -> bytes:
         """Return the page that `query` asks for, with fewer objects where more are too large together.
 
+        A page from the cache that is too large is asked for again without the cache, which ignores the limit.
         Raises Malformed: the list has too many pages or bytes; TooLarge: one object is too large.
         """
+        asked = list(query)
         while True:
             try:
-                return self._count(await self._ask(query))
+                return self._count(await self._ask(asked))
             except TooLarge:
-                if self._limit == 1:
+                if FROM_CACHE in asked:
+                    asked.remove(FROM_CACHE)
+                elif self._limit == 1:
                     raise
-                self._limit = max(1, self._limit // 4)
+                else:
+                    self._limit = max(1, self._limit // 4)
 
     async def _ask(self, query: Query) -> bytes:
         return await self._transport.request(

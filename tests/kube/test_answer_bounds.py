@@ -96,6 +96,22 @@ async def test_page_that_is_too_large_is_asked_for_with_fewer_objects(
     assert [asked.query["limit"] for asked in server.asked] == ["100", "25", "6"]
 
 
+async def test_cache_that_answers_with_too_much_is_asked_once(
+    server: ApiServer, transport: Transport
+) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        is_cached = "resourceVersion" in request.query  # a cache ignores the limit
+        return page_of(1000 if is_cached else int(request.query["limit"]))
+
+    server.answer("GET", PATH, answer)
+    found, has_more = await Client(transport).list_some(NODES, "spec.nodeName=a", most=5)
+
+    asked = [(asked.query["limit"], asked.query.get("resourceVersion")) for asked in server.asked]
+    assert asked == [("100", "0"), ("100", None), ("25", None), ("6", None)]
+    assert len(found) == 5
+    assert has_more
+
+
 @EACH_WAY
 async def test_list_with_one_object_that_is_too_large_is_refused(
     server: ApiServer, transport: Transport, ways: Callable[[Transport], Awaitable[Any]]
