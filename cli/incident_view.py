@@ -1,4 +1,4 @@
-"""Incidents as `-o json` prints them, in a list and alone; docs/cli.md documents the fields, which stay."""
+"""Incidents as `-o json` prints them, in a list and alone. docs/cli-json.md documents the fields."""
 
 from datetime import datetime
 from typing import Self

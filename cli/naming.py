@@ -16,7 +16,8 @@ from health.model.node import EXCLUDE_LABEL
 from health.model.references import IncidentReference, check_of
 
 KEPT_OUT = (
-    f"a healthy Node is kept out by the label {EXCLUDE_LABEL}=true, more in docs/cli.md#before-it-fails"
+    f"a healthy Node is kept out by the label {EXCLUDE_LABEL}=true, "
+    "more in docs/cli-orders.md#before-it-fails"
 )
 """Whoever orders something for what has not failed wants it to be left alone when it does."""
 NEWEST = 100

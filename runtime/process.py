@@ -63,7 +63,7 @@ def _options(program: str) -> dict[str, str]:
     """The variables that the command line sets; `--help` ends the process."""
     parser = _Options(
         prog=program,
-        description="All other settings are variables, see docs/running.md.",
+        description="All other settings are variables, see docs/settings.md.",
         allow_abbrev=False,
     )
     parser.add_argument(

@@ -30,7 +30,7 @@ EVIDENCE_IN_WORKLOAD_CLUSTERS = Part(
     "in each workload cluster of a check with that annotation, for the identity in its kubeconfig",
 )
 SIGNALS = Part(
-    "a ClusterRole as in docs/running.md#other-signals-of-an-upgrade",
+    "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade",
     "for each kind that PARAMEDIC_UPGRADE_SIGNALS names, granted by you",
 )
 REMEDIATOR = Part(

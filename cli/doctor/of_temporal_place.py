@@ -27,7 +27,7 @@ SERVICES = Resource("v1", "Service", "services", namespaced=True)
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", namespaced=True)
 OF_SERVICE = "kubernetes.io/service-name"
 _NODE = GroupKind("", NODES.kind)
-_GUIDE = "see docs/running.md#where-temporal-lives"
+_GUIDE = "see docs/temporal.md#where-temporal-lives"
 
 Selected = Mapping[str, Sequence[str]]
 """By node, the checks that select it."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from cli.doctor.finding import Finding, note, problem, warning
 from runtime.polling import Build, QueuePollers
 
-ROLL_OUT = "docs/running.md#worker-versions"
+ROLL_OUT = "docs/rolling-out.md#worker-versions"
 
 
 def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Upgrade pauses as `-o json` prints them; docs/cli.md documents the fields, which stay."""
+"""Upgrade pauses as `-o json` prints them. docs/cli-json.md documents the fields."""
 
 from datetime import datetime
 from typing import Self

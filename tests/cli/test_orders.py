@@ -79,7 +79,7 @@ async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) ->
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == (
         "paramedic: no open incident of 'node-1'; a healthy Node is kept out by the label "
-        "remediation.medik8s.io/exclude-from-remediation=true, more in docs/cli.md#before-it-fails\n"
+        "remediation.medik8s.io/exclude-from-remediation=true, more in docs/cli-orders.md#before-it-fails\n"
     )
 
 

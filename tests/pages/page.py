@@ -13,7 +13,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 def part(page: str, heading: str) -> str:
     """What stands below a heading, down to the next one of its level or a higher one."""
-    text = (ROOT / "docs" / page).read_text()
+    text = "\n" + (ROOT / "docs" / page).read_text()
     level = len(heading) - len(heading.lstrip("#"))
     _, _, below = text.partition(f"\n{heading}\n")
     assert below, f"docs/{page} has no heading {heading!r}"

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: each word that Paramedic shows or writes where people look has its row there."""
+"""Reasons to hold, Events, annotations and labels: each one of the code has a row on its page."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from health.gate.check_choices import CheckChoices
 from health.model.observation import HoldReason
 from tests.pages.page import modules, named, part, rows, strings
 
-PAGE = "troubleshooting.md"
+HOLDS, EVENTS, ANNOTATIONS = "troubleshooting.md", "events.md", "annotations.md"
 CAMEL_CASE = re.compile(r"(?:[A-Z][a-z]+)+")
 MAKERS = {"Event", "EventNote", "Severity", "Statement", "StormNote", "TargetNote", "of_check"}
 """Whoever imports or defines one of these says reasons of Events, or of conditions that are told by them."""
@@ -27,7 +27,7 @@ KEY = re.compile(r"[a-z0-9.-]+\.(?:dev|io)/(?!v\d)[A-Za-z-]+")
 
 def held_tables() -> Iterator[str]:
     """The reasons to hold, each as often as it has a row."""
-    for row in rows(part(PAGE, "## Held")):
+    for row in rows(part(HOLDS, "## Held")):
         yield from named(row[0])
 
 
@@ -51,37 +51,39 @@ def test_each_reason_to_hold_has_one_row_that_says_what_it_means_and_what_to_do(
     said = sorted(held_tables())
     missing = [reason.value for reason in HoldReason if reason.value not in said]
     assert not missing, (
-        f"docs/{PAGE}: add a row for {', '.join(missing)} to one of the four tables below '## Held': "
+        f"docs/{HOLDS}: add a row for {', '.join(missing)} to one of the four tables below '## Held': "
         "reason, what it means, what to do"
     )
     assert [one for one in said if one not in {*HoldReason}] == [], "no such reason to hold"
     assert [one for one, other in pairwise(said) if one == other] == [], "more than one row"
-    assert all(cell for row in rows(part(PAGE, "## Held")) for cell in row), "a cell is empty"
+    assert all(cell for row in rows(part(HOLDS, "## Held")) for cell in row), "a cell is empty"
 
 
 def test_each_reason_of_an_event_is_on_the_page() -> None:
-    said = set(re.findall(r"`(\w+)`", part(PAGE, "## Events")))
+    said = set(re.findall(r"`(\w+)`", part(EVENTS, "# Events")))
     missing = {f"{word} ({file})" for word, file in event_reasons() if word not in said | NO_EVENTS}
     assert not missing, (
-        f"docs/{PAGE}: add a row for {', '.join(sorted(missing))} to a table below '## Events': reason, on "
+        f"docs/{EVENTS}: add a row for {', '.join(sorted(missing))} to one of its tables: reason, on "
         "which object, what it tells, what to do; or, if it is no reason of an Event, add it to NO_EVENTS"
     )
 
 
 def test_page_has_no_event_that_nobody_writes() -> None:
     in_code = {word for word, _ in event_reasons()}
-    assert [one for row in rows(part(PAGE, "## Events")) for one in named(row[0]) if one not in in_code] == []
+    assert [
+        one for row in rows(part(EVENTS, "# Events")) for one in named(row[0]) if one not in in_code
+    ] == []
     assert in_code >= NO_EVENTS, "an exception that is none any more"
 
 
 def test_each_annotation_and_label_of_the_code_is_on_the_page() -> None:
-    said = {name for row in rows(part(PAGE, "## Annotations and labels")) for name in named(row[0])}
+    said = {name for row in rows(part(ANNOTATIONS, "# Annotations and labels")) for name in named(row[0])}
     choices = {str(field.alias) for field in CheckChoices.model_fields.values()}
     in_code = {
         key for file in modules() for key in strings(ast.parse(file.read_text())) if KEY.fullmatch(key)
     }
     missing = sorted((in_code | choices) - said)
     assert not missing, (
-        f"docs/{PAGE}: add a row for {', '.join(missing)} to the table below '## Annotations and labels': "
+        f"docs/{ANNOTATIONS}: add a row for {', '.join(missing)} to its table: "
         "name, on which objects, who writes it, who reads it, whether a person may set it"
     )
