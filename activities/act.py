@@ -21,7 +21,7 @@ from activities.registry import KIND_ACTIVITIES
 from activities.request_step import RequestStep
 from activities.revalidation import Revalidation, stale
 from activities.same_boot_evidence import SameBootEvidence
-from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
+from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason, failed
 from health.model.references import Action
@@ -61,7 +61,7 @@ class Steps:
         if name in own:
             return own[name]
         message = f"this worker is of another version: it knows no action {name}"
-        raise Held.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+        raise StepHeld.because(HoldReason.OTHER_VERSION, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Steps:
@@ -101,15 +101,15 @@ class Act:
             _refuse_what_waited()
             async with asyncio.timeout(ACT.attempt.total_seconds()):
                 return await self._steps.take(asked)
-        except Held as error:
+        except StepHeld as error:
             return _held(error)
         except KubernetesError as error:
-            return _held(Held.by(error))
+            return _held(StepHeld.by(error))
         except TimeoutError:
             return StepResult(ActResult.held(failed(f"it took longer than {in_words(ACT.attempt)}")))
 
 
-def _held(error: Held) -> StepResult:
+def _held(error: StepHeld) -> StepResult:
     return StepResult(ActResult.held(error.hold, is_forbidden=error.is_forbidden), error.event)
 
 

@@ -1,6 +1,6 @@
 """Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
 
-from activities.step_result import ASK_AGAIN_SECONDS, Held
+from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
 from kube.connection import ClusterConnection
@@ -36,7 +36,7 @@ class Etcd:
             [GuardPod.model_validate(pod) for pod in pods],
         )
         if why:
-            raise Held.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
+            raise StepHeld.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
 
     async def _is_openshift(self) -> bool:
         """One 404 says nothing: an API server that starts knows its custom resources later than itself."""

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from activities.fact_age import Clock
 from activities.revalidation import stale
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from activities.target_lease import TargetLeases
 from health.model.observation import HoldReason
 from health.model.target import Target
@@ -54,7 +54,7 @@ class LeaseGuard:
             held = await self._leases.take(asked.incident, target, duration, self._clock.now())
             self.refuse_old_facts(asked, began)
             yield held.acquired
-        except Held as error:
+        except StepHeld as error:
             if error.hold.reason not in _KEEPING and not self._may_be_given_up(asked, began):
                 await self.release(asked, target)
             raise

@@ -6,7 +6,7 @@ Checks and targets are in the management cluster. The Node of a target may be in
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from health.gate.cluster_context import ClusterContext
 from health.gate.cluster_identity import KnownCluster, changed_hold
 from health.gate.health_check import HealthCheck
@@ -132,7 +132,7 @@ class LiveObjects:
         uid = "" if found is None else str(found["metadata"]["uid"])
         if not known.is_one(owner, uid):
             hold = changed_hold(cluster, known, uid)
-            raise Held(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
+            raise StepHeld(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
         """The connection to the cluster in which the Node of the incident's target is.

@@ -15,7 +15,7 @@ from activities.known_requests import is_own
 from activities.own_requests import OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
-from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult, not_created
+from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult, not_created
 from health.kinds.request_kinds import why_no_request
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
@@ -126,12 +126,12 @@ class RequestStep:
         existing = RemediationRequest.model_validate(found)
         hold = _objection(existing, asked.incident, asked.step.template)
         if hold is not None:
-            raise Held(hold)
+            raise StepHeld(hold)
         return existing
 
 
-def _unusable(message: str) -> Held:
-    return Held.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
+def _unusable(message: str) -> StepHeld:
+    return StepHeld.because(HoldReason.TEMPLATE, message, ask_again_seconds=TEMPLATE_SECONDS)
 
 
 def _objection(

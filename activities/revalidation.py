@@ -12,7 +12,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.health_check import HealthCheck
@@ -36,21 +36,21 @@ ASK_AGAIN_SECONDS = 2.0
 """The detector sees within milliseconds what we saw; if its state lags, this bounds the loop."""
 
 
-def not_true(message: str) -> Held:
+def not_true(message: str) -> StepHeld:
     """The error that says what is not as it was judged."""
-    return Held.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+    return StepHeld.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
-def _in_shadow(what: str) -> Held:
+def _in_shadow(what: str) -> StepHeld:
     return not_true(f"{what} is in shadow: nothing is written")
 
 
-def stale(message: str) -> Held:
+def stale(message: str) -> StepHeld:
     """The error that says that what admitted an act was seen too long ago."""
-    return Held.because(HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=0)
+    return StepHeld.because(HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=0)
 
 
-class Judged(Protocol):
+class JudgedStep(Protocol):
     """What the detector judged, and is to be so still."""
 
     @property
@@ -74,7 +74,7 @@ class Judged(Protocol):
         """The limits under which a slot is reserved for the step."""
 
 
-def _refuse_by_policy(asked: Judged, check: HealthCheck, policy: Policy | None) -> None:
+def _refuse_by_policy(asked: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
     """Refuse a step in shadow, and one without a slot under the limits that bear on its check now."""
     if policy is not None and policy.shadow:
         raise _in_shadow("every check")
@@ -100,7 +100,7 @@ class Confirmed:
     context: ClusterContext
     """What of the cluster context its rules rest on."""
 
-    def refuse_other_step(self, asked: Judged) -> None:
+    def refuse_other_step(self, asked: JudgedStep) -> None:
         """Refuse the step that was asked for, unless the check would take just that one now.
 
         Annotations, and the phase of a Machine, choose the step; neither changes the generation.
@@ -126,7 +126,7 @@ class Revalidation:
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
-    async def confirm(self, asked: Judged, *, is_shadow: bool = False) -> Confirmed:
+    async def confirm(self, asked: JudgedStep, *, is_shadow: bool = False) -> Confirmed:
         """The live objects, if all that was judged is still so; `is_shadow`: nothing is written to them.
 
         Raises:
@@ -157,7 +157,7 @@ class Revalidation:
             return
         stop = Stop.of(namespace["metadata"].get("annotations") or {})
         if stop is not None:
-            raise Held.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
+            raise StepHeld.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
     async def _policy(self, *, is_shadow: bool) -> Policy | None:
         """The policy; None where it cannot be taken: the detector, which admits, knows the last good one.
@@ -169,13 +169,13 @@ class Revalidation:
         found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
         stored = None if found is None else StoredPolicy.model_validate(found)
         if self._requires_policy and not is_shadow and (stored is None or stored.is_blank):
-            raise Held(MISSING_POLICY.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
+            raise StepHeld(MISSING_POLICY.model_copy(update={"ask_again_seconds": ASK_AGAIN_SECONDS}))
         try:
             return DEFAULTS if stored is None else stored.over(DEFAULTS)
         except InvalidPolicyError:
             return None
 
-    async def _context(self, asked: Judged, check: HealthCheck) -> ClusterContext:
+    async def _context(self, asked: JudgedStep, check: HealthCheck) -> ClusterContext:
         try:
             context = await self.live.context(check)
         except ValidationError as error:
@@ -185,7 +185,7 @@ class Revalidation:
             raise not_true(f"{asked.incident.check}: {hold}")
         return context
 
-    async def _target(self, asked: Judged, context: ClusterContext) -> Target:
+    async def _target(self, asked: JudgedStep, context: ClusterContext) -> Target:
         reference = asked.incident.target
         try:
             target = await self.live.target(asked.incident, context)
@@ -199,7 +199,7 @@ class Revalidation:
             raise not_true(f"{reference} has another uid now: {target.metadata.uid}")
         return target
 
-    async def _check(self, asked: Judged, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
+    async def _check(self, asked: JudgedStep, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
         reference = asked.incident.check
         kind = CHECK_KINDS[reference.group_kind]
         try:

@@ -24,7 +24,7 @@ class StepResult:
     event: Event | None = None
 
 
-class Held(Exception):
+class StepHeld(Exception):
     """Nothing was done; carries the hold that the activity answers with."""
 
     def __init__(self, hold: Hold, event: Event | None = None, *, is_forbidden: bool = False) -> None:
@@ -45,7 +45,7 @@ class Held(Exception):
         return cls(hold_of(error), event, is_forbidden=isinstance(error, Forbidden))
 
 
-def not_created(error: KubernetesError) -> Held:
+def not_created(error: KubernetesError) -> StepHeld:
     """What to answer after the API server answered so to the creation of a request.
 
     Raises KubernetesError: it did not answer; nobody knows whether the request is there.
@@ -53,7 +53,7 @@ def not_created(error: KubernetesError) -> Held:
     if error.status is None and not isinstance(error, KindUnknown):
         raise error
     hold = hold_of(error).model_copy(update={"request_error": error.message})
-    return Held(hold, is_forbidden=isinstance(error, Forbidden))
+    return StepHeld(hold, is_forbidden=isinstance(error, Forbidden))
 
 
 def hold_of(error: KubernetesError) -> Hold:

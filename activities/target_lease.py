@@ -11,7 +11,7 @@ renews nor releases what is held for another target of the name, and waits until
 
 from datetime import datetime, timedelta
 
-from activities.step_result import ASK_AGAIN_SECONDS, Held
+from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, TargetReference
@@ -44,7 +44,7 @@ class TargetLeases:
             held = await self._leases.obtain(name, _holder(incident), duration, now, owner)
         except LeaseTaken as error:
             message = f"{error.holder} holds its Lease"
-            raise Held.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
+            raise StepHeld.because(HoldReason.TAKEN, message, ask_again_seconds=ASK_AGAIN_SECONDS) from error
         if target.is_control_plane:
             await self._take_lock(incident, duration, now)
         return held
@@ -72,7 +72,7 @@ class TargetLeases:
             await self._leases.obtain(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
         except LeaseTaken as error:
             message = f"one control-plane node at a time: {error.holder} has the lock"
-            raise Held.because(
+            raise StepHeld.because(
                 HoldReason.CONTROL_PLANE, message, ask_again_seconds=ASK_AGAIN_SECONDS
             ) from error
 

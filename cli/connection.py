@@ -18,7 +18,7 @@ from temporalio.client import Client
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.failing import CommandError, UnreachableError, UsageError, wrong_setting
+from cli.errors import CommandError, UnreachableError, UsageError, wrong_setting
 from cli.terminal import PLAIN_DATA, plain
 from runtime import search_attributes
 from runtime.payload_codec import UnreadablePayload, with_keys

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cli.choosing import at_least, one_of
-from cli.failing import UsageError, fail
+from cli.errors import UsageError, fail
+from cli.parameters import at_least, one_of
 
 PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60
 

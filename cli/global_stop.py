@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from cli.failing import CommandError, NotFoundError
+from cli.errors import CommandError, NotFoundError
 from cli.installations import lease_namespaces, refuse_unread
 from cli.terminal import plain
 from health.gate.global_stop import STOP, LeaseNamespace

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution
 
-from cli.choosing import NameFilter, is_cluster_called, quoted
 from cli.incident_summary import IncidentSummary
+from cli.parameters import NameFilter, is_cluster_called, quoted
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.references import IncidentReference

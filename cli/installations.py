@@ -7,7 +7,7 @@ options, so that it refuses a wrong name instead of working on nothing.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cli.failing import NotFoundError
+from cli.errors import NotFoundError
 from kube.client import Client
 from kube.errors import KindUnknown
 from kube.resource import LEASES, Object

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 
 from temporalio.client import Client
 
-from cli.choosing import is_cluster_called, quoted
+from cli.parameters import is_cluster_called, quoted
 from runtime import search_attributes
 from runtime.polling import is_polled
 from workflows.contracts import worker_queue

@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 from temporalio.client import Client
 
-from cli.asking import Asking
-from cli.choosing import at_least, filled, one_of, words
 from cli.connection import temporal
-from cli.failing import carry_out
+from cli.errors import carry_out
 from cli.incident_list import Filter, closed_incidents, open_incidents
+from cli.incident_queries import Asking
 from cli.incident_summary import IncidentSummary
 from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
 from cli.known_clusters import unknown_cluster
-from cli.naming import object_name
+from cli.names import object_name
+from cli.parameters import at_least, filled, one_of, words
 from cli.terminal import console, plain, print_trimmed
 from cli.watching import Page, watch
 from health.model.moves import Phase

@@ -10,7 +10,7 @@ from typer import TyperException
 from cli.connection import choose_temporal
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
-from cli.failing import ExitCode, say, say_usage
+from cli.errors import ExitCode, say, say_usage
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
@@ -21,7 +21,7 @@ from cli.shadow import shadow
 from cli.show import show
 from cli.stopping import start, stop
 from cli.upgrade.command import upgrade
-from runtime.leaving import leave
+from runtime.exit import leave
 from runtime.utf8 import in_utf8
 
 app = typer.Typer(

@@ -14,13 +14,13 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOr
 from temporalio.service import RPCError
 
 from cli.ages import OrderTime
-from cli.asking import AT_ONCE, NO_WORKER
-from cli.choosing import filled
 from cli.connection import because, temporal
-from cli.failing import CommandError, ExitCode, UsageError, carry_out, fail, say
+from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, say
 from cli.history import is_of_a_failing_task, read_task_failure
+from cli.incident_queries import AT_ONCE, NO_WORKER
 from cli.incident_summary import IncidentSummary
-from cli.naming import NAME_HELP, find_open, incident_name
+from cli.names import NAME_HELP, find_open, incident_name
+from cli.parameters import filled
 from cli.updating import RPC_TIMEOUT, answered, ended
 from kube.bounded import bounded
 from objects.durations import in_words

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
-from cli.failing import ExitCode, say
+from cli.errors import ExitCode, say
 from cli.terminal import without_hidden
 
 if TYPE_CHECKING:

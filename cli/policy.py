@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel, Field, ValidationError
 
-from cli.failing import UsageError, fail
+from cli.errors import UsageError, fail
 from health.gate.invalid_check import problem_of
 from health.gate.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
 from objects.durations import in_words

@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.ages import parse_days, short
 from cli.connection import NOT_FOR_US, any_namespace
-from cli.failing import CommandError, ExitCode, UnreachableError, carry_out
+from cli.errors import CommandError, ExitCode, UnreachableError, carry_out
 from runtime import search_attributes
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict

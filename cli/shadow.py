@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from cli.ages import parse_days
-from cli.asking import Asking
-from cli.choosing import one_of, words
 from cli.connection import temporal
-from cli.failing import carry_out
+from cli.errors import carry_out
 from cli.incident_list import Filter, ended_since, open_incidents
+from cli.incident_queries import Asking
 from cli.known_clusters import unknown_cluster
 from cli.listing import OfCheck, OfCluster
+from cli.parameters import one_of, words
 from cli.shadow_report import ShadowReport
 from cli.terminal import console, plain, print_trimmed
 

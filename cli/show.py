@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from cli.asking import Asking
-from cli.choosing import filled, one_of, words
 from cli.connection import command_line, temporal
-from cli.failing import carry_out
+from cli.errors import carry_out
 from cli.history import read_story
 from cli.incident_page import Page, incident_page
+from cli.incident_queries import Asking
 from cli.incident_view import PageView
-from cli.naming import NAME_HELP, find_any, incident_name
+from cli.names import NAME_HELP, find_any, incident_name
 from cli.next_steps import http_address, ui_link
+from cli.parameters import filled, one_of, words
 from cli.terminal import console, print_trimmed
 
 

@@ -8,7 +8,7 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.failing import CommandError, NotFoundError, UsageError, is_interrupted, say
+from cli.errors import CommandError, NotFoundError, UsageError, is_interrupted, say
 from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.messages import UNKNOWN_STEP

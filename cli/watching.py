@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 from temporalio.service import RPCError
 
-from cli.failing import is_interrupted
+from cli.errors import is_interrupted
 from cli.output import end_unheard
 from cli.terminal import console
 from runtime.retrying import one_sentence

@@ -48,7 +48,7 @@ from detector.watching.clock_watch import ClockWatch
 from detector.watching.cluster_identities import KNOWN_CLUSTERS
 from detector.watching.kind_watch import Kind
 from detector.watching.lease_notes import LeaseNotes, NoteLease
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
 from health.gate.check_snapshot import Unseen
@@ -158,7 +158,7 @@ class Detector:
     def _made_sources(self, defaults: CurrentPolicy) -> Sources:
         settings, connections = self._settings, self._connections
         others = connections.workload_clusters
-        scope = Scope(
+        scope = WatchScope(
             settings.lease_namespace,
             settings.upgrade_signals,
             settings.check_kinds,

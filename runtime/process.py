@@ -20,7 +20,7 @@ from typing import NoReturn
 import uvloop
 from temporalio import activity, workflow
 
-from runtime.leaving import leave
+from runtime.exit import leave
 from runtime.serving import CannotListen
 from runtime.settings import CHECK_KINDS_VARIABLE, Settings, SettingsError
 

@@ -50,8 +50,8 @@ from runtime.settings import Settings
 from runtime.status_loop import look_forever
 from runtime.status_writer import StatusWriter
 from runtime.worker_version import worker_version
-from worker.counting import Counting
-from worker.tally import Tally
+from worker.metrics_interceptor import MetricsInterceptor
+from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, worker_queue
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
@@ -114,7 +114,7 @@ def _worker(
             WarnOfLongUpgrade(patient_recorder).warn_of_long_upgrade,
         ],
         deployment_config=version,
-        interceptors=[Counting(Tally(connections.metrics))],
+        interceptors=[MetricsInterceptor(WorkerMetrics(connections.metrics))],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).
         workflow_runner=UnsandboxedWorkflowRunner(),
         workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),

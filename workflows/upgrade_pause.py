@@ -20,7 +20,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from health.upgrade.memory import How, PauseMemory
+    from health.upgrade.memory import CheckPauseState, PauseMemory
     from health.upgrade.next_pass import Pass, having_written, next_pass
     from health.upgrade.observation import UpgradeObservation
     from workflows.contracts import detector_queue
@@ -204,7 +204,9 @@ class UpgradePause:
         """Tell once that the upgrade takes long; nothing depends on it, so it is tried once."""
         upgrade = self._memory.upgrade
         began = upgrade.began if upgrade else self._began
-        paused = tuple(one for one in self._memory.handled if one.how is How.PAUSED and not one.is_deleted)
+        paused = tuple(
+            one for one in self._memory.handled if one.how is CheckPauseState.PAUSED and not one.is_deleted
+        )
         asked = WarnOfLongUpgradeInput(cluster=self._cluster, since=began, message=message, checks=paused)
         with contextlib.suppress(ActivityError):
             await self._calls.call(

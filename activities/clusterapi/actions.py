@@ -17,7 +17,7 @@ from typing import cast
 from activities.clusterapi.target import machine_of
 from activities.kind_activities import ActionDependencies, attempt_of
 from activities.revalidation import Confirmed, not_true
-from activities.step_result import Held, StepResult
+from activities.step_result import StepHeld, StepResult
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MACHINES, MachineTarget
 from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
@@ -60,7 +60,7 @@ class MarkMachine:
             try:
                 await self._write(target, patch, resource)
             except (Forbidden, Invalid) as error:
-                raise Held.by(error, marking_failed(attempt_of(asked), target, error.message)) from error
+                raise StepHeld.by(error, marking_failed(attempt_of(asked), target, error.message)) from error
         return StepResult(ActResult.disrupted(acquired))
 
     async def _patch(self, asked: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
@@ -89,7 +89,7 @@ class MarkMachine:
             await client.merge_patch(resource, known.name, body, known.namespace, subresource="status")
 
 
-class _OvertakenError(Held):
+class _OvertakenError(StepHeld):
     """Somebody wrote the Machine since it was confirmed; nothing was done, so its Lease is given back."""
 
 

@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.evidence.filing import EvidenceFiles, Filing
 from activities.evidence.reading import EvidenceReader
 from activities.revalidation import Revalidation, not_true
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from health.evidence.document import compose
 from health.evidence.kept import text
 from health.model.evidence import EvidenceRecord, EvidenceStore, evidence_name
@@ -56,7 +56,7 @@ class SaveEvidence:
         try:
             async with asyncio.timeout(EVIDENCE_LONGEST.total_seconds()):
                 record = await self._saved(asked, store)
-        except Held as error:
+        except StepHeld as error:
             if asked.is_shadow:
                 return _not_saved(asked, self._now(), str(error.hold))
             return EvidenceResult(hold=error.hold)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from activities.kind_activities import ActionDependencies, attempt_of
 from activities.openshift.target import MACHINES, machine_of
 from activities.revalidation import not_true
-from activities.step_result import ASK_AGAIN_SECONDS, Held, StepResult
+from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
 from health.model.event import Event
@@ -112,7 +112,7 @@ class MarkMachine:
 def _refuse_without_controller(target: MachineTarget) -> None:
     if target.machine.controller is None:
         message = f"no controller owns {target.metadata.name}: nobody would replace it"
-        raise Held.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+        raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 @contextmanager
@@ -130,4 +130,4 @@ def _judged(
     except Conflict as error:
         raise not_true(f"{target.metadata.name} changed since the revalidation") from error
     except (Forbidden, Invalid) as error:
-        raise Held.by(error, failed(attempt_of(asked), target, error.message)) from error
+        raise StepHeld.by(error, failed(attempt_of(asked), target, error.message)) from error

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.registry import readers
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from cli.doctor.finding import Finding, note, problem, warning
 from cli.doctor.needed_rights import NeededRights, requests_of
 from cli.doctor.of_checks import STORED_CHECKS, StoredCheck, check_findings, read, shadow_findings
@@ -323,5 +323,5 @@ class ClusterExamination:
 async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
     try:
         return await live.context(check)
-    except (ValidationError, Held):  # Held: what it names is not there, as its Cluster
+    except (ValidationError, StepHeld):  # StepHeld: what it names is not there, as its Cluster
         return ClusterContext()  # its own status says that it is held, and by what

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from cli.choosing import at_least, one_of, words
 from cli.doctor.finding import Examined, Severity
-from cli.failing import ExitCode, UsageError, carry_out, fail, wrong_setting
+from cli.errors import ExitCode, UsageError, carry_out, fail, wrong_setting
+from cli.parameters import at_least, one_of, words
 from cli.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 

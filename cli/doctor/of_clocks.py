@@ -108,7 +108,7 @@ def operator_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datet
         place, holder = f"{lease.metadata.namespace}/{lease.metadata.name}", lease.spec.holder_identity
         if kind.operator_guide:
             yield note(
-                "ReferenceMayRun",
+                "ReferenceControllerMayRun",
                 f"{holder!r} holds the Lease {place} for all controllers of {kind.operator} together, and "
                 f"nothing says whether the one of {kind.plural} is off",
                 f"make sure by {kind.operator_guide}, two controllers would remediate the same targets; "

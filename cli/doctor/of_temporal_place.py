@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from cli.doctor.finding import Finding, note, warning
 from cli.doctor.temporal_service import ServiceName, ip_of, nodes_behind, service_at, service_named
 from health.gate.health_check import HealthCheck
@@ -93,7 +93,7 @@ class TemporalPlace:
         """Which of these nodes the check selects, itself or by their Machines."""
         try:
             context = await self.live.context(check)
-        except (ValidationError, Held):  # Held: what it names is not there, as its Cluster
+        except (ValidationError, StepHeld):  # StepHeld: what it names is not there, as its Cluster
             return set()  # its own status says that it is held, and by what
         if check.node_cluster(context) != MANAGEMENT_CLUSTER:
             return set()

@@ -9,13 +9,13 @@ from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.ages import short
-from cli.choosing import quoted
 from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_temporal_protection import protection_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.history import read_task_failure
+from cli.parameters import quoted
 from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys

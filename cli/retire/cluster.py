@@ -10,9 +10,9 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from cli.installations import installations
-from cli.retire.belongings import (
-    Belonging,
-    Disposal,
+from cli.retire.owned_objects import (
+    Disposition,
+    OwnedObject,
     Snapshot,
     Stored,
     is_scaled_up,
@@ -121,10 +121,10 @@ class RetiredCluster:
             return f"what there may be of evidence, which could not be listed: {error.message}; {delete}"
         return f"{len(found)} ConfigMaps with evidence in {namespace}, for people: {delete}" if found else ""
 
-    async def dispose(self, of: Belonging) -> str:
+    async def dispose(self, of: OwnedObject) -> str:
         """Do to an object what is to become of it; why it could not be done, "" if it was."""
         try:
-            await (self._delete(of) if of.disposal is Disposal.DELETE else self._patch(of))
+            await (self._delete(of) if of.disposal is Disposition.DELETE else self._patch(of))
         except Conflict:
             return f"{of.name} changed meanwhile"
         except KindUnknown as error:
@@ -135,7 +135,7 @@ class RetiredCluster:
             return f"could not {of.disposal} {of.name}: {error.message}"
         return ""
 
-    async def _delete(self, of: Belonging) -> None:
+    async def _delete(self, of: OwnedObject) -> None:
         known = of.stored.metadata
         await self._connection.client.delete(
             of.stored.resource,
@@ -145,7 +145,7 @@ class RetiredCluster:
             resource_version=known.resource_version,
         )
 
-    async def _patch(self, of: Belonging) -> None:
+    async def _patch(self, of: OwnedObject) -> None:
         known = of.stored.metadata
         metadata: Object = {
             "uid": known.uid,

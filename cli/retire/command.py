@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from cli.ages import parse_time
-from cli.choosing import filled
-from cli.failing import carry_out, fail, wrong_setting
+from cli.errors import carry_out, fail, wrong_setting
+from cli.parameters import filled
 from cli.stopping import InNamespace, OfContext
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX, Settings, SettingsError
 

@@ -17,9 +17,9 @@ installation, an earlier name of this one, or the name that was meant. The first
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from cli.failing import NotFoundError
+from cli.errors import NotFoundError
 from cli.installations import FoundInstallation
-from cli.retire.belongings import Snapshot, incident_on
+from cli.retire.owned_objects import Snapshot, incident_on
 from runtime.settings import Settings
 
 UNCHANGED = "nothing was changed"

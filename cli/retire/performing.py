@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from cli.connection import temporal
 from cli.doctor.cluster_examination import identities
-from cli.failing import CommandError
+from cli.errors import CommandError
 from cli.global_stop import order_stop
-from cli.retire.belongings import Belonging
 from cli.retire.cluster import RetiredCluster
 from cli.retire.no_workflows import NoWorkflows
+from cli.retire.owned_objects import OwnedObject
 from cli.retire.retirement import Retirement
 from cli.retire.workflows import Workflows
 from cli.terminal import plain
@@ -118,7 +118,7 @@ async def _say_plan(retirement: Retirement, asked: Asked, identity: str, tell: C
 
 
 def _say_end(
-    left: tuple[Belonging, ...], evidence: str, asked: Asked, identity: str, tell: Callable[[str], None]
+    left: tuple[OwnedObject, ...], evidence: str, asked: Asked, identity: str, tell: Callable[[str], None]
 ) -> None:
     """What is left, and what is next."""
     for one in left:

@@ -5,7 +5,7 @@
    is ended here. So the incidents that are open then are all that there will be.
 3. Each incident is told to abort, by which the workers clean up, and is ended when it has
    (`cli/retire/incident_step.py`). When it is handed over it is ended as it is.
-4. What is left in the cluster is removed with the rights of the person (`cli/retire/belongings.py`).
+4. What is left in the cluster is removed with the rights of the person (`cli/retire/owned_objects.py`).
 
 Without Temporal nobody is told anything, and nobody knows what a worker does: it has to go as the detector.
 
@@ -18,18 +18,18 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cli.failing import CommandError
-from cli.retire.belongings import (
-    Belonging,
-    Disposal,
-    Snapshot,
-    Whose,
-    belongings,
-    running_operators,
-)
+from cli.errors import CommandError
 from cli.retire.cluster import RetiredCluster
 from cli.retire.identification import refuse_other_name, refuse_other_place, traces_of
 from cli.retire.no_workflows import NoWorkflows
+from cli.retire.owned_objects import (
+    Disposition,
+    OwnedObject,
+    Ownership,
+    Snapshot,
+    owned_objects,
+    running_operators,
+)
 from cli.retire.workflows import Workflows
 from health.kinds.registry import CHECK_KINDS
 from kube.errors import KubernetesError
@@ -39,17 +39,17 @@ BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
 MOST_TOLD = 10
 """Of what is still waited for when the time is over."""
-_DONE = {Disposal.DELETE: "deleted", Disposal.UNPAUSE: "unpaused"}
+_DONE = {Disposition.DELETE: "deleted", Disposition.UNPAUSE: "unpaused"}
 
 
 @dataclass(frozen=True)
-class Round:
+class Pass:
     """What one round found and did."""
 
     waits: tuple[str, ...] = ()
     """What has to be so, and is not yet."""
     has_acted: bool = False
-    left: tuple[Belonging, ...] = ()
+    left: tuple[OwnedObject, ...] = ()
 
     @property
     def is_quiet(self) -> bool:
@@ -100,7 +100,7 @@ class Retirement:
             *(f"wait for {process} {one} to end: {advice}" for process, one, advice in await self._running()),
             *(f"{name}: {how}" for name in sorted(names)),
             *(f"{one}: end it" for one in await self._workflows.strangers()),
-            *map(str, belongings(snapshot, await self._whose())),
+            *map(str, owned_objects(snapshot, await self._whose())),
         ]
 
     async def examine(self) -> None:
@@ -115,7 +115,7 @@ class Retirement:
         await self._identified()
         await self._workflows.note_open()
 
-    async def carry_out(self, within: timedelta) -> tuple[Belonging, ...]:
+    async def carry_out(self, within: timedelta) -> tuple[OwnedObject, ...]:
         """Do it all; what is left.
 
         Raises:
@@ -123,7 +123,7 @@ class Retirement:
             RPCError: Temporal cannot be asked.
 
         """
-        quiet, latest = 0, Round(waits=("nothing has been looked at yet",))
+        quiet, latest = 0, Pass(waits=("nothing has been looked at yet",))
         try:
             async with asyncio.timeout(within.total_seconds()):
                 while quiet < QUIET_ROUNDS:
@@ -167,32 +167,32 @@ class Retirement:
             ]
         return running
 
-    async def _round(self) -> Round:
+    async def _round(self) -> Pass:
         try:
             if running := await self._running():
-                return Round(
+                return Pass(
                     waits=tuple(f"{process} {one} runs: {advice}" for process, one, advice in running)
                 )
             if waits := await self._workflows.advance():
-                return Round(waits=waits)
+                return Pass(waits=waits)
             return await self._sweep(await self._examined())
         except KubernetesError as error:
-            return Round(waits=(error.message,))
+            return Pass(waits=(error.message,))
 
-    async def _sweep(self, snapshot: Snapshot) -> Round:
-        found = belongings(snapshot, await self._whose())
+    async def _sweep(self, snapshot: Snapshot) -> Pass:
+        found = owned_objects(snapshot, await self._whose())
         due = [one for one in found if one.disposal in _DONE]
-        waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposal.AWAIT]
+        waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposition.AWAIT]
         for one in due:
             if problem := await self._cluster.dispose(one):
                 waits.append(problem)
             else:
                 self._tell(f"{_DONE[one.disposal]} {one.name}: {one.why}")
-        left = tuple(one for one in found if one.disposal is Disposal.LEAVE)
-        return Round(tuple(waits), bool(due), left)
+        left = tuple(one for one in found if one.disposal is Disposition.LEAVE)
+        return Pass(tuple(waits), bool(due), left)
 
-    async def _whose(self) -> Whose:
-        return Whose(
+    async def _whose(self) -> Ownership:
+        return Ownership(
             self._identity,
             frozenset(self._workflows.incidents),
             await self._workflows.terminated(),

@@ -10,13 +10,13 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.asking import AT_ONCE, Asking
-from cli.choosing import quoted
-from cli.failing import CommandError, NotFoundError, UsageError
+from cli.errors import CommandError, NotFoundError, UsageError
 from cli.incident_list import Filter, open_incidents
+from cli.incident_queries import AT_ONCE, Asking
 from cli.incident_summary import IncidentSummary
 from cli.known_clusters import known_clusters
 from cli.orders import GivenOrder, send
+from cli.parameters import quoted
 from cli.retire.identification import Traces
 from cli.retire.incident_step import Action, IncidentStep, next_step
 from health.model.references import IncidentReference

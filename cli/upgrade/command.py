@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cli.choosing import filled, one_of, words
 from cli.connection import command_line, temporal
-from cli.failing import carry_out
+from cli.errors import carry_out
 from cli.known_clusters import unknown_cluster
+from cli.parameters import filled, one_of, words
 from cli.show import PageOutput
 from cli.terminal import console, plain, print_trimmed
 from cli.upgrade.finding import asked, last_upgrades, open_upgrades

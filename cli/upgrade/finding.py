@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.asking import NO_WORKER, OTHER_VERSION
-from cli.choosing import is_cluster_called
-from cli.failing import NotFoundError
+from cli.errors import NotFoundError
 from cli.history import read_task_failure
-from cli.querying import NO_ANSWER, query_state
-from cli.querying import RPC_TIMEOUT as QUERY_TIMEOUT
+from cli.incident_queries import NO_WORKER, OTHER_VERSION
+from cli.parameters import is_cluster_called
+from cli.state_query import NO_ANSWER, query_state
+from cli.state_query import RPC_TIMEOUT as QUERY_TIMEOUT
 from cli.terminal import plain, said_by
 from cli.upgrade.summary import UpgradeSummary
 from runtime.payload_codec import UnreadablePayload

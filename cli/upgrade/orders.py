@@ -13,12 +13,12 @@ import typer
 from temporalio.client import Client, WorkflowUpdateRPCTimeoutOrCancelledError
 
 from cli.ages import PauseTime
-from cli.asking import NO_WORKER
-from cli.choosing import filled, is_called
 from cli.connection import identity_of, temporal
-from cli.failing import CommandError, NotFoundError, UsageError, carry_out
-from cli.naming import object_name
+from cli.errors import CommandError, NotFoundError, UsageError, carry_out
+from cli.incident_queries import NO_WORKER
+from cli.names import object_name
 from cli.orders import Reason
+from cli.parameters import filled, is_called
 from cli.updating import RPC_TIMEOUT, answered
 from cli.upgrade.beginning import as_written, beginning, cluster_meant, refuse_without_upgrade
 from cli.upgrade.finding import asked, find_one
@@ -101,26 +101,26 @@ def _named(check: str | None, *, is_all: bool) -> str:
 
 
 def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None:
-    typer.echo(carry_out(_given(context, name, order, cluster)))
+    typer.echo(carry_out(_execute(context, name, order, cluster)))
 
 
-async def _given(context: typer.Context, name: str, order: Order, cluster: str) -> str:
+async def _execute(context: typer.Context, name: str, order: Order, cluster: str) -> str:
     order = order.model_copy(update={"identity": identity_of(context.obj)})
     async with temporal(context) as client:
         # Of several clusters none is meant for being the one that is upgraded just now.
         cluster = cluster or await cluster_meant(client, "")
         found = await find_one(client, cluster)
         if found is None:
-            named, answer = await _begun(client, name, order, cluster)
+            named, answer = await _start(client, name, order, cluster)
         else:
-            named, answer = found.cluster, await _told(client, await asked(client, found), name, order)
+            named, answer = found.cluster, await _send(client, await asked(client, found), name, order)
     return f"{named}: {answer}{standing(order, datetime.now(UTC))}"
 
 
-async def _told(client: Client, summary: UpgradeSummary, name: str, order: Order) -> str:
+async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order) -> str:
     if summary.is_unreadable:  # what we send would be readable in Temporal, and what it answers not to us
         raise UsageError(f"{summary.problem}; nothing was ordered")
-    check = str(meant(name, summary)) if name else ""
+    check = str(resolve_check(name, summary)) if name else ""
     handle, update = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
     updating = handle.execute_update(
         update, order.model_copy(update={"check": check}), result_type=str, rpc_timeout=RPC_TIMEOUT
@@ -128,7 +128,7 @@ async def _told(client: Client, summary: UpgradeSummary, name: str, order: Order
     return await _answer(handle.id, update, updating)
 
 
-async def _begun(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
+async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
     """The cluster, and the answer of an upgrade pause that this order begins."""
     refuse_without_upgrade(order, cluster)
     named, update = await cluster_meant(client, cluster), NAMES[type(order)]
@@ -142,7 +142,7 @@ async def _begun(client: Client, name: str, order: Order, cluster: str) -> tuple
     return named, await _answer(upgrade_pause_id(named), update, updating)
 
 
-def meant(name: str, summary: UpgradeSummary) -> CheckReference:
+def resolve_check(name: str, summary: UpgradeSummary) -> CheckReference:
     """The check that a person calls so.
 
     Raises:

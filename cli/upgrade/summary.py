@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from health.model.references import CheckReference
-from health.upgrade.memory import Handled, How
+from health.upgrade.memory import CheckPauseState, Handled
 from workflows.upgrade_contracts import UpgradePauseState
 
 AWAITED = "Awaited"
 """The pause has not come to the check yet; until then the upgrade itself holds it."""
-_SINCE_UNPAUSED = {How.UNPAUSED, How.UNPAUSED_BY_OTHERS}
+_SINCE_UNPAUSED = {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS}
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class CheckStanding:
 
     check: CheckReference
     uid: str
-    standing: How | str
+    standing: CheckPauseState | str
     """How it stands; AWAITED where nothing was done with it."""
     since: datetime | None
     """When it was paused, or unpaused; None: nobody knows."""
@@ -81,8 +81,8 @@ def _standing(one: Handled) -> CheckStanding:
 
 
 def _why(one: Handled) -> str:
-    if one.how is How.PAUSED:
+    if one.how is CheckPauseState.PAUSED:
         return one.reason or "the upgrade"
-    if one.how is How.UNPAUSED:
+    if one.how is CheckPauseState.UNPAUSED:
         return one.reason or "the upgrade is over"
     return "somebody else"

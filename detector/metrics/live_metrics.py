@@ -53,7 +53,7 @@ class LiveMetrics(Collector):
 
 def _source_ages(ages: Ages) -> GaugeMetricFamily:
     text = "Time since the last activity of what is watched; +Inf before it was read completely."
-    family = GaugeMetricFamily("paramedic_sight_age_seconds", text, labels=("source",))
+    family = GaugeMetricFamily("paramedic_cache_age_seconds", text, labels=("source",))
     for source, age in ages.items():
         family.add_metric((source,), inf if age is None else age.total_seconds())
     return family

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.runbook.escalation import Plan
-from health.runbook.proven_recovery import judged_by_requests
+from health.runbook.proven_recovery import with_proof_of_requests
 from objects.frozen import label
 
 
@@ -37,7 +37,7 @@ def observed_phase(observation: Observation | None, now: datetime) -> ObservedPh
     """Where an incident stands at `now` that was last told this; None where nothing is left to do for it."""
     if observation is None:
         return ObservedPhase.UNKNOWN
-    observation = judged_by_requests(observation)
+    observation = with_proof_of_requests(observation)
     if observation.state in ENDED:
         return ObservedPhase.CLEANING_UP if observation.requests else None
     if observation.under_way:

@@ -43,7 +43,7 @@ LOOK_AGAIN = timedelta(seconds=10)
 _log = logging.getLogger(__name__)
 
 
-class _Told(NamedTuple):
+class _Inputs(NamedTuple):
     """What all reports of one check rest on, beside its targets."""
 
     check: HealthCheck | InvalidCheckError
@@ -76,7 +76,7 @@ class TargetReporter:
         self._now = now
         self._judge = TargetJudge(cluster_state, sees, self._problem, now)
         self._is_leading = False
-        self._told: dict[CheckReference, _Told] = {}
+        self._told: dict[CheckReference, _Inputs] = {}
         self._deadlines: dict[TargetName, datetime] = {}
         self._first: datetime | None = None
         """The first deadline that is waited for."""
@@ -113,14 +113,14 @@ class TargetReporter:
             return
         if target is not None:
             self._consider(place_of(check).named(target))
-        elif self._told.get(check) != self._now_told(check):
+        elif self._told.get(check) != self._current_inputs(check):
             self._consider_all(check)
 
-    def _now_told(self, check: CheckReference) -> _Told | None:
+    def _current_inputs(self, check: CheckReference) -> _Inputs | None:
         known, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
         if known is None:
             return None
-        return _Told(
+        return _Inputs(
             known.check,
             check_context(self._cluster_state, check, self._now()),
             context.of_kinds.get(check.group_kind),
@@ -130,7 +130,7 @@ class TargetReporter:
 
     def _consider_all(self, check: CheckReference) -> None:
         with self._cluster_state.guard.item("target reports", check):
-            known, told = self._cluster_state.checks.get(check), self._now_told(check)
+            known, told = self._cluster_state.checks.get(check), self._current_inputs(check)
             if known is None or told is None:
                 self._told.pop(check, None)
                 return

@@ -61,7 +61,7 @@ UNJUDGED = ClusterContext(
 
 
 @dataclass(frozen=True)
-class Scope:
+class WatchScope:
     """What of a cluster is watched."""
 
     lease_namespace: str
@@ -89,7 +89,7 @@ class Sources:
         self,
         connection: ClusterConnection,
         cluster_state: ClusterState,
-        scope: Scope,
+        scope: WatchScope,
         problems: Problems,
         defaults: CurrentPolicy,
     ) -> None:
@@ -139,7 +139,7 @@ class Sources:
             self.refresh_context,
         )
 
-    def _made_policy_watch(self, scope: Scope) -> PolicyWatch | None:
+    def _made_policy_watch(self, scope: WatchScope) -> PolicyWatch | None:
         if not scope.policy_namespace:
             return None
         return PolicyWatch(

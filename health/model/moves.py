@@ -98,7 +98,7 @@ class Until:
         return self.at + JUST_AFTER if self.is_passed else self.at
 
     @property
-    def untold(self) -> Self:
+    def hidden(self) -> Self:
         """The same moment, but one that does not move the incident on."""
         return replace(self, what="")
 

@@ -43,7 +43,7 @@ ENDED = frozenset({TargetState.HEALTHY, TargetState.GONE, TargetState.RELEASED})
 class HoldReason(StrEnum):
     """Why an incident may not act now."""
 
-    STALE_CACHE = "StaleSight"
+    STALE_CACHE = "StaleCache"
     CLOCK_SKEW = "ClockSkew"
     """The clock of the detector, of Temporal or of a workload cluster is off or was set back, so no time can
     be trusted."""
@@ -53,7 +53,7 @@ class HoldReason(StrEnum):
     INVALID_TARGET = "InvalidTarget"
     REQUESTS_UNREAD = "RequestsUnread"
     TEMPLATES_UNREAD = "TemplatesUnread"
-    CLUSTER_CONTEXT_UNREAD = "SurroundingsUnread"
+    CLUSTER_CONTEXT_UNREAD = "ClusterContextUnread"
     """A reason to hold all checks may exist and cannot be read."""
     WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable"
     """The Nodes of its targets are in a workload cluster that cannot be read now."""

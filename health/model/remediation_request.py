@@ -21,7 +21,7 @@ from health.model.references import (
     is_id_of,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.model.stored_status import entries, word
+from health.model.stored_status import items, string
 from objects.bounds import EARLIEST
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
@@ -61,8 +61,8 @@ def _readable(conditions: object) -> object:
     """Drop unreadable conditions: a request with a malformed status must stay visible."""
     if isinstance(conditions, tuple):
         return conditions
-    found = entries({"conditions": conditions}, "conditions")
-    return [one for one in found if word(one, "type") and word(one, "status")]
+    found = items({"conditions": conditions}, "conditions")
+    return [one for one in found if string(one, "type") and string(one, "status")]
 
 
 class RequestStatus(FrozenObject):

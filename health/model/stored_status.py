@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def entries(stored: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+def items(stored: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
     """The objects in the list of that name; empty without such a list."""
     found = stored.get(field)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
 
 
-def word(entry: Mapping[str, Any], field: str) -> str:
+def string(entry: Mapping[str, Any], field: str) -> str:
     """The string of that name; "" without one."""
     found = entry.get(field)
     return found if isinstance(found, str) else ""
@@ -22,4 +22,4 @@ def word(entry: Mapping[str, Any], field: str) -> str:
 
 def stored_condition(stored: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     """The condition of that type; empty without one."""
-    return next((one for one in entries(stored, "conditions") if word(one, "type") == type_), {})
+    return next((one for one in items(stored, "conditions") if string(one, "type") == type_), {})

@@ -13,7 +13,7 @@ from health.runbook import shadow
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory import Memory
-from health.runbook.proven_recovery import judged
+from health.runbook.proven_recovery import with_proof
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
 """States in which the target itself is looked at."""
@@ -38,7 +38,7 @@ def _learned_in_shadow(memory: Memory, seen: Observation, now: datetime) -> Memo
 
 def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     memory = _noting_the_boot(memory, seen)
-    seen = judged(seen, memory)
+    seen = with_proof(seen, memory)
     memory = _recognizing_the_deletion(memory, seen, now)
     memory = _watching_the_mark(memory, seen, now)
     memory = _adopting(memory, seen, now)

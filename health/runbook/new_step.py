@@ -141,6 +141,6 @@ def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
 def stop_awaited_until(over: Iterable[RequestSnapshot], memory: Memory) -> datetime | None:
     """Until when these requests, which are over, are to be told to stop first; None: none of them is."""
     notes = {note.subject: note for note in memory.notes if note.chore is Chore.ANNOTATE}
-    untold = (one for one in over if one.timed_out_at is None and not one.succeeded)
-    stops = (ChoreSubject.of_annotations(one.uid, [TIMED_OUT]) for one in untold)
+    hidden = (one for one in over if one.timed_out_at is None and not one.succeeded)
+    stops = (ChoreSubject.of_annotations(one.uid, [TIMED_OUT]) for one in hidden)
     return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)

@@ -72,7 +72,7 @@ from health.runbook.disruption import SEEN_AFTER
 from health.runbook.healthy_delay import delaying
 from health.runbook.memory import Memory
 from health.runbook.new_step import new_step
-from health.runbook.proven_recovery import judged
+from health.runbook.proven_recovery import with_proof
 from health.runbook.remediating import remediating
 from health.runbook.waiting import BY_RESUME, chore, hold_ends, not_before_resume, wait
 
@@ -84,7 +84,7 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
 
     No wait is longer than until a chore that failed is tried again.
     """
-    seen = judged(seen, memory)
+    seen = with_proof(seen, memory)
     move = _in_shadow(seen, memory, now) if memory.is_shadow else _by_row(seen, memory, now)
     if isinstance(move, TakeStep | RecordStep) and seen.evidence is not None and memory.evidence is None:
         return SaveEvidence(move, move.details)

@@ -24,19 +24,19 @@ from objects.durations import in_words
 from objects.timestamps import stamp
 
 
-def judged(seen: Observation, memory: Memory) -> Observation:
+def with_proof(seen: Observation, memory: Memory) -> Observation:
     """What was seen; a target that is healthy and did not boot counts as unhealthy."""
     if not _has_not_booted(seen, memory):
         return seen
     return seen.model_copy(update={"state": TargetState.EXPIRED, "reason": _same_boot(seen, memory)})
 
 
-def judged_by_requests(seen: Observation) -> Observation:
+def with_proof_of_requests(seen: Observation) -> Observation:
     """The same for who knows no more than what was seen; it takes the oldest request for the first step."""
     first = min(seen.requests, key=lambda request: request.created, default=None)
     if first is None:
         return seen
-    return judged(seen, Memory(recovery=RecoveryMemory(boot_id_before=first.boot_id)))
+    return with_proof(seen, Memory(recovery=RecoveryMemory(boot_id_before=first.boot_id)))
 
 
 def proven_at(seen: Observation, memory: Memory, now: datetime) -> datetime | None:

@@ -39,7 +39,7 @@ from health.runbook.chores import Chore, is_put_off
 from health.runbook.escalation import Course, Plan
 from health.runbook.memory import Memory
 from health.runbook.new_step import new_step, stop_awaited_until
-from health.runbook.proven_recovery import judged
+from health.runbook.proven_recovery import with_proof
 from health.runbook.waiting import (
     BY_RESUME,
     asks_again,
@@ -66,7 +66,7 @@ def remediating(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 def becomes_overdue_at(seen: Observation, memory: Memory) -> datetime | None:
     """When the remediation is overdue; None where none runs for an unhealthy target."""
-    if not seen.requests or judged(seen, memory).state is not TargetState.EXPIRED:
+    if not seen.requests or with_proof(seen, memory).state is not TargetState.EXPIRED:
         return None
     plan = Plan(seen.steps, memory.spent)
     return memory.lease.overdue_at(plan, plan.latest(seen.requests))
@@ -155,7 +155,7 @@ class _Remediation:
         whole = waiting.or_until(safety_net(self.now), renewal, *ages)
         ends = (self._overdue, deadline(self.seen, self.now))
         if waiting.phase is not Phase.REMEDIATING:
-            return whole.or_until(*(end and end.untold for end in ends))
+            return whole.or_until(*(end and end.hidden for end in ends))
         return not_before_resume(whole.or_until(*ends), self.memory)
 
     @property

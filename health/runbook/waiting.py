@@ -51,7 +51,7 @@ def not_before_resume(waiting: Wait, memory: Memory) -> Wait:
     """The same, where a person's hold without an end keeps anything from following what runs out."""
     if memory.held is None or memory.held.until is not None:
         return waiting
-    return replace(waiting, until=tuple(one.untold for one in waiting.until), otherwise=BY_RESUME)
+    return replace(waiting, until=tuple(one.hidden for one in waiting.until), otherwise=BY_RESUME)
 
 
 def status(seen: Observation, memory: Memory) -> Details:

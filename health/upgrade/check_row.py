@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from health.upgrade.failed_write import FailedWrite
-from health.upgrade.memory import Handled, How, LatestWrite
+from health.upgrade.memory import CheckPauseState, Handled, LatestWrite
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 
@@ -98,12 +98,17 @@ class CheckRow:
             return self._handled_by_settling(now, changes)
         match action:
             case PauseAction.PAUSE:
-                changes |= {"how": How.PAUSED, "paused_at": now, "unpaused_at": None, **self._who()}
+                changes |= {
+                    "how": CheckPauseState.PAUSED,
+                    "paused_at": now,
+                    "unpaused_at": None,
+                    **self._who(),
+                }
             case PauseAction.UNPAUSE | PauseAction.UNPAUSE_MARKED:
-                changes |= {"how": How.UNPAUSED, "unpaused_at": now, **self._who()}
+                changes |= {"how": CheckPauseState.UNPAUSED, "unpaused_at": now, **self._who()}
             case PauseAction.REMOVE_MARK:
                 pass
-        return (self.before or self._unseen(How.UNPAUSED_BY_OTHERS)).model_copy(update=changes)
+        return (self.before or self._unseen(CheckPauseState.UNPAUSED_BY_OTHERS)).model_copy(update=changes)
 
     def handled_as_found(self, now: datetime) -> Handled:
         """What is remembered where nothing is to be written."""
@@ -112,9 +117,12 @@ class CheckRow:
         changes: dict[str, object] = {"how": how, "obeyed": self.order.number if self.order else 0}
         if how is not before.how:
             changes |= {"reason": "", "identity": ""}
-        if how is How.UNPAUSED_BY_OTHERS and before.how in {How.PAUSED, How.FOUND_PAUSED}:
+        if how is CheckPauseState.UNPAUSED_BY_OTHERS and before.how in {
+            CheckPauseState.PAUSED,
+            CheckPauseState.FOUND_PAUSED,
+        }:
             changes |= {"unpaused_at": now}
-        if how is How.PAUSED and before.how is not How.PAUSED:
+        if how is CheckPauseState.PAUSED and before.how is not CheckPauseState.PAUSED:
             changes |= {"paused_at": None, "unpaused_at": None}
         return before.model_copy(update=changes)
 
@@ -142,12 +150,12 @@ class CheckRow:
             return None
         return PauseAction.UNPAUSE if self.check.is_paused else PauseAction.REMOVE_MARK
 
-    def _how_found(self) -> How:
+    def _how_found(self) -> CheckPauseState:
         if self.check.is_paused:
-            return How.PAUSED if self.check.is_marked else How.FOUND_PAUSED
-        if self.before is not None and self.before.how is How.UNPAUSED:
-            return How.UNPAUSED
-        return How.UNPAUSED_BY_OTHERS
+            return CheckPauseState.PAUSED if self.check.is_marked else CheckPauseState.FOUND_PAUSED
+        if self.before is not None and self.before.how is CheckPauseState.UNPAUSED:
+            return CheckPauseState.UNPAUSED
+        return CheckPauseState.UNPAUSED_BY_OTHERS
 
     def _who(self) -> dict[str, object]:
         order = self.new_order
@@ -155,5 +163,5 @@ class CheckRow:
             return {"reason": "", "identity": ""}
         return {"reason": order.reason, "identity": order.identity}
 
-    def _unseen(self, how: How) -> Handled:
+    def _unseen(self, how: CheckPauseState) -> Handled:
         return Handled(reference=self.check.reference, uid=self.check.uid, how=how)

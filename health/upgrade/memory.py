@@ -21,7 +21,7 @@ MOST_GONE = 100
 MOST_ORDERS = 100
 
 
-class How(StrEnum):
+class CheckPauseState(StrEnum):
     """How a check that was handled stands."""
 
     PAUSED = "Paused"
@@ -46,7 +46,7 @@ class Handled(Frozen):
 
     reference: CheckReference
     uid: str
-    how: OpenEnum[How]
+    how: OpenEnum[CheckPauseState]
     paused_at: datetime | None = None
     """When we paused it; None: we did not, or that is not known any more."""
     unpaused_at: datetime | None = None

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from health.upgrade.check_row import CheckRow
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
-from health.upgrade.memory import MOST_GONE, Handled, How, KnownUpgrade, PauseMemory
+from health.upgrade.memory import MOST_GONE, CheckPauseState, Handled, KnownUpgrade, PauseMemory
 from health.upgrade.observation import TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import latest_for, still_standing
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
@@ -205,8 +205,8 @@ def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     """What is paused."""
     there = [one for one in memory.handled if not one.is_deleted]
-    paused = sum(one.how is How.PAUSED for one in there)
-    left = sum(one.how in {How.UNPAUSED, How.UNPAUSED_BY_OTHERS} for one in there)
+    paused = sum(one.how is CheckPauseState.PAUSED for one in there)
+    left = sum(one.how in {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS} for one in there)
     began = memory.upgrade.since if memory.upgrade else None
     since = f" since {stamp(began)}" if began else ""
     upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"

@@ -14,8 +14,8 @@ from health.model.references import Action, CheckReference, IncidentReference, S
 from health.model.verdict import Fact
 from health.runbook.chores import ChoreFailure
 from tests.samples_of_metrics import Series, scrape, series
-from worker.counting import Counting
-from worker.tally import Tally
+from worker.metrics_interceptor import MetricsInterceptor
+from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, ANNOTATE, CLEAN_UP, RENEW, ActInput, ActResult, RenewResult
 from workflows.kit.calls import Contract
 
@@ -53,7 +53,7 @@ def order(action: Action) -> ActInput:
 async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
     """All that is counted of one activity."""
     registry = CollectorRegistry()
-    interceptor = Counting(Tally(registry)).intercept_activity(Answering(result))
+    interceptor = MetricsInterceptor(WorkerMetrics(registry)).intercept_activity(Answering(result))
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, activity_type=name)
     call = ExecuteActivityInput(fn=Answering, args=[asked], executor=None, headers={})
@@ -84,7 +84,7 @@ async def test_deletions_that_were_asked_for_are_counted_by_their_check(
 @pytest.mark.parametrize(
     ("contract", "label"),
     [
-        pytest.param(ANNOTATE, "mark", id="annotate"),
+        pytest.param(ANNOTATE, "annotate", id="annotate"),
         pytest.param(RENEW, "renew", id="renew"),
         pytest.param(CLEAN_UP, "clean_up", id="clean-up"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from activities.known_clusters import KnownClustersOnLease
 from activities.live_objects import LiveObjects, Readers, TargetReader
 from activities.revalidation import Confirmed, Revalidation
-from activities.step_result import Held
+from activities.step_result import StepHeld
 from devcluster.simulation.resources import MACHINES
 from health.gate.cluster_context import ClusterContext
 from health.gate.cluster_identity import ANNOTATION
@@ -166,7 +166,7 @@ async def test_target_is_not_confirmed_by_another_cluster_than_the_one_that_is_k
     management, east = servers
     east.answer("GET", NODE, said(node("uid-there", "False")))
     serve_note(management, noted)
-    with pytest.raises(Held) as held:
+    with pytest.raises(StepHeld) as held:
         await confirm(connections)
     assert held.value.hold.reason is HoldReason.WORKLOAD_CLUSTER_CHANGED
     assert why in held.value.hold.message
@@ -180,7 +180,7 @@ async def test_target_is_not_confirmed_by_a_cluster_without_the_namespace_kube_s
     kube_system = f"{NAMESPACES.path()}/{KUBE_SYSTEM}"
     east.forget("GET", kube_system)
     east.answer("GET", kube_system, refused(404, "NotFound", KUBE_SYSTEM))
-    with pytest.raises(Held) as held:
+    with pytest.raises(StepHeld) as held:
         await confirm(connections)
     assert held.value.hold.reason is HoldReason.WORKLOAD_CLUSTER_CHANGED
     assert "it has no namespace kube-system" in held.value.hold.message
@@ -211,7 +211,7 @@ async def test_node_of_that_name_here_confirms_nothing_that_is_no_longer_true_th
     management, east = servers
     management.answer("GET", NODE, said(node("uid-here", "False")))
     east.answer("GET", NODE, answer)
-    with pytest.raises(Held, match="no longer true of machine-1") as held:
+    with pytest.raises(StepHeld, match="no longer true of machine-1") as held:
         await confirm(connections)
     assert held.value.hold.reason is HoldReason.NOT_TRUE
 

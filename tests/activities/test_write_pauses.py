@@ -20,7 +20,7 @@ from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
-from health.upgrade.memory import Handled, How
+from health.upgrade.memory import CheckPauseState, Handled
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from kube.client import Client
 from kube.connection import ClusterConnection
@@ -399,7 +399,7 @@ async def test_check_is_told_once_of_an_upgrade_that_takes_long(
     checks: Checks, worker_transport: Transport
 ) -> None:
     made = await checks.make()
-    handled = Handled(reference=made.reference, uid=made.uid, how=How.PAUSED)
+    handled = Handled(reference=made.reference, uid=made.uid, how=CheckPauseState.PAUSED)
     asked = WarnOfLongUpgradeInput(cluster="c", since=BEGAN, message="it takes long", checks=(handled,))
     recorder = EventRecorder(Client(worker_transport), "tests", lambda: NOW, longest=TOLD_WITHIN)
     warn = WarnOfLongUpgrade(recorder)

@@ -11,8 +11,8 @@ from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.asking import AT_ONCE, BUSY, NO_WORKER, Asking
 from cli.history import TaskFailure
+from cli.incident_queries import AT_ONCE, BUSY, NO_WORKER, Asking
 from cli.incident_summary import IncidentSummary
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -65,7 +65,7 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskFailure]:
     async def read(_client: Client, workflow_id: str, *_: object) -> TaskFailure | None:
         return found.get(workflow_id)
 
-    monkeypatch.setattr("cli.asking.read_task_failure", read)
+    monkeypatch.setattr("cli.incident_queries.read_task_failure", read)
     return found
 
 
@@ -91,7 +91,7 @@ async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:
 async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cli.querying.AGAIN_SECONDS", 0.5)
+    monkeypatch.setattr("cli.state_query.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     (one,) = await asked(script, 1)
     assert (one.phase, one.problem) == (None, NO_WORKER)
@@ -99,7 +99,7 @@ async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
 
 
 async def test_where_nobody_works_no_more_are_asked_than_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.querying.AGAIN_SECONDS", 0.5)
+    monkeypatch.setattr("cli.state_query.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     found = await asked(script, 1000)
     assert {(one.phase, one.problem) for one in found} == {(None, NO_WORKER)}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from cli.choosing import at_least
 from cli.dev import DAY_SECONDS
+from cli.parameters import at_least
 from tests.cli.command import PARAMEDIC, Command
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cli.choosing import NameFilter, is_called
-from cli.naming import incident_name, is_named
+from cli.names import incident_name, is_named
+from cli.parameters import NameFilter, is_called
 from health.model.references import TargetReference
 from tests.objects import INCIDENT
 

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.connection import identity_of, require_incidents
-from cli.failing import CommandError, UsageError, wrong_setting
+from cli.errors import CommandError, UsageError, wrong_setting
 from runtime.search_attributes import SearchAttributeConflict
 from runtime.settings import Settings, SettingsError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.naming import KEPT_OUT
+from cli.names import KEPT_OUT
 from cli.orders import standing
 from health.model.moves import Phase
 from tests.cli.command import Command

@@ -8,7 +8,7 @@ from unicodedata import category
 import pytest
 from pydantic import BaseModel
 
-from cli.failing import say
+from cli.errors import say
 from cli.output import PlainText
 from cli.terminal import PLAIN_DATA, plain, said_by, without_hidden
 

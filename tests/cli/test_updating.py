@@ -7,7 +7,7 @@ import pytest
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError
 
-from cli.failing import CommandError
+from cli.errors import CommandError
 from cli.updating import answered
 from workflows.messages import UNKNOWN_STEP
 from workflows.upgrade_orders import NOT_OURS

@@ -8,7 +8,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from cli.upgrade.finding import open_upgrades
 from devcluster.temporal import TemporalServer
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from tests.cli.command import Command
 from tests.temporal_servers import client_of
 from tests.workflows.upgrading import Upgrading
@@ -61,9 +61,9 @@ async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(
     (shown,) = ran.json["upgrades"]
     assert (shown["status"], shown["cluster"]) == ("Completed", upgrading.cluster)
     assert {one["check"][-1]: one["state"] for one in shown["checks"]} == {
-        "a": How.UNPAUSED,
-        "b": How.UNPAUSED,
-        "s": How.FOUND_PAUSED,
+        "a": CheckPauseState.UNPAUSED,
+        "b": CheckPauseState.UNPAUSED,
+        "s": CheckPauseState.FOUND_PAUSED,
     }
     ran = await paramedic("upgrade", "--cluster", upgrading.cluster)
     ended = f"no upgrade pause of cluster {upgrading.cluster!r} is open; so ended the last\n"

@@ -3,13 +3,13 @@
 import pytest
 from rich.console import Console
 
-from cli.failing import CommandError, NotFoundError
-from cli.upgrade.orders import meant, standing
+from cli.errors import CommandError, NotFoundError
+from cli.upgrade.orders import resolve_check, standing
 from cli.upgrade.page import upgrade_page
 from cli.upgrade.summary import AWAITED, UpgradeSummary
 from cli.upgrade.view import UpgradeView
 from health.upgrade.failed_write import FailedWrite, WriteOutcome
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from tests.cli.upgrades import check, handled, observed, state, summary
 from tests.objects import MINUTE, NOW
@@ -17,11 +17,15 @@ from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
 
 ADA = {"reason": "node-4 hangs", "identity": "ada@desk"}
 ROWS = (
-    handled("ours", How.PAUSED, paused_at=NOW - 8 * MINUTE),
-    handled("by-ada", How.UNPAUSED, paused_at=NOW - 8 * MINUTE, unpaused_at=NOW - 2 * MINUTE, **ADA),
-    handled("theirs", How.FOUND_PAUSED),
-    handled("freed", How.UNPAUSED_BY_OTHERS, paused_at=NOW - 8 * MINUTE, unpaused_at=NOW - MINUTE),
-    handled("deleted", How.PAUSED, paused_at=NOW - 8 * MINUTE, is_deleted=True),
+    handled("ours", CheckPauseState.PAUSED, paused_at=NOW - 8 * MINUTE),
+    handled(
+        "by-ada", CheckPauseState.UNPAUSED, paused_at=NOW - 8 * MINUTE, unpaused_at=NOW - 2 * MINUTE, **ADA
+    ),
+    handled("theirs", CheckPauseState.FOUND_PAUSED),
+    handled(
+        "freed", CheckPauseState.UNPAUSED_BY_OTHERS, paused_at=NOW - 8 * MINUTE, unpaused_at=NOW - MINUTE
+    ),
+    handled("deleted", CheckPauseState.PAUSED, paused_at=NOW - 8 * MINUTE, is_deleted=True),
 )
 SEEN = observed(*map(check, ("ours", "by-ada", "theirs", "freed", "new")))
 FAILED = FailedWrite(
@@ -86,11 +90,11 @@ def test_json_has_what_the_page_has() -> None:
     view = UpgradeView.of(summary(state(*ROWS, seen=SEEN, failed=(FAILED,), orders=(ORDER,))), NOW)
     by_name = {one.check.rpartition("/")[2]: one for one in view.checks}
     assert {name: one.state for name, one in by_name.items()} == {
-        "ours": How.PAUSED,
-        "by-ada": How.UNPAUSED,
-        "theirs": How.FOUND_PAUSED,
-        "freed": How.UNPAUSED_BY_OTHERS,
-        "deleted": How.PAUSED,
+        "ours": CheckPauseState.PAUSED,
+        "by-ada": CheckPauseState.UNPAUSED,
+        "theirs": CheckPauseState.FOUND_PAUSED,
+        "freed": CheckPauseState.UNPAUSED_BY_OTHERS,
+        "deleted": CheckPauseState.PAUSED,
         "new": AWAITED,
     }
     assert [name for name, one in by_name.items() if one.is_deleted] == ["deleted"]
@@ -105,28 +109,28 @@ def test_json_has_what_the_page_has() -> None:
     ["ours", "machines/ours", "MachineHealthCheck/machines/ours", "machinehealthcheck/ours"],
 )
 def test_check_is_named_as_in_every_command(name: str) -> None:
-    assert meant(name, summary(state(seen=SEEN))) == check("ours")
+    assert resolve_check(name, summary(state(seen=SEEN))) == check("ours")
 
 
 def test_name_of_no_check_or_of_several_is_refused_with_those_there_are() -> None:
     seen = observed(check("a"), check("a", "other"), check("b"))
     known = summary(state(seen=seen))
     with pytest.raises(NotFoundError, match=r"'a' is ambiguous, say which: .*/machines/a, .*/other/a"):
-        meant("a", known)
+        resolve_check("a", known)
     with pytest.raises(NotFoundError, match=r"is called 'c'; there are .*/machines/a, .*/b, .*/other/a$"):
-        meant("c", known)
+        resolve_check("c", known)
     with pytest.raises(NotFoundError, match=r"is called 'c'; there are none$"):
-        meant("c", summary(state(seen=observed())))
+        resolve_check("c", summary(state(seen=observed())))
     many = observed(*(check(f"check-{number:02}") for number in range(12)))
     with pytest.raises(NotFoundError, match=r"/check-09 and 2 more$"):
-        meant("c", summary(state(seen=many)))
+        resolve_check("c", summary(state(seen=many)))
 
 
 def test_nothing_is_ordered_while_nobody_knows_the_checks() -> None:
     with pytest.raises(CommandError, match="cannot be asked: no worker answers; nothing was ordered"):
-        meant("a", summary(None, problem="no worker answers"))
+        resolve_check("a", summary(None, problem="no worker answers"))
     with pytest.raises(CommandError, match="does not know the checks yet"):
-        meant("a", summary(state()))
+        resolve_check("a", summary(state()))
 
 
 def test_answer_says_until_when_a_pause_is_kept() -> None:

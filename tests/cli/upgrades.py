@@ -5,7 +5,7 @@ from typing import Any
 from cli.upgrade.summary import UpgradeSummary
 from health.gate.upgrade import UpgradePhase
 from health.model.references import CheckReference
-from health.upgrade.memory import Handled, How
+from health.upgrade.memory import CheckPauseState, Handled
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 from tests.objects import MINUTE, NOW
@@ -16,7 +16,7 @@ def check(name: str, namespace: str = "machines") -> CheckReference:
     return CheckReference(kind="MachineHealthCheck", namespace=namespace, name=name)
 
 
-def handled(name: str, how: How, **fields: Any) -> Handled:
+def handled(name: str, how: CheckPauseState, **fields: Any) -> Handled:
     return Handled(reference=check(name), uid=f"uid-{name}", how=how, **fields)
 
 

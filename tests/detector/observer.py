@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from kube.backoff import Waits
@@ -28,7 +28,7 @@ class Observer:
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._cluster_state = ClusterState("test")
-        scope = Scope(SETTINGS.lease_namespace, reflectors=lambda: QUICK)
+        scope = WatchScope(SETTINGS.lease_namespace, reflectors=lambda: QUICK)
         self._sources = Sources(
             ClusterConnection.over(transport), self._cluster_state, scope, Problems(), lambda: SETTINGS.policy
         )

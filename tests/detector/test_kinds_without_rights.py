@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -38,7 +38,7 @@ class Observer:
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
         self.problems = Problems()
-        scope = Scope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
+        scope = WatchScope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
         self.sources = Sources(
             ClusterConnection.over(transport), ClusterState("test"), scope, self.problems, Policy
         )

@@ -131,9 +131,9 @@ def test_checks_are_counted_by_the_phase_that_their_status_tells(detector: Detec
 
 def test_sight_has_an_age_by_source_and_none_that_was_never_read_is_young(detector: Detector) -> None:
     detector.ages["leases"] = None
-    assert named(detector.scrape(), "paramedic_sight_age_seconds") == {
-        series("paramedic_sight_age_seconds", source="nodes"): 2.5,
-        series("paramedic_sight_age_seconds", source="leases"): inf,
+    assert named(detector.scrape(), "paramedic_cache_age_seconds") == {
+        series("paramedic_cache_age_seconds", source="nodes"): 2.5,
+        series("paramedic_cache_age_seconds", source="leases"): inf,
     }
 
 
@@ -144,7 +144,7 @@ def test_standby_tells_of_itself_alone(detector: Detector) -> None:
     detector.is_leader = False
     assert detector.scrape() == {
         series("paramedic_leader"): 0,
-        series("paramedic_sight_age_seconds", source="nodes"): 2.5,
+        series("paramedic_cache_age_seconds", source="nodes"): 2.5,
     }
     detector.is_leader = True
     assert detector.scrape()[series("paramedic_leader")] == 1

@@ -11,7 +11,7 @@ from detector.answers.observation_builder import CheckFreshness
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.state.cluster_state import ClusterState
 from detector.watching.cluster_context_watch import ClusterContextWatch
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
@@ -51,7 +51,7 @@ class Observer:
         self._server = server
         self.problems = Problems()
         self.cluster_state = ClusterState("test")
-        scope = Scope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
+        scope = WatchScope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
         self.policy = Policy(staleness_limit=timedelta(minutes=1))
         self.sources = Sources(
             ClusterConnection.over(transport), self.cluster_state, scope, self.problems, lambda: self.policy

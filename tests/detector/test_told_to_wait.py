@@ -15,7 +15,7 @@ from detector.reporting.event_recorder import EventRecorder, RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
 from health.model.event import Event, Severity
@@ -67,7 +67,9 @@ async def dependencies(
         for rest in ("v1", "v1/clusterversions", "v1beta1", "v1beta1/machinehealthchecks"):
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
-    sources = Sources(ClusterConnection.over(transport), cluster_state, Scope("leases"), Problems(), Policy)
+    sources = Sources(
+        ClusterConnection.over(transport), cluster_state, WatchScope("leases"), Problems(), Policy
+    )
     made = ReporterDependencies(
         client,
         cluster_state,

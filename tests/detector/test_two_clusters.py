@@ -18,7 +18,7 @@ from detector.watching import lease_notes, workload_clusters
 from detector.watching.blind_times import ANNOTATION, BLIND_TIMES
 from detector.watching.lease_notes import LeaseNotes, NoteLease
 from detector.watching.node_watch import LOST
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.gate.cluster_identity import NOT_KNOWN, KnownCluster
@@ -121,7 +121,7 @@ class TwoClusters:
             self._connect, self._close, self.blind_times.of, lambda: self.skew_of_management
         )
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
-        scope = Scope(
+        scope = WatchScope(
             "leases",
             (),
             kinds,

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import MACHINES
 from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -112,7 +112,7 @@ async def watched(server: ApiServer, transport: Transport) -> AsyncIterator[Clus
     serve(server, resource_of(MACHINE_HEALTH_CHECK).path(), check_object(unhealthyConditions=[UNKNOWN]))
     for path in (LEASES.path("leases"), NAMESPACES.path()):
         serve(server, path)
-    state, scope = ClusterState("test"), Scope("leases", (), (MACHINE_HEALTH_CHECK,))
+    state, scope = ClusterState("test"), WatchScope("leases", (), (MACHINE_HEALTH_CHECK,))
     running = asyncio.create_task(
         Sources(ClusterConnection.over(transport), state, scope, Problems(), Policy).run()
     )

@@ -12,7 +12,7 @@ from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from health.gate.maintenance_windows import MaintenanceWindow
 from health.gate.policy import Policy
 from health.gate.upgrade import UpgradeSignal
@@ -69,10 +69,10 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
 async def test_what_is_watched_is_what_the_settings_say(
     connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Scope] = []
+    made: list[WatchScope] = []
 
-    def noted(*given: Any) -> Scope:
-        made.append(Scope(*given))
+    def noted(*given: Any) -> WatchScope:
+        made.append(WatchScope(*given))
         return made[0]
 
     monkeypatch.setattr("detector.detector.Scope", noted)
@@ -96,7 +96,7 @@ async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_
     cluster_state = ClusterState("c")
     before = {name: repr(value) for name, value in vars(cluster_state).items()}
     attempts = Attempts(Policy, cluster_state, lambda: NOW)
-    Sources(connection, cluster_state, Scope("leases"), Problems(), Policy)
+    Sources(connection, cluster_state, WatchScope("leases"), Problems(), Policy)
     Storms(cluster_state, lambda _: True, lambda: NOW)
     for part in (Deletions, MarkedTargets):
         part(cluster_state, attempts, lambda _: True, lambda: NOW)
@@ -108,5 +108,5 @@ async def test_sources_look_which_maintenance_windows_are_open(connection: Clust
     always = {"name": "always", "schedule": "* * * * *", "duration": "1h", "remediation": "Blocked"}
     policy = Policy(maintenance_windows=(MaintenanceWindow.model_validate(always),))
     cluster_state = ClusterState("c")
-    Sources(connection, cluster_state, Scope("leases"), Problems(), lambda: policy).refresh_context()
+    Sources(connection, cluster_state, WatchScope("leases"), Problems(), lambda: policy).refresh_context()
     assert cluster_state.cluster_context.open_windows == {"always"}

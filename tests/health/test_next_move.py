@@ -217,13 +217,13 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         pytest.param(
             UNKNOWN,
             NEW,
-            Timed(Phase.HELD, "it is Unknown; StaleSight: old (asks again in 10s)", 10),
+            Timed(Phase.HELD, "it is Unknown; StaleCache: old (asks again in 10s)", 10),
             id="cannot tell",
         ),
         pytest.param(
             in_state(TargetState.UNKNOWN, request_snapshot(), hold=STALE),
             ACTED,
-            Timed(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleSight: old", 10),
+            Timed(Phase.REMEDIATING, "it is Unknown; Reboot/remediators/node-1 exists; StaleCache: old", 10),
             id="cannot tell, request of ours",
         ),
         pytest.param(

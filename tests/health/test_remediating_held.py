@@ -90,7 +90,7 @@ def test_blindness_disturbs_nothing_but_the_lease_is_kept() -> None:
 def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     between = learned(ACTED, seen(FAILED), NOW)
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
-    words = "it is Unknown; StaleSight: old (asks again in 10s)"
+    words = "it is Unknown; StaleCache: old (asks again in 10s)"
     assert timed(move(blind, between)) == Timed(Phase.HELD, words, 10)
     until = {"held": order("hold", "disk swap", NOW + MINUTE)}
     details = "it is Unknown; held by a person: disk swap"

@@ -9,7 +9,7 @@ import pytest
 from detector.metrics.observed_phase import ObservedPhase
 from health.model.observation import HoldReason
 from tests.pages.page import modules, named, part, rows, strings
-from worker.tally import NOT_SAVED, SAVED
+from worker.worker_metrics import NOT_SAVED, SAVED
 
 PAGE = "metrics.md"
 NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")

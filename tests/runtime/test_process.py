@@ -79,9 +79,7 @@ async def test_signal_ends_it_with_code_0(number: signal.Signals, tmp_path: Path
 
 
 async def test_what_was_said_is_out_before_a_process_leaves() -> None:
-    script = (
-        "import sys; from runtime.leaving import leave; print('said' * 10_000, file=sys.stderr); leave(7)"
-    )
+    script = "import sys; from runtime.exit import leave; print('said' * 10_000, file=sys.stderr); leave(7)"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", script, stderr=asyncio.subprocess.PIPE
     )

@@ -17,11 +17,11 @@ from tests.samples_of_metrics import Series, scrape, series
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, hold, waiting
 from tests.workflows.upgrading import Upgrading
-from worker.counting import Counting
-from worker.tally import Tally
+from worker.metrics_interceptor import MetricsInterceptor
+from worker.worker_metrics import WorkerMetrics
 from workflows.remediation import Remediation
 
-CHORES = ("mark", "renew", "clean_up")
+CHORES = ("annotate", "renew", "clean_up")
 """By what docs/metrics.md calls them."""
 
 EVIDENCE = {result: series("paramedic_evidence_total", result=result) for result in ("Saved", "NotSaved")}
@@ -33,7 +33,7 @@ class Counted:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self.interceptor = Counting(Tally(self._registry))
+        self.interceptor = MetricsInterceptor(WorkerMetrics(self._registry))
 
     def all(self) -> dict[Series, float]:
         """All that was counted."""

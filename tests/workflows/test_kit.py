@@ -24,8 +24,8 @@ from tests.workflows.pool_pause import (
     PoolPauseInput,
 )
 from tests.workflows.sandbox import workflow_runner
-from worker.counting import Counting
-from worker.tally import Tally
+from worker.metrics_interceptor import MetricsInterceptor
+from worker.worker_metrics import WorkerMetrics
 
 A_DAY = timedelta(days=1)
 
@@ -72,7 +72,7 @@ async def pause(short_histories: WorkflowEnvironment, pools: Pools) -> AsyncIter
         task_queue=queue,
         workflows=[PoolPause],
         activities=[pools.observe, pools.pause, pools.go_on],
-        interceptors=[Counting(Tally(CollectorRegistry()))],  # as our worker has it
+        interceptors=[MetricsInterceptor(WorkerMetrics(CollectorRegistry()))],  # as our worker has it
         workflow_runner=workflow_runner(),
     ):
         start = PoolPauseInput(pool=Pool(name="a"))

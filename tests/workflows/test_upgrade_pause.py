@@ -16,7 +16,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from health.upgrade.pausable_check import PauseAction
 from tests.kube.eventually import eventually
 from tests.workflows.upgrading import Upgrading
@@ -83,9 +83,9 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     assert upgrading.done("theirs") == []
     how = {one.reference.name: one for one in result.checks}
     assert {name: one.how for name, one in how.items()} == {
-        "a": How.UNPAUSED,
-        "b": How.UNPAUSED,
-        "theirs": How.FOUND_PAUSED,
+        "a": CheckPauseState.UNPAUSED,
+        "b": CheckPauseState.UNPAUSED,
+        "theirs": CheckPauseState.FOUND_PAUSED,
     }
     assert how["a"].paused_at is not None
     assert how["a"].unpaused_at is not None
@@ -109,7 +109,7 @@ async def test_what_fails_is_tried_again_and_not_told_as_done_and_what_a_lost_wo
         state = await upgrading.rests()
 
     assert upgrading.annotations() == {"a": "PM", "b": "PM"}
-    assert {one.how for one in state.handled} == {How.PAUSED}
+    assert {one.how for one in state.handled} == {CheckPauseState.PAUSED}
     await ends(upgrading)
     await upgrading.result()
     assert upgrading.annotations() == {"a": "", "b": ""}
@@ -129,13 +129,13 @@ async def test_unpause_that_a_frozen_worker_writes_in_the_next_upgrade_is_refuse
     assert (await upgrading.rests()).handled == ()
     await upgrading.passes(timedelta(seconds=3))
     state = await upgrading.rests()
-    assert {one.how for one in state.handled} == {How.PAUSED}
+    assert {one.how for one in state.handled} == {CheckPauseState.PAUSED}
     upgrading.thaw()
     await upgrading.wake()
     state = await upgrading.rests()
 
     assert upgrading.annotations() == {"a": "PM", "b": "PM"}
-    assert {one.how for one in state.handled} == {How.PAUSED}
+    assert {one.how for one in state.handled} == {CheckPauseState.PAUSED}
     assert upgrading.done("a") == [PAUSE, SETTLE, UNPAUSE]
     assert all(one.seen_at is not None for one in upgrading.written)
 

@@ -23,8 +23,8 @@ from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1be
 from health.kinds.clusterapi.threshold import allowance
 from health.kinds.clusterapi.unhealthy import (
     Failure,
+    MachineContext,
     Rules,
-    Situation,
     facts,
     failure,
     next_deadline,
@@ -233,5 +233,5 @@ class MachineHealthCheck(Frozen):
         """What its threshold says of these numbers."""
         return allowance(self.spec.trigger, total=total, healthy=healthy)
 
-    def _situation(self, target: MachineTarget, context: ClusterContext) -> Situation:
-        return Situation.of(target, self.cluster_in(context), context)
+    def _situation(self, target: MachineTarget, context: ClusterContext) -> MachineContext:
+        return MachineContext.of(target, self.cluster_in(context), context)

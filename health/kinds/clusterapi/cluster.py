@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass
 from health.gate.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
-from health.model.stored_status import entries, word
+from health.model.stored_status import items, string
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind, ServedKind
@@ -167,8 +167,8 @@ def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Clust
     labels = metadata.get("labels")
     if not isinstance(labels, Mapping) or labels.get(CLUSTER_NAME) != cluster.metadata.name:
         patch["labels"] = {CLUSTER_NAME: cluster.metadata.name}
-    owners = entries(metadata, "ownerReferences")
-    if not any(_is_owner(one) and word(one, "uid") == cluster.metadata.uid for one in owners):
+    owners = items(metadata, "ownerReferences")
+    if not any(_is_owner(one) and string(one, "uid") == cluster.metadata.uid for one in owners):
         # One of an earlier Cluster of that name would have the check collected.
         others = [one for one in owners if not _is_of_same_name(one, cluster)]
         patch["ownerReferences"] = [*others, _owner(api_version, cluster)]
@@ -177,12 +177,12 @@ def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Clust
 
 def _is_owner(reference: Mapping[str, Any]) -> bool:
     """In whatever version the reference was written."""
-    group = word(reference, "apiVersion").partition("/")[0]
-    return (group, word(reference, "kind")) == (GROUP, KIND)
+    group = string(reference, "apiVersion").partition("/")[0]
+    return (group, string(reference, "kind")) == (GROUP, KIND)
 
 
 def _is_of_same_name(reference: Mapping[str, Any], cluster: Cluster) -> bool:
-    return _is_owner(reference) and word(reference, "name") == cluster.metadata.name
+    return _is_owner(reference) and string(reference, "name") == cluster.metadata.name
 
 
 def _owner(api_version: str, cluster: Cluster) -> dict[str, str]:

@@ -31,7 +31,7 @@ from health.kinds.machines.restriction import (
     TOO_MANY_UNHEALTHY,
     restriction,
 )
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 
 PAUSED = "Paused"
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
@@ -49,7 +49,7 @@ FAILING = (
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class BlockingReason:
     """Why nothing can be said of the Machines of a check."""
 
     reason: str
@@ -57,15 +57,15 @@ class Obstacle:
     severity: str = "Error"
 
 
-def obstacle(snapshot: CheckSnapshot) -> Obstacle | None:
+def obstacle(snapshot: CheckSnapshot) -> BlockingReason | None:
     """What is in the way of one that is not paused; None if nothing is."""
     if isinstance(snapshot.check, InvalidCheckError):
-        return Obstacle(INVALID_SPEC, str(snapshot.check))
+        return BlockingReason(INVALID_SPEC, str(snapshot.check))
     problem, unreachable = snapshot.context.problem, snapshot.context.unreachable
     if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
-        return Obstacle(problem.reason, problem.message)
+        return BlockingReason(problem.reason, problem.message)
     if unreachable is not None:
-        return Obstacle(unreachable.reason, unreachable.message, "Warning")
+        return BlockingReason(unreachable.reason, unreachable.message, "Warning")
     return None
 
 
@@ -126,7 +126,7 @@ def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusC
     error = request_error(snapshot)
     if error:
         return (_false(REQUEST_AVAILABLE, f"External{NOT_CREATED}", error, "Error"),)
-    is_known_as_false = word(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
+    is_known_as_false = string(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
     # A restart turns nothing True.
     return () if may_be_untold(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
 

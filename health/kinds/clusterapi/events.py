@@ -27,7 +27,7 @@ from health.kinds.machines.restriction import (
     was_restricted,
 )
 from health.model.event import Event, Subject
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 
 
 def events(
@@ -61,7 +61,7 @@ def _exceeded(
     if is_known and (before is None or before.is_blocked):
         return
     message = held_message(after.allowance, after.check.spec.trigger)
-    yield of_check(after, RESTRICTED, message, "threshold", word(known, "lastTransitionTime"))
+    yield of_check(after, RESTRICTED, message, "threshold", string(known, "lastTransitionTime"))
 
 
 def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:

@@ -17,7 +17,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
 MACHINES = ServedKind(group=GROUP, kind=KIND, plural="machines", versions=VERSIONS, is_namespaced=True)
@@ -137,5 +137,5 @@ def mark_on(stored: Mapping[str, Any]) -> str:
     """By what a stored Machine asks its owner to remediate it, in either form; "" if it does not."""
     status = stored.get("status") or {}
     forms = (status, status.get("v1beta2") or {})
-    is_asked = any(word(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)
+    is_asked = any(string(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)
     return f"{OWNER_REMEDIATED}=False" if is_asked else ""

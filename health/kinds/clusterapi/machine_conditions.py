@@ -34,7 +34,7 @@ from health.kinds.clusterapi.status_conditions import (
 )
 from health.kinds.clusterapi.unhealthy import Failure
 from health.kinds.machines.request_problem import NOT_CREATED
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 from objects.timestamps import as_time
 
 WAITING, TEMPLATE_NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFound"
@@ -46,7 +46,7 @@ _ASKED = StatusCondition(OWNER_REMEDIATED, "False", WAITING, "Waiting for remedi
 
 
 @dataclass(frozen=True)
-class Said:
+class DesiredConditions:
     """What is to be said of one Machine; nothing by default."""
 
     succeeded: StatusCondition | None = None
@@ -58,14 +58,14 @@ class Said:
         """Whether its health check failed."""
         return self.succeeded is not None and self.succeeded.status == "False"
 
-    def merged_with(self, other: "Said") -> "Said":
+    def merged_with(self, other: "DesiredConditions") -> "DesiredConditions":
         """What is said of a Machine that two checks select: what failed wins."""
         if other.is_unhealthy and not self.is_unhealthy:
             return other
         return other if self.succeeded is None else self
 
 
-NOTHING = Said()
+NOTHING = DesiredConditions()
 
 
 _EXTERNAL = StatusCondition(EXTERNALLY_REMEDIATED, "False", WAITING, has_deprecated_twin=False)
@@ -87,7 +87,7 @@ def said_of(
     now: datetime,
     context: ClusterContext,
     external: StatusCondition | None,
-) -> Said:
+) -> DesiredConditions:
     """What `check` says of `target`; `external` is what there is to say of its request, None: nothing."""
     if (
         check.cluster_in(context) is None
@@ -97,18 +97,18 @@ def said_of(
         return NOTHING
     failed = check.failure(target, now, context)
     if failed is None:
-        return Said(_HEALTHY) if check.counts_as_healthy(target, context) else NOTHING
+        return DesiredConditions(_HEALTHY) if check.counts_as_healthy(target, context) else NOTHING
     if check.template is None or target.machine.is_going:
-        return Said(_failed(failed))
-    return Said(_failed(failed), external)
+        return DesiredConditions(_failed(failed))
+    return DesiredConditions(_failed(failed), external)
 
 
-def asked_of_owner(failed: Failure) -> Said:
+def asked_of_owner(failed: Failure) -> DesiredConditions:
     """That the owner of a Machine that failed so is to remediate it."""
-    return Said(_failed(failed), is_owner_asked=True)
+    return DesiredConditions(_failed(failed), is_owner_asked=True)
 
 
-def status_patch(machine: Mapping[str, Any], said: Said, now: datetime) -> dict[str, Any]:
+def status_patch(machine: Mapping[str, Any], said: DesiredConditions, now: datetime) -> dict[str, Any]:
     """The merge patch that makes the status of a Machine, as it was read, say so; empty if it does."""
     return conditions_patch(
         machine.get("status") or {},
@@ -119,11 +119,11 @@ def status_patch(machine: Mapping[str, Any], said: Said, now: datetime) -> dict[
     )
 
 
-def _changes(stored: Stored, said: Said) -> Changes:
+def _changes(stored: Stored, said: DesiredConditions) -> Changes:
     wanted = [said.succeeded] if said.succeeded is not None else []
     if said.external is not None and _may_say(stored):
         wanted.append(said.external)
-    if said.is_owner_asked and word(stored_condition(stored, OWNER_REMEDIATED), "status") in ("", "True"):
+    if said.is_owner_asked and string(stored_condition(stored, OWNER_REMEDIATED), "status") in ("", "True"):
         wanted.append(_ASKED)
     is_healthy = said.succeeded is not None and not said.is_unhealthy
     gone = {EXTERNALLY_REMEDIATED} if is_healthy and _is_ours(stored) else set()
@@ -133,10 +133,10 @@ def _changes(stored: Stored, said: Said) -> Changes:
 def _may_say(stored: Stored) -> bool:
     """Whether ExternallyRemediated is ours to say; True that is older than the failure is of another one."""
     known = stored_condition(stored, EXTERNALLY_REMEDIATED)
-    if word(known, "status") != "True":
+    if string(known, "status") != "True":
         return not known or _is_ours(stored)
     failure = stored_condition(stored, HEALTH_CHECK_SUCCEEDED)
-    if word(failure, "status") != "False":
+    if string(failure, "status") != "False":
         return True
     failed, remediated = as_time(failure.get("lastTransitionTime")), as_time(known.get("lastTransitionTime"))
     return failed is not None and remediated is not None and remediated < failed
@@ -144,7 +144,7 @@ def _may_say(stored: Stored) -> bool:
 
 def _is_ours(stored: Stored) -> bool:
     known = stored_condition(stored, EXTERNALLY_REMEDIATED)
-    return word(known, "status") == "False" and word(known, "reason") in _OUR_WORDS
+    return string(known, "status") == "False" and string(known, "reason") in _OUR_WORDS
 
 
 def _failed(failed: Failure) -> StatusCondition:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
-from health.model.stored_status import entries, word
+from health.model.stored_status import items, string
 from objects.bounds import Time
 from objects.timestamps import as_time
 
@@ -42,10 +42,10 @@ class Condition:
 def served_conditions(status: Mapping[str, Any], in_full: Collection[str] = ()) -> Iterator[Condition]:
     """Those that a status has, one of a type; message and generation of the types `in_full` alone."""
     of_v1beta2 = status.get("v1beta2")
-    later = entries(of_v1beta2, "conditions") if isinstance(of_v1beta2, Mapping) else []
+    later = items(of_v1beta2, "conditions") if isinstance(of_v1beta2, Mapping) else []
     seen: set[str] = set()
-    for one in (*entries(status, "conditions"), *later):
-        type_ = word(one, "type")
+    for one in (*items(status, "conditions"), *later):
+        type_ = string(one, "type")
         if type_ and type_ not in seen:
             seen.add(type_)
             yield _condition(one, type_, is_in_full=type_ in in_full)
@@ -55,9 +55,9 @@ def _condition(raw: Mapping[str, Any], type_: str, *, is_in_full: bool) -> Condi
     observed = raw.get("observedGeneration")
     return Condition(
         type=type_,
-        status=word(raw, "status"),
-        reason=word(raw, "reason"),
-        message=word(raw, "message") if is_in_full else "",
+        status=string(raw, "status"),
+        reason=string(raw, "reason"),
+        message=string(raw, "message") if is_in_full else "",
         last_transition_time=as_time(raw.get("lastTransitionTime")),
         observed_generation=observed if is_in_full and isinstance(observed, int) else 0,
     )

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from health.kinds.clusterapi.condition_order import in_order
 from health.kinds.clusterapi.group import V1BETA1
-from health.model.stored_status import word
+from health.model.stored_status import string
 from objects.timestamps import stamp
 
 _LONGEST, _LONGEST_OF_V1BETA1 = 32768, 10240
@@ -129,8 +129,8 @@ def _true_of(wanted: StatusCondition | None, stored: Any, form: _Form) -> Any:  
     """The stored condition where it says what it should, else one that does."""
     if wanted is None:
         return stored
-    is_moved = form.is_old or word(stored, "status") != wanted.status
-    since = stamp(form.now) if is_moved else word(stored, "lastTransitionTime") or stamp(form.now)
+    is_moved = form.is_old or string(stored, "status") != wanted.status
+    since = stamp(form.now) if is_moved else string(stored, "lastTransitionTime") or stamp(form.now)
     written = _written(wanted, since, form)
     is_same = all((stored.get(key) or "") == written.get(key, "") for key in _SAID)
     return stored if is_same else written
@@ -154,4 +154,4 @@ def _written(one: StatusCondition, since: str, form: _Form) -> dict[str, Any]:
 
 def _type_of(stored: object) -> str:
     """The type of a stored condition; "" of what is none."""
-    return word(stored, "type") if isinstance(stored, Mapping) else ""
+    return string(stored, "type") if isinstance(stored, Mapping) else ""

@@ -8,13 +8,19 @@ from health.gate.target_report import TargetFindings, TargetReports
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1
 from health.kinds.clusterapi.machine import EXTERNALLY_REMEDIATED, MachineTarget
-from health.kinds.clusterapi.machine_conditions import WAITING, Said, external, said_of, status_patch
+from health.kinds.clusterapi.machine_conditions import (
+    WAITING,
+    DesiredConditions,
+    external,
+    said_of,
+    status_patch,
+)
 from health.kinds.clusterapi.object_conditions import Condition
 from health.kinds.clusterapi.status_conditions import StatusCondition
 from health.kinds.machines.request_problem import NOT_CREATED
 
 
-def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> Said:
+def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> DesiredConditions:
     return said_of(check, target, known.now, known.context, _of_request(target, known))
 
 
@@ -30,7 +36,7 @@ def _next_change(check: MachineHealthCheck, target: MachineTarget, known: Target
     return check.next_deadline(target, known.now, known.context)
 
 
-def _is_stored(said: Said, target: MachineTarget) -> bool:
+def _is_stored(said: DesiredConditions, target: MachineTarget) -> bool:
     machine = target.machine
     is_old = machine.api_version == V1BETA1
     seen = {
@@ -50,7 +56,7 @@ def _as_written(one: Condition, *, is_old: bool) -> dict[str, Any]:
     return {"type": one.type, "status": one.status, "reason": one.reason, "message": one.message, **of_form}
 
 
-def _patch(said: Said, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def _patch(said: DesiredConditions, found: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     patch = status_patch(found, said, now)
     return {"status": patch} if patch else {}
 

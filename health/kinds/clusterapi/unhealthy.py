@@ -46,7 +46,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Situation:
+class MachineContext:
     """A Machine, and what around it matters."""
 
     target: MachineTarget
@@ -116,7 +116,7 @@ class _Finding:
         return now > self.match.deadline
 
 
-def verdict(situation: Situation, rules: Rules, now: datetime) -> Verdict:
+def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
     """The verdict of `rules` at `now`; what needs no timer counts before what does."""
     found = _findings(situation, rules)
     at_once = next((one for one in found if one.is_at_once and one.is_expired(now)), None)
@@ -126,12 +126,12 @@ def verdict(situation: Situation, rules: Rules, now: datetime) -> Verdict:
     return judged([one.match for one in found], now)
 
 
-def facts(situation: Situation, rules: Rules) -> tuple[Fact, ...]:
+def facts(situation: MachineContext, rules: Rules) -> tuple[Fact, ...]:
     """All that makes it unhealthy now, expired or not."""
     return tuple(one.match.fact for one in _findings(situation, rules))
 
 
-def failure(situation: Situation, rules: Rules, now: datetime) -> Failure | None:
+def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure | None:
     """Why its health check failed; None while nothing has expired."""
     if situation.target.machine.is_to_be_remediated:
         return _TO_BE_REMEDIATED
@@ -147,7 +147,7 @@ def failure(situation: Situation, rules: Rules, now: datetime) -> Failure | None
     )
 
 
-def next_deadline(situation: Situation, rules: Rules, now: datetime) -> datetime | None:
+def next_deadline(situation: MachineContext, rules: Rules, now: datetime) -> datetime | None:
     """When more of it expires, by the passing of time alone."""
     waiting = [one for one in _findings(situation, rules) if not one.is_expired(now)]
     return min((one.match.deadline for one in waiting), default=None)
@@ -162,7 +162,7 @@ _TO_BE_REMEDIATED = Failure(
 )
 
 
-def _findings(situation: Situation, rules: Rules) -> tuple[_Finding, ...]:
+def _findings(situation: MachineContext, rules: Rules) -> tuple[_Finding, ...]:
     target = situation.target
     if target.machine.is_to_be_remediated:
         match = Match(_moving(ANNOTATION, "set", target), timedelta())
@@ -173,7 +173,7 @@ def _findings(situation: Situation, rules: Rules) -> tuple[_Finding, ...]:
     return (*_of_machine(situation, rules), *_of_node(situation, rules))
 
 
-def _of_machine(situation: Situation, rules: Rules) -> Iterator[_Finding]:
+def _of_machine(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
     for rule in rules.machine_conditions:
         found = situation.target.machine.condition(rule.type)
         if found is None or found.status != rule.status:
@@ -184,7 +184,7 @@ def _of_machine(situation: Situation, rules: Rules) -> Iterator[_Finding]:
         yield _Finding(match, "UnhealthyMachine", _reporting(rule, "Machine", found.reason))
 
 
-def _of_node(situation: Situation, rules: Rules) -> Iterator[_Finding]:
+def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
     if situation.has_lost_its_node:
         yield _lost_node(situation.target, situation.gone_from)
     elif situation.waits_for_its_node and rules.node_startup:
@@ -199,13 +199,13 @@ def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
     return _Finding(match, "NodeDeleted", message, _NODE_NOT_FOUND, is_at_once=True)
 
 
-def _startup(situation: Situation, timeout: timedelta) -> _Finding:
+def _startup(situation: MachineContext, timeout: timedelta) -> _Finding:
     fact = Fact(condition=NODE, status=MISSING, since=_startup_base(situation), is_moving=True)
     match = Match(fact, timeout, situation.node_blind_until)
     return _Finding(match, "NodeStartupTimeout", f"Node failed to report startup in {as_go(timeout)}")
 
 
-def _of_node_conditions(situation: Situation, rules: Rules) -> Iterator[_Finding]:
+def _of_node_conditions(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
     node = situation.target.node
     for rule in rules.node_conditions:
         for found in node.status.conditions if node is not None else ():
@@ -221,7 +221,7 @@ def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:
     )
 
 
-def _startup_base(situation: Situation) -> datetime:
+def _startup_base(situation: MachineContext) -> datetime:
     machine, cluster = situation.target.machine, situation.cluster
     ready = machine.condition(INFRASTRUCTURE_READY)
     times = [machine.metadata.creation_timestamp, *(cluster.ready_times if cluster is not None else ())]

@@ -17,7 +17,7 @@ from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
 from health.model.event import Event, Severity, Subject
 from health.model.observation import Hold, HoldReason
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
 TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
@@ -62,7 +62,7 @@ def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[s
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
         return
-    seed = (str(problem), word(known, "lastTransitionTime"))
+    seed = (str(problem), string(known, "lastTransitionTime"))
     message = f"Remediation is not allowed, the check cannot be read: {problem}"
     yield of_check(after, INVALID_SPEC, message, *seed)
 
@@ -98,7 +98,7 @@ def restricted(
 def was_restricted(stored: Mapping[str, Any]) -> bool:
     """Whether its status says that no Events of targets were emitted: a hold, or nothing at all."""
     known = stored_condition(stored, REMEDIATION_ALLOWED)
-    return known.get("status") != "True" and word(known, "reason") not in UNSEEN
+    return known.get("status") != "True" and string(known, "reason") not in UNSEEN
 
 
 def of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
@@ -157,7 +157,7 @@ def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
 def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:
     """The reason for which it may not remediate, as its status says."""
     said = stored_condition(stored, REMEDIATION_ALLOWED)
-    return [word(said, "reason")] if said.get("status") == "False" else []
+    return [string(said, "reason")] if said.get("status") == "False" else []
 
 
 def _of_target(uid: str, target: TargetSnapshot, note: TargetNote, subject: Subject, again: str) -> Event:

@@ -16,7 +16,7 @@ from health.gate.invalid_check import problem_of
 from health.kinds.nodehealthcheck.spec import Refused, Spec
 from health.kinds.nodehealthcheck.template_problem import duplicate_kind
 from health.model.references import TemplateReference
-from health.model.stored_status import entries
+from health.model.stored_status import items
 
 SUPPORTED_TOPOLOGIES = frozenset({"HighlyAvailable", "SingleReplica", "HighlyAvailableArbiter", "External"})
 FROZEN_FIELDS = {
@@ -125,7 +125,7 @@ def _deletion_problems(check: RawCheck) -> Iterator[str]:
 
 def _is_remediating(check: RawCheck) -> bool:
     status = check.get("status")
-    nodes = entries(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
+    nodes = items(status, "unhealthyNodes") if isinstance(status, Mapping) else ()
     return any(node.get("remediations") for node in nodes)
 
 

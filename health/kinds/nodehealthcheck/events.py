@@ -23,7 +23,7 @@ from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
 from health.model.event import Event, Severity
 from health.model.observation import HoldReason
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 
 PREFIX = "[remediation] "
 _WORKING = frozenset({"Enabled", "Remediating"})
@@ -64,7 +64,7 @@ def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
         not why.is_disabled or before.get("reason") == why.reason
     ):
         return
-    since = word(before, "lastTransitionTime")
+    since = string(before, "lastTransitionTime")
     if why.is_disabled:
         yield _note(after, Severity.WARNING, "Disabled", why.event, why.event, since)
         return
@@ -106,7 +106,7 @@ def _not_believed(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterato
 
 
 def _paused(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
-    is_known = _is_paused(before) if before else word(stored, "phase") == "Paused"
+    is_known = _is_paused(before) if before else string(stored, "phase") == "Paused"
     if _is_paused(after) and not is_known:
         message = "Postponing potential remediations because of pause requests"
         yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
@@ -115,7 +115,7 @@ def _paused(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[
 def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> bool:
     """Whether the stored status shows a check that emitted no Events of its Nodes."""
     total, healthy = stored.get("observedNodes"), stored.get("healthyNodes")
-    if word(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
+    if string(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
         return True
     if stored_hold(stored) not in {"", *UNSEEN}:
         return True

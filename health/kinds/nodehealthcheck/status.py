@@ -19,7 +19,7 @@ from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.observation import Hold, HoldReason
 from health.model.request_snapshot import RequestSnapshot
-from health.model.stored_status import entries, stored_condition, word
+from health.model.stored_status import items, stored_condition, string
 from health.model.verdict import Health
 from health.runbook.escalation import Plan, is_classic
 from objects.timestamps import stamp
@@ -48,11 +48,11 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
 def stored_requests(stored: Status) -> frozenset[tuple[str, str]]:
     """Kinds, with their apiVersion, of the requests that a stored status lists."""
     found = set()
-    for node in entries(stored, "unhealthyNodes"):
-        for remediation in entries(node, "remediations"):
+    for node in items(stored, "unhealthyNodes"):
+        for remediation in items(node, "remediations"):
             resource = remediation.get("resource")
             if isinstance(resource, Mapping):
-                found.add((word(resource, "apiVersion"), word(resource, "kind")))
+                found.add((string(resource, "apiVersion"), string(resource, "kind")))
     return frozenset(kind for kind in found if all(kind))
 
 
@@ -108,7 +108,7 @@ def _with_hold(phase: dict[str, str], hold: Hold | None) -> dict[str, str]:
 
 def stored_hold(stored: Status) -> str:
     """The reason of the hold that a stored status says; "" if it says none."""
-    _, _, hold = word(stored, "reason").partition(_HELD)
+    _, _, hold = string(stored, "reason").partition(_HELD)
     return hold.partition(":")[0]
 
 
@@ -124,7 +124,7 @@ def _failed(targets: Sequence[TargetSnapshot]) -> str:
 def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
     status = "True" if why.is_disabled else "False"
     before = stored_condition(stored, "Disabled")
-    since = word(before, "lastTransitionTime") if before.get("status") == status else ""
+    since = string(before, "lastTransitionTime") if before.get("status") == status else ""
     return {
         "type": "Disabled",
         "status": status,
@@ -182,5 +182,5 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
 
 def _healthy_since(stored: Status) -> dict[str, str]:
     """Return the stored times by the name of the node: a later look must not move them."""
-    nodes = entries(stored, "unhealthyNodes")
-    return {word(node, "name"): word(node, "conditionsHealthyTimestamp") for node in nodes}
+    nodes = items(stored, "unhealthyNodes")
+    return {string(node, "name"): string(node, "conditionsHealthyTimestamp") for node in nodes}

@@ -12,7 +12,7 @@ from typing import Any
 
 from health.gate.storm import Storm
 from health.model.event import Severity
-from health.model.stored_status import entries, word
+from health.model.stored_status import items, string
 from objects.timestamps import as_time, stamp
 
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
@@ -42,7 +42,7 @@ def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
 
 def stored_storm(status: Mapping[str, Any], now: datetime) -> Storm | None:
     """The storm that a stored status tells of; a time that is no past time is now, which holds for longer."""
-    found = {word(condition, "type"): condition for condition in entries(status, "conditions")}
+    found = {string(condition, "type"): condition for condition in items(status, "conditions")}
     if STORM not in found:
         return None
     storm, cooldown = found[STORM], found.get(COOLDOWN, {})

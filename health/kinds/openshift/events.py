@@ -29,7 +29,7 @@ from health.kinds.openshift.conditions import numbers
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
 from health.kinds.openshift.target_events import machine_notes
 from health.model.event import Event, Subject
-from health.model.stored_status import stored_condition, word
+from health.model.stored_status import stored_condition, string
 
 
 def events(
@@ -56,7 +56,7 @@ def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any], now: datetime) ->
         return
     words = numbers(after.allowance, after.check.spec.max_unhealthy)
     message = f"Remediation restricted due to exceeded number of unhealthy machines {words}"
-    yield of_check(after, RESTRICTED, message, "threshold", word(known, "lastTransitionTime"))
+    yield of_check(after, RESTRICTED, message, "threshold", string(known, "lastTransitionTime"))
 
 
 def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:

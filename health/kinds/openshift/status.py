@@ -22,7 +22,7 @@ from health.kinds.openshift.conditions import (
     conditions,
 )
 from health.kinds.openshift.spec import remediations_allowed
-from health.model.stored_status import entries, stored_condition, word
+from health.model.stored_status import items, stored_condition, string
 from objects.timestamps import stamp
 
 Status = Mapping[str, Any]
@@ -56,8 +56,8 @@ def _conditions(snapshot: CheckSnapshot, stored: Status, now: datetime) -> list[
     ours = {one["type"]: one for one in conditions(snapshot, known_request, now)}
     # Of a check that cannot be read nobody knows whether it still has a template.
     gone = set() if isinstance(snapshot.check, InvalidCheckError) else _OURS - set(ours)
-    kept = [one for one in entries(stored, "conditions") if word(one, "type") not in gone]
-    updated = [_updated(ours.pop(word(one, "type"), None), one, now) for one in kept]
+    kept = [one for one in items(stored, "conditions") if string(one, "type") not in gone]
+    updated = [_updated(ours.pop(string(one, "type"), None), one, now) for one in kept]
     return [*updated, *({**one, "lastTransitionTime": stamp(now)} for one in ours.values())]
 
 

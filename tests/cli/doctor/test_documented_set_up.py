@@ -87,7 +87,7 @@ async def test_core_manager_that_policies_keep_off_is_a_note_and_without_them_a_
 
     assert await severities() == {
         "StatusWrittenByAnother": Severity.WARNING,
-        "ReferenceMayRun": Severity.NOTE,
+        "ReferenceControllerMayRun": Severity.NOTE,
     }
     async with AsyncExitStack() as stack:
         for resource, body in shipped():

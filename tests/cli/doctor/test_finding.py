@@ -3,7 +3,7 @@ import pytest
 from cli.doctor.finding import Examined, Finding, note, problem, warning
 
 BAD, ODD = problem("NoWorker", "no worker polls q", "start one"), warning("Stopped", "stopped", "lift it")
-TOLD = note("ReferenceMayRun", "another leads by this Lease", "make sure")
+TOLD = note("ReferenceControllerMayRun", "another leads by this Lease", "make sure")
 
 
 @pytest.mark.parametrize(

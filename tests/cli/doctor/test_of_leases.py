@@ -53,6 +53,6 @@ def test_reference_controller_that_holds_its_lease_runs() -> None:
 
 def test_lease_that_others_lead_by_as_well_is_no_proof_and_where_to_read_on_is_said() -> None:
     (finding,) = operator_findings(CLUSTER_API_MACHINE_HEALTH_CHECK, [lease(1), lease(60)], NOW)
-    assert (finding.severity, finding.reason) == ("note", "ReferenceMayRun")
+    assert (finding.severity, finding.reason) == ("note", "ReferenceControllerMayRun")
     assert finding.what.endswith("and nothing says whether the one of machinehealthchecks is off")
     assert "docs/cluster-api-switch.md#switch" in finding.advice

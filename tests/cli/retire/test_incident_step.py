@@ -11,7 +11,7 @@ from cli.retire.incident_step import Action, next_step
 from health.model.incident_result import OrderRecord
 from health.model.moves import Phase
 from health.runbook.memory import Memory
-from tests.cli.retire.test_belongings import incident
+from tests.cli.retire.test_owned_objects import incident
 from workflows.messages import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -3,7 +3,7 @@
 import pytest
 
 from health.kinds.clusterapi.machine import MachineTarget
-from health.kinds.clusterapi.machine_conditions import NOTHING, Said, said_of
+from health.kinds.clusterapi.machine_conditions import NOTHING, DesiredConditions, said_of
 from health.model.verdict import Health
 from tests.detector.clusterapi.small_cluster_api import (
     EDGE,
@@ -33,7 +33,7 @@ def health(small: SmallClusterApi, name: str, check: str = "workers") -> Health:
     return found.verdict(target, NOW, small.context).health  # type: ignore[union-attr]  # it can be read
 
 
-def said(small: SmallClusterApi, name: str) -> Said:
+def said(small: SmallClusterApi, name: str) -> DesiredConditions:
     found = small.cluster_state.checks[named()].check
     return said_of(found, small.target(name), NOW, small.context, None)  # type: ignore[arg-type]  # it can be read
 

@@ -11,7 +11,7 @@ import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Scope, Sources
+from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.admission import stale_cache
 from health.gate.policy import Policy
@@ -66,7 +66,7 @@ class Observer:
         self.sources = Sources(
             ClusterConnection.over(transport),
             self.cluster_state,
-            Scope("leases", (), kinds, lambda: OFTEN),
+            WatchScope("leases", (), kinds, lambda: OFTEN),
             Problems(),
             Policy,
         )

@@ -13,7 +13,7 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
 from tests.end_to_end.machines.machines import Machines
 from tests.end_to_end.other_kind import OtherKind
@@ -174,8 +174,8 @@ async def test_checks_are_paused_once_in_each_upgrade_and_unpaused_whatever_dies
 
     assert result.upgrading_since == began
     assert {one.reference.name: one.how for one in result.checks} == {
-        "anothers": How.FOUND_PAUSED,
-        **dict.fromkeys((ours.name, "later", "latest"), How.UNPAUSED),
+        "anothers": CheckPauseState.FOUND_PAUSED,
+        **dict.fromkeys((ours.name, "later", "latest"), CheckPauseState.UNPAUSED),
     }
     # Paused before it was unpaused in the first upgrade, and in the second one; the others through both.
     assert [upgrade.patches(check) for check in (ours, later, latest, anothers)] == [3, 2, 2, 0]

@@ -21,7 +21,7 @@ def of(metric: str, node: str) -> Series:
 
 def sources_of(seen: dict[Series, float]) -> set[str]:
     """The sources whose age is told."""
-    ages = named(seen, "paramedic_sight_age_seconds")
+    ages = named(seen, "paramedic_cache_age_seconds")
     return {value for _, labels in ages for name, value in labels if name == "source"}
 
 
@@ -73,7 +73,7 @@ async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_no
     assert during[series("paramedic_leader")] == 1
     assert grown(LATE, before, during) == 1
     assert sources_of(during) >= SOURCES
-    assert max(named(during, "paramedic_sight_age_seconds").values()) < 60
+    assert max(named(during, "paramedic_cache_age_seconds").values()) < 60
     assert grown(REQUESTED, worker_before, await paramedic.worker.metrics()) == 1
 
     await world.recover(node)

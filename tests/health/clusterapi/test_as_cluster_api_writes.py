@@ -13,7 +13,13 @@ from health.gate.cluster_context import ClusterContext
 from health.kinds.clusterapi.condition_order import in_order
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
-from health.kinds.clusterapi.machine_conditions import Said, asked_of_owner, external, said_of, status_patch
+from health.kinds.clusterapi.machine_conditions import (
+    DesiredConditions,
+    asked_of_owner,
+    external,
+    said_of,
+    status_patch,
+)
 from health.kinds.clusterapi.status import status_patch as status_of_check
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 from objects.timestamps import stamp
@@ -125,7 +131,7 @@ REFERENCE = {
 }
 
 
-def all_said(of: MachineTarget, context: ClusterContext = EVERYTHING_READY) -> Said:
+def all_said(of: MachineTarget, context: ClusterContext = EVERYTHING_READY) -> DesiredConditions:
     """What detector and worker say of a Machine under a check without a template."""
     failure = MARKING.failure(of, NOW, context)
     if failure is None:
@@ -133,7 +139,7 @@ def all_said(of: MachineTarget, context: ClusterContext = EVERYTHING_READY) -> S
     return asked_of_owner(failure)
 
 
-def written(said: Said, status: Any = None, api_version: str = V1BETA2) -> Any:
+def written(said: DesiredConditions, status: Any = None, api_version: str = V1BETA2) -> Any:
     found = {"apiVersion": api_version, "metadata": {"generation": GENERATION}, "status": status}
     return merged(status or {}, status_patch(found, said, NOW))
 

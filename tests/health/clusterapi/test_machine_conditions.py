@@ -13,7 +13,7 @@ from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import OURS
 from health.kinds.clusterapi.machine_conditions import (
     NOTHING,
-    Said,
+    DesiredConditions,
     asked_of_owner,
     external,
     said_of,
@@ -57,13 +57,15 @@ def listed(status: Any, *path: str) -> dict[str, Any]:
     return {one["type"]: one for one in status.get("conditions", [])}
 
 
-def patch(said: Said, status: Any = None, api_version: str = V1BETA2, now: Any = NOW) -> dict[str, Any]:
+def patch(
+    said: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW
+) -> dict[str, Any]:
     """That of a Machine in its fourth generation."""
     machine = {"apiVersion": api_version, "metadata": {"generation": 4}, "status": status}
     return status_patch(machine, said, now)
 
 
-def written(said: Said, status: Any = None, api_version: str = V1BETA2, now: Any = NOW) -> Any:
+def written(said: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW) -> Any:
     return merged(status or {}, patch(said, status, api_version, now))
 
 
@@ -216,7 +218,9 @@ def test_of_two_checks_the_one_that_failed_wins() -> None:
 @pytest.mark.rule("CAPI B.1/status/lastTransitionTime")
 def test_transition_time_moves_with_the_status_alone() -> None:
     status = written(FAILED)
-    other = Said(asked_of_owner(Failure("UnhealthyNode", "else", "UnhealthyNode", "else")).succeeded)
+    other = DesiredConditions(
+        asked_of_owner(Failure("UnhealthyNode", "else", "UnhealthyNode", "else")).succeeded
+    )
     assert listed(written(other, status, now=LATER))["HealthCheckSucceeded"]["lastTransitionTime"] == stamp(
         NOW
     )
@@ -250,7 +254,7 @@ STORED = st.lists(
     order=st.randoms(),
 )
 def test_patch_says_it_once_and_leaves_other_writers_alone(
-    *, ours: list[Any], twins: list[Any], said: Said, api_version: str, order: Any
+    *, ours: list[Any], twins: list[Any], said: DesiredConditions, api_version: str, order: Any
 ) -> None:
     stored, others = [*ours, *FOREIGN], [*twins, *FOREIGN]
     order.shuffle(stored)

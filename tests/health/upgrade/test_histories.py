@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from health.gate.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
-from health.upgrade.memory import How, PauseMemory
+from health.upgrade.memory import CheckPauseState, PauseMemory
 from health.upgrade.next_pass import having_written, next_pass
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PausePatch
@@ -187,7 +187,9 @@ def test_no_check_stays_paused_by_us_after_the_end(history: list[Step]) -> None:
     story.finish()
 
     assert not [one for one in story.cluster.checks.values() if one.is_marked]
-    assert not [one for one in story.memory.handled if one.how is How.PAUSED and _is_there(story, one.uid)]
+    assert not [
+        one for one in story.memory.handled if one.how is CheckPauseState.PAUSED and _is_there(story, one.uid)
+    ]
 
 
 def _is_there(story: Story, uid: str) -> bool:

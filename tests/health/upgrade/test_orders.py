@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.upgrade.failed_write import WriteOutcome
-from health.upgrade.memory import MOST_ORDERS, How
+from health.upgrade.memory import MOST_ORDERS, CheckPauseState
 from health.upgrade.orders import OrderName, is_named
 from health.upgrade.pausable_check import PauseAction
 from tests.health.upgrade.looks import (
@@ -31,7 +31,7 @@ def test_unpause_leaves_the_mark_so_that_a_workflow_made_anew_knows_of_it() -> N
 
     assert actions(done) == [PauseAction.UNPAUSE_MARKED]
     handled = answered(done).by_uid["uid-a"]
-    assert (handled.how, handled.reason, handled.identity) == (How.UNPAUSED, "so I say", "ann")
+    assert (handled.how, handled.reason, handled.identity) == (CheckPauseState.UNPAUSED, "so I say", "ann")
     assert handled.paused_at is not None
     assert actions(passed(under_way(check("M", version=3)))) == []
     assert actions(passed(under_way(check("M", version=3)), answered(done))) == []
@@ -62,9 +62,11 @@ def test_reason_of_a_pause_by_hand_is_kept_and_that_of_one_by_the_upgrade_is_non
     assert [(one.reason, one.identity) for one in memory.handled] == [("so I say", "ann"), ("", "")]
 
 
-@pytest.mark.parametrize(("annotations", "how"), [("M", How.UNPAUSED_BY_OTHERS), ("P", How.FOUND_PAUSED)])
+@pytest.mark.parametrize(
+    ("annotations", "how"), [("M", CheckPauseState.UNPAUSED_BY_OTHERS), ("P", CheckPauseState.FOUND_PAUSED)]
+)
 def test_what_somebody_did_to_a_check_is_not_said_to_be_of_who_had_it_paused(
-    annotations: str, how: How
+    annotations: str, how: CheckPauseState
 ) -> None:
     memory = remembering(under_way(check()), ordered(NOTHING, OrderName.PAUSE))
     (handled,) = remembering(under_way(check(annotations, version=3)), memory).handled

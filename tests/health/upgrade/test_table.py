@@ -3,7 +3,7 @@
 import pytest
 
 from health.gate.upgrade import UpgradePhase
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction, PauseAnnotations
 from tests.health.upgrade.looks import (
@@ -36,13 +36,15 @@ PAUSE, UNPAUSE, REMOVE_MARK = (
 @pytest.mark.parametrize(
     ("annotations", "expected", "how"),
     [
-        pytest.param("", PAUSE, How.PAUSED, id="neither annotation: both are written"),
-        pytest.param("P", [], How.FOUND_PAUSED, id="paused by somebody else: nothing"),
-        pytest.param("PM", [], How.PAUSED, id="ours already: nothing"),
-        pytest.param("M", [], How.UNPAUSED_BY_OTHERS, id="unpaused by somebody: nothing"),
+        pytest.param("", PAUSE, CheckPauseState.PAUSED, id="neither annotation: both are written"),
+        pytest.param("P", [], CheckPauseState.FOUND_PAUSED, id="paused by somebody else: nothing"),
+        pytest.param("PM", [], CheckPauseState.PAUSED, id="ours already: nothing"),
+        pytest.param("M", [], CheckPauseState.UNPAUSED_BY_OTHERS, id="unpaused by somebody: nothing"),
     ],
 )
-def test_check_that_is_seen_first_during_an_upgrade(annotations: str, expected: list[str], how: How) -> None:
+def test_check_that_is_seen_first_during_an_upgrade(
+    annotations: str, expected: list[str], how: CheckPauseState
+) -> None:
     look = under_way(check(annotations))
 
     assert actions(passed(look)) == expected
@@ -102,7 +104,7 @@ def test_check_unpaused_in_mid_upgrade_is_never_paused_again_in_it(before: str, 
 
     assert actions(passed(look, memory)) == []
     handled = remembering(look, memory).by_uid["uid-a"]
-    assert handled.how is How.UNPAUSED_BY_OTHERS
+    assert handled.how is CheckPauseState.UNPAUSED_BY_OTHERS
     assert handled.unpaused_at is not None
     assert actions(passed(look, remembering(look, memory))) == []
 
@@ -113,7 +115,7 @@ def test_mark_is_ours_whoever_paused_the_check_again() -> None:
     memory = remembering(under_way(check("M", version=3)), memory)
     memory = remembering(under_way(check("PM", version=4)), memory)
 
-    assert memory.by_uid["uid-a"].how is How.PAUSED
+    assert memory.by_uid["uid-a"].how is CheckPauseState.PAUSED
     assert memory.by_uid["uid-a"].paused_at is None
     assert actions(passed(over(check("PM", version=4)), memory)) == UNPAUSE
 
@@ -122,7 +124,7 @@ def test_pause_whose_mark_was_removed_is_somebody_elses() -> None:
     memory = remembering(under_way(check()))
     memory = remembering(under_way(check("P", version=3)), memory)
 
-    assert memory.by_uid["uid-a"].how is How.FOUND_PAUSED
+    assert memory.by_uid["uid-a"].how is CheckPauseState.FOUND_PAUSED
     assert passed(over(check("P", version=3)), memory).is_over
 
 

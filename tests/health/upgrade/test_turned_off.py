@@ -6,7 +6,7 @@ import pytest
 
 from health.gate.upgrade import UpgradePhase
 from health.upgrade.failed_write import WriteOutcome
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PausableCheck, PauseAction
@@ -31,8 +31,8 @@ def test_what_we_paused_is_unpaused_whatever_the_upgrade_does_and_that_is_said(p
     assert done.until is None
     assert "a setting turns the upgrade pause off" in done.why
     assert {one.reference.name: one.how for one in done.memory.handled} == {
-        "a": How.UNPAUSED,
-        "theirs": How.FOUND_PAUSED,
+        "a": CheckPauseState.UNPAUSED,
+        "theirs": CheckPauseState.FOUND_PAUSED,
     }
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.upgrade.failed_write import WriteOutcome
-from health.upgrade.memory import How, PauseMemory
+from health.upgrade.memory import CheckPauseState, PauseMemory
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
 from tests.health.upgrade.looks import (
@@ -88,7 +88,9 @@ def test_settled_check_is_known_as_it_was_found(annotations: str) -> None:
     assert actions(done) == []
     assert done.memory.failed == ()
     assert done.memory.settled == ("uid-a",)
-    assert done.memory.by_uid["uid-a"].how is (How.PAUSED if annotations else How.UNPAUSED_BY_OTHERS)
+    assert done.memory.by_uid["uid-a"].how is (
+        CheckPauseState.PAUSED if annotations else CheckPauseState.UNPAUSED_BY_OTHERS
+    )
 
 
 def test_pause_does_not_end_while_a_lost_patch_may_be_applied() -> None:

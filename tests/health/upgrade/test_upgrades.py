@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.upgrade.failed_write import WriteOutcome
-from health.upgrade.memory import How
+from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
 from tests.health.upgrade.looks import (
@@ -52,7 +52,7 @@ def test_check_still_paused_from_the_last_upgrade_is_ours_in_the_next() -> None:
     done = passed(under_way(check("PM", version=2), since=NEXT), memory)
 
     assert actions(done) == []
-    assert done.memory.by_uid["uid-a"].how is How.PAUSED
+    assert done.memory.by_uid["uid-a"].how is CheckPauseState.PAUSED
 
 
 @pytest.mark.rule("MHC C.2/quickly")

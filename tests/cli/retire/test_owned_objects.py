@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from cli.retire.belongings import (
-    Disposal,
+from cli.retire.owned_objects import (
+    Disposition,
+    Ownership,
     Snapshot,
     Stored,
-    Whose,
-    belongings,
     is_scaled_up,
+    owned_objects,
     running_detectors,
     running_operators,
 )
@@ -75,21 +75,23 @@ def check(*annotations: str, **metadata: Any) -> Stored:
     )
 
 
-def found(whose: Whose, **snapshot: Any) -> list[tuple[str, Disposal]]:
-    return [(one.name, one.disposal) for one in belongings(Snapshot(NOW, **snapshot), whose)]
+def found(whose: Ownership, **snapshot: Any) -> list[tuple[str, Disposition]]:
+    return [(one.name, one.disposal) for one in owned_objects(Snapshot(NOW, **snapshot), whose)]
 
 
 def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
     made = (request(incident()),)
 
-    assert found(Whose(CLUSTER), requests=made) == [("Reboot/ns/node-1", Disposal.DELETE)]
-    assert found(Whose(CLUSTER, is_handed_over=True), requests=made) == [("Reboot/ns/node-1", Disposal.LEAVE)]
+    assert found(Ownership(CLUSTER), requests=made) == [("Reboot/ns/node-1", Disposition.DELETE)]
+    assert found(Ownership(CLUSTER, is_handed_over=True), requests=made) == [
+        ("Reboot/ns/node-1", Disposition.LEAVE)
+    ]
 
 
 def test_request_of_another_installation_in_the_cluster_is_left_and_says_whose_it_is() -> None:
-    (one,) = belongings(Snapshot(NOW, (request(incident(cluster="test-1a2b3c4d")),)), Whose(CLUSTER))
+    (one,) = owned_objects(Snapshot(NOW, (request(incident(cluster="test-1a2b3c4d")),)), Ownership(CLUSTER))
 
-    assert one.disposal is Disposal.LEAVE
+    assert one.disposal is Disposition.LEAVE
     assert "`paramedic retire --cluster test`" in one.why
 
 
@@ -97,27 +99,27 @@ def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_leas
     going = request(incident(), deletionTimestamp=NOW.isoformat(), finalizers=["power.example.com/off"])
     leases = (lease("node-node-1", "NodeHealthCheck-workers"),)
 
-    of_request, of_lease = belongings(Snapshot(NOW, (going,), leases), Whose(CLUSTER))
+    of_request, of_lease = owned_objects(Snapshot(NOW, (going,), leases), Ownership(CLUSTER))
 
-    assert of_request.disposal is of_lease.disposal is Disposal.AWAIT
+    assert of_request.disposal is of_lease.disposal is Disposition.AWAIT
     assert "power.example.com/off" in of_request.why
 
 
 def test_request_of_an_operator_is_ours_only_where_an_open_incident_says_that_it_adopted_it() -> None:
     made = (adopted(incident()),)
 
-    assert found(Whose(CLUSTER), requests=made) == []
-    assert found(Whose(CLUSTER, frozenset([incident()]), frozenset([incident()])), requests=made) == []
-    ours = found(Whose(CLUSTER, adopted={"uid-node-1": incident()}), requests=made)
-    assert ours == [("Reboot/ns/node-1", Disposal.DELETE)]
+    assert found(Ownership(CLUSTER), requests=made) == []
+    assert found(Ownership(CLUSTER, frozenset([incident()]), frozenset([incident()])), requests=made) == []
+    ours = found(Ownership(CLUSTER, adopted={"uid-node-1": incident()}), requests=made)
+    assert ours == [("Reboot/ns/node-1", Disposition.DELETE)]
 
 
 @pytest.mark.parametrize(
     "whose",
-    [Whose(CLUSTER, frozenset([incident()])), Whose(CLUSTER, earlier=frozenset([incident()]))],
+    [Ownership(CLUSTER, frozenset([incident()])), Ownership(CLUSTER, earlier=frozenset([incident()]))],
     ids=["open", "terminated"],
 )
-def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Whose) -> None:
+def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Ownership) -> None:
     leases = (
         lease("node-node-1", "NodeHealthCheck-workers"),
         lease("node-node-1", "NodeHealthCheck-others"),
@@ -126,10 +128,10 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Whose) 
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
     )
 
-    of = belongings(Snapshot(NOW, target_leases=leases), whose)
+    of = owned_objects(Snapshot(NOW, target_leases=leases), whose)
 
     assert [one.stored.body for one in of] == [leases[0], leases[3]]
-    assert {one.disposal for one in of} == {Disposal.DELETE}
+    assert {one.disposal for one in of} == {Disposition.DELETE}
 
 
 def test_lease_that_an_operator_wrote_after_us_is_its_own() -> None:
@@ -137,15 +139,15 @@ def test_lease_that_an_operator_wrote_after_us_is_its_own() -> None:
     its = {"manager": "manager", "time": (NOW + timedelta(seconds=1)).isoformat()}
     leases = (lease("node-node-1", "NodeHealthCheck-workers", managedFields=[its, ours]),)
 
-    assert found(Whose(CLUSTER, frozenset([incident()])), target_leases=leases) == []
+    assert found(Ownership(CLUSTER, frozenset([incident()])), target_leases=leases) == []
 
 
 def test_lease_that_is_handed_over_stays() -> None:
-    whose = Whose(CLUSTER, frozenset([incident()]), is_handed_over=True)
+    whose = Ownership(CLUSTER, frozenset([incident()]), is_handed_over=True)
 
     of = found(whose, target_leases=(lease("node-node-1", "NodeHealthCheck-workers"),))
 
-    assert of == [("Lease/leases/node-node-1", Disposal.LEAVE)]
+    assert of == [("Lease/leases/node-node-1", Disposition.LEAVE)]
 
 
 @pytest.mark.parametrize(
@@ -155,10 +157,12 @@ def test_lease_that_is_handed_over_stays() -> None:
 def test_only_a_pause_with_our_mark_is_taken_off(
     annotations: tuple[str, ...], taken_off: dict[str, None] | None
 ) -> None:
-    of = belongings(Snapshot(NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Whose(CLUSTER))
+    of = owned_objects(
+        Snapshot(NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Ownership(CLUSTER)
+    )
 
     assert [one.annotations for one in of] == ([] if taken_off is None else [taken_off])
-    assert all(one.disposal is Disposal.UNPAUSE for one in of)
+    assert all(one.disposal is Disposition.UNPAUSE for one in of)
 
 
 def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_over() -> None:
@@ -166,10 +170,10 @@ def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_o
     going = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK, deletionTimestamp=NOW.isoformat())),)
     name = "MachineHealthCheck/ns/mhc"
 
-    upgraded = found(Whose(CLUSTER), pausable=pausable, upgrading="it is being upgraded")
-    assert upgraded == [(name, Disposal.AWAIT)]
-    assert found(Whose(CLUSTER, is_handed_over=True), pausable=pausable) == [(name, Disposal.LEAVE)]
-    assert found(Whose(CLUSTER), pausable=going) == []
+    upgraded = found(Ownership(CLUSTER), pausable=pausable, upgrading="it is being upgraded")
+    assert upgraded == [(name, Disposition.AWAIT)]
+    assert found(Ownership(CLUSTER, is_handed_over=True), pausable=pausable) == [(name, Disposition.LEAVE)]
+    assert found(Ownership(CLUSTER), pausable=going) == []
 
 
 def test_mark_on_a_machine_is_left_to_who_acts_on_it() -> None:
@@ -188,7 +192,7 @@ def test_mark_on_a_machine_is_left_to_who_acts_on_it() -> None:
     )
 
     names = ["Machine/ns/marked", "Machine/ns/asked", "Machine/ns/asked-by-twin"]
-    assert found(Whose(CLUSTER), markable=markable) == [(name, Disposal.LEAVE) for name in names]
+    assert found(Ownership(CLUSTER), markable=markable) == [(name, Disposition.LEAVE) for name in names]
 
 
 def test_leases_of_detectors_are_known_and_say_who_still_runs() -> None:
@@ -202,7 +206,7 @@ def test_leases_of_detectors_are_known_and_say_who_still_runs() -> None:
 
     assert running_detectors(leases, NOW) == ("leads", "stands by")
     assert running_detectors([lease(LEADER_LEASE, "")], NOW) == ()
-    assert len(found(Whose(CLUSTER), own_leases=leases)) == 3
+    assert len(found(Ownership(CLUSTER), own_leases=leases)) == 3
 
 
 @pytest.mark.parametrize(
@@ -240,10 +244,10 @@ def test_without_temporal_a_lease_is_ours_by_its_writer_unless_its_request_is_an
         lease("node-node-2", "NodeHealthCheck-workers"),
         lease("node-node-3", "node-maintenance", managedFields=[{"manager": "a", "time": NOW.isoformat()}]),
     )
-    gone = Whose(CLUSTER, is_without_temporal=True)
+    gone = Ownership(CLUSTER, is_without_temporal=True)
 
     assert found(gone, requests=of_another, target_leases=leases) == [
-        ("Reboot/ns/node-2", Disposal.LEAVE),
-        ("Lease/leases/node-node-1", Disposal.DELETE),
+        ("Reboot/ns/node-2", Disposition.LEAVE),
+        ("Lease/leases/node-node-1", Disposition.DELETE),
     ]
-    assert found(Whose(CLUSTER), target_leases=leases) == []
+    assert found(Ownership(CLUSTER), target_leases=leases) == []

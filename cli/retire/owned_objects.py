@@ -39,7 +39,7 @@ from runtime.listed_incidents import ListedIncident
 from runtime.process_names import LEADER_LEASE, WORKER
 
 
-class Disposal(StrEnum):
+class Disposition(StrEnum):
     """What becomes of an object."""
 
     DELETE = "delete"
@@ -82,7 +82,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Whose:
+class Ownership:
     """By what it is told what is ours."""
 
     cluster: str
@@ -99,11 +99,11 @@ class Whose:
 
 
 @dataclass(frozen=True)
-class Belonging:
+class OwnedObject:
     """One object, what becomes of it, and why."""
 
     stored: Stored
-    disposal: Disposal
+    disposal: Disposition
     why: str
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     """What is patched, of one that is unpaused."""
@@ -118,7 +118,7 @@ class Belonging:
         return f"{self.disposal} {self.name}: {self.why}"
 
 
-def belongings(snapshot: Snapshot, whose: Whose) -> tuple[Belonging, ...]:
+def owned_objects(snapshot: Snapshot, whose: Ownership) -> tuple[OwnedObject, ...]:
     """All that is ours, and the marks that are left to others."""
     owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, whose))]
     ours = [(one, incident) for one, incident in owned if incident.cluster == whose.cluster]
@@ -158,7 +158,7 @@ def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord],
     ]
 
 
-def _incident_of(stored: Stored, whose: Whose) -> IncidentReference | None:
+def _incident_of(stored: Stored, whose: Ownership) -> IncidentReference | None:
     """The incident that a request is of, of whatever cluster; None: it is somebody else's."""
     return incident_on(stored) or whose.adopted.get(stored.metadata.uid)
 
@@ -171,27 +171,27 @@ def incident_on(stored: Stored) -> IncidentReference | None:
     return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
 
 
-def _request(stored: Stored, whose: Whose) -> Belonging:
+def _request(stored: Stored, whose: Ownership) -> OwnedObject:
     if whose.is_handed_over:
-        return Belonging(stored, Disposal.LEAVE, "its operator goes on with it")
+        return OwnedObject(stored, Disposition.LEAVE, "its operator goes on with it")
     if stored.metadata.deletion_timestamp is None:
-        return Belonging(stored, Disposal.DELETE, "Paramedic made or adopted it")
+        return OwnedObject(stored, Disposition.DELETE, "Paramedic made or adopted it")
     finalizers = ", ".join(stored.body["metadata"].get("finalizers") or ()) or "the API server"
-    return Belonging(stored, Disposal.AWAIT, f"it is being deleted, and waits for {finalizers}")
+    return OwnedObject(stored, Disposition.AWAIT, f"it is being deleted, and waits for {finalizers}")
 
 
-def _of_another(stored: Stored, incident: IncidentReference) -> Belonging:
+def _of_another(stored: Stored, incident: IncidentReference) -> OwnedObject:
     name = incident.cluster.rpartition("-")[0] or incident.cluster
     why = f"another installation made it, as cluster {incident.cluster}: `paramedic retire --cluster {name}`"
-    return Belonging(stored, Disposal.LEAVE, why)
+    return OwnedObject(stored, Disposition.LEAVE, why)
 
 
 def _leases(
     snapshot: Snapshot,
-    whose: Whose,
+    whose: Ownership,
     in_use: frozenset[IncidentReference],
     of_others: frozenset[tuple[str, str]],
-) -> Iterator[Belonging]:
+) -> Iterator[OwnedObject]:
     signed = {_sign(one) for one in (*whose.incidents, *whose.earlier, *in_use)}
     locks = {one.check.lock_holder(one.target.name) for one in (*whose.incidents, *whose.earlier, *in_use)}
     busy = {name for name, _ in map(_sign, in_use)}
@@ -208,11 +208,11 @@ def _leases(
             continue
         if whose.is_handed_over:
             why = "it runs out by itself" if is_lock else f"{holder} goes on to hold it"
-            yield Belonging(stored, Disposal.LEAVE, why)
+            yield OwnedObject(stored, Disposition.LEAVE, why)
         elif name in busy or (is_lock and holder in busy_locks):
-            yield Belonging(stored, Disposal.AWAIT, "the request of its target is not gone yet")
+            yield OwnedObject(stored, Disposition.AWAIT, "the request of its target is not gone yet")
         else:
-            yield Belonging(stored, Disposal.DELETE, f"{holder} holds it, and remediates no more")
+            yield OwnedObject(stored, Disposition.DELETE, f"{holder} holds it, and remediates no more")
 
 
 def _is_of_worker(lease: Object) -> bool:
@@ -228,7 +228,7 @@ def _sign(incident: IncidentReference) -> tuple[str, str]:
     return name_for(target.kind_name, target.namespace, target.name), incident.check.lease_holder
 
 
-def _pauses(snapshot: Snapshot, whose: Whose) -> Iterator[Belonging]:
+def _pauses(snapshot: Snapshot, whose: Ownership) -> Iterator[OwnedObject]:
     for kind, stored in snapshot.pausable:
         annotations = kind.upgrade_pause
         if annotations is None:
@@ -244,21 +244,23 @@ def _pauses(snapshot: Snapshot, whose: Whose) -> Iterator[Belonging]:
             is_left = whose.is_handed_over or not check.is_paused
             why = snapshot.upgrading or "it was paused for an upgrade"
             advice = f"take {annotations.paused} and {annotations.mark} off when no upgrade goes on"
-            yield Belonging(stored, Disposal.LEAVE if is_left else Disposal.AWAIT, f"{why}; {advice}")
+            yield OwnedObject(stored, Disposition.LEAVE if is_left else Disposition.AWAIT, f"{why}; {advice}")
             continue
         action = PauseAction.UNPAUSE if check.is_paused else PauseAction.REMOVE_MARK
         patch = annotations.patch(action, check.resource_version)
-        yield Belonging(stored, Disposal.UNPAUSE, "it was paused for an upgrade", patch)
+        yield OwnedObject(stored, Disposition.UNPAUSE, "it was paused for an upgrade", patch)
 
 
-def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[Belonging]:
+def _own_leases(snapshot: Snapshot, cluster: str) -> Iterator[OwnedObject]:
     own = list(filter(_is_of_detector, snapshot.own_leases))
     others = {one.installation.cluster for one in named_by_leases(own)} - {cluster}
     for body in own:
         if others:
-            yield Belonging(Stored(LEASES, body), Disposal.LEAVE, f"it is of the cluster {', '.join(others)}")
+            yield OwnedObject(
+                Stored(LEASES, body), Disposition.LEAVE, f"it is of the cluster {', '.join(others)}"
+            )
         else:
-            yield Belonging(Stored(LEASES, body), Disposal.DELETE, "no detector leads by it any more")
+            yield OwnedObject(Stored(LEASES, body), Disposition.DELETE, "no detector leads by it any more")
 
 
 def _is_of_detector(lease: Object) -> bool:
@@ -266,10 +268,10 @@ def _is_of_detector(lease: Object) -> bool:
     return known.name == LEADER_LEASE or known.labels.get(CANDIDATE_FOR) == LEADER_LEASE
 
 
-def _marks(targets: Iterable[tuple[CheckKind, Stored]]) -> Iterator[Belonging]:
+def _marks(targets: Iterable[tuple[CheckKind, Stored]]) -> Iterator[OwnedObject]:
     """Who acts on a mark takes it off; without it he would not know of a target that is powered off."""
     for kind, stored in targets:
         mark = kind.mark_on(stored.body) if kind.mark_on else ""
         if mark:
             why = f"it is marked by {mark} for somebody else to remediate it, who takes that off"
-            yield Belonging(stored, Disposal.LEAVE, why)
+            yield OwnedObject(stored, Disposition.LEAVE, why)

@@ -1,4 +1,4 @@
-"""Counting: interceptors that count acts, evidence, chores, ended incidents and long upgrades.
+"""MetricsInterceptor: interceptors that count acts, evidence, chores, ended incidents and long upgrades.
 
 None of these know it. Of activities and workflows that it does not know it counts nothing.
 
@@ -20,7 +20,7 @@ from temporalio.worker import (
 
 from health.model.references import Action
 from health.runbook.chores import Chore
-from worker.tally import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, Tally
+from worker.worker_metrics import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, WorkerMetrics
 from workflows.contracts import (
     ACT,
     ANNOTATE,
@@ -45,29 +45,29 @@ _INCIDENT_ENDED = "paramedic_incident_ended"
 """What leads out of the sandbox of workflows."""
 
 
-class Counting(Interceptor):
+class MetricsInterceptor(Interceptor):
     """Counts for one worker process."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, metrics: WorkerMetrics) -> None:
+        self._metrics = metrics
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  the SDK names it
         """Count each act, and what chores could not do."""
-        return _CountedActivity(next, self._tally)
+        return _CountedActivity(next, self._metrics)
 
     def workflow_interceptor_class(
         self,
         input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK names it
     ) -> type[WorkflowInboundInterceptor]:
         """Count each end of an incident."""
-        input.unsafe_extern_functions[_INCIDENT_ENDED] = self._tally.incident_ended
+        input.unsafe_extern_functions[_INCIDENT_ENDED] = self._metrics.incident_ended
         return _CountedWorkflow
 
 
 class _CountedActivity(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, tally: Tally) -> None:  # noqa: A002  the SDK names it
+    def __init__(self, next: ActivityInboundInterceptor, metrics: WorkerMetrics) -> None:  # noqa: A002  the SDK names it
         super().__init__(next)
-        self._tally = tally
+        self._metrics = metrics
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401  as the SDK says
         match activity.info().activity_type:
@@ -81,7 +81,7 @@ class _CountedActivity(ActivityInboundInterceptor):
                 return self._count_evidence(await super().execute_activity(input))
             case WARN_OF_LONG_UPGRADE.name:
                 if activity.info().attempt == 1:
-                    self._tally.upgrade_took_long()
+                    self._metrics.upgrade_took_long()
                 return await super().execute_activity(input)
             case _:
                 return await super().execute_activity(input)
@@ -90,33 +90,33 @@ class _CountedActivity(ActivityInboundInterceptor):
         try:
             result: ActResult = await super().execute_activity(input)
         except Exception as error:
-            self._tally.act_ended(FAILED, type(error).__name__)
+            self._metrics.act_ended(FAILED, type(error).__name__)
             raise
         self._count_act(input.args[0], result)
         return result
 
     def _count_evidence(self, result: EvidenceResult) -> EvidenceResult:
         if result.record is not None:
-            self._tally.evidence_tried(is_saved=result.record.is_saved)
+            self._metrics.evidence_tried(is_saved=result.record.is_saved)
         return result
 
     def _count_chore(self, chore: Chore, result: AnnotateResult | RenewResult | CleanUpResult) -> None:
         for failure in result.failures:
-            self._tally.chore_failed(chore, FORBIDDEN if failure.is_forbidden else FAILED)
+            self._metrics.chore_failed(chore, FORBIDDEN if failure.is_forbidden else FAILED)
 
     def _count_act(self, asked: ActInput, result: ActResult) -> None:
         match result.outcome:
             case ActHeld(hold=hold):
-                self._tally.act_ended(HELD, hold.reason)
+                self._metrics.act_ended(HELD, hold.reason)
             case RequestsLost():
-                self._tally.act_ended(LOST)
+                self._metrics.act_ended(LOST)
             case RequestExists():
-                self._tally.act_ended(REQUESTED)
+                self._metrics.act_ended(REQUESTED)
             case TargetDisrupted(lease_acquired_at=acquired):
-                self._tally.act_ended(DONE)
+                self._metrics.act_ended(DONE)
                 # What was under way already needed no Lease.
                 if asked.step.action is Action.DELETE and acquired is not None:
-                    self._tally.target_deleted(asked.incident.check)
+                    self._metrics.target_deleted(asked.incident.check)
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):

@@ -1,4 +1,4 @@
-"""Tally: what the worker counts: incidents that ended, acts, evidence, failed chores, and long upgrades.
+"""WorkerMetrics: counts incidents that ended, acts, evidence, failed chores and long upgrades.
 
 What can be counted is there from the start, at 0: of a series that begins at 1 Prometheus sees no increase.
 """
@@ -15,11 +15,9 @@ from health.runbook.chores import Chore
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"
 SAVED, NOT_SAVED = "Saved", "NotSaved"
-CHORES = {Chore.ANNOTATE: "mark", Chore.RENEW: "renew", Chore.CLEAN_UP: "clean_up"}
-"""What dashboards know chores by."""
 
 
-class Tally:
+class WorkerMetrics:
     """The counters of one worker process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -60,7 +58,7 @@ class Tally:
         self._acts.labels(REQUESTED, "")
         for result in (SAVED, NOT_SAVED):
             self._evidence.labels(result)
-        for chore in CHORES.values():
+        for chore in Chore:
             for reason in (FAILED, FORBIDDEN):
                 self._chores.labels(chore, reason)
         for kind in map(kind_name, CHECK_KINDS):
@@ -77,7 +75,7 @@ class Tally:
 
     def chore_failed(self, chore: Chore, reason: str) -> None:
         """Count one item of a chore that could not be done."""
-        self._chores.labels(CHORES[chore], reason).inc()
+        self._chores.labels(chore.value, reason).inc()
 
     def evidence_tried(self, *, is_saved: bool) -> None:
         """Count evidence that is saved, or not."""

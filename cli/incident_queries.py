@@ -16,7 +16,7 @@ from temporalio.service import RPCError
 
 from cli.history import read_task_failure
 from cli.incident_summary import IncidentSummary
-from cli.querying import NO_ANSWER, RPC_TIMEOUT, query_state
+from cli.state_query import NO_ANSWER, RPC_TIMEOUT, query_state
 from cli.terminal import plain, said_by
 from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload

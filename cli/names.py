@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import typer
 from temporalio.client import Client
 
-from cli.choosing import forms, kind_names, with_kind
-from cli.failing import NotFoundError
+from cli.errors import NotFoundError
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_summary import IncidentSummary
 from cli.known_clusters import unknown_cluster
+from cli.parameters import forms, kind_names, with_kind
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.node import EXCLUDE_LABEL
