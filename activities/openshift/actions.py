@@ -111,7 +111,7 @@ class MarkMachine:
 
 def _refuse_without_controller(target: MachineTarget) -> None:
     if target.machine.controller is None:
-        message = f"no controller owns {target.metadata.name}: nobody would replace it"
+        message = f"no controller owns {target.metadata.name}, so nothing would replace it"
         raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 

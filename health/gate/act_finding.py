@@ -1,8 +1,8 @@
-"""What an act found that no watch shows, for status and Events (rules 13 and 27, NHC 1.5).
+"""The findings of an act that no watch shows, for status and Events (rules 13 and 27, NHC 1.5).
 
-The disruption budget of etcd, a Lease that was taken a moment ago, what the API server answers to a request.
-An act that broke off, or found other facts than those that admitted it, says nothing of that: what an
-earlier one found is still the latest that is known.
+Examples are the disruption budget of etcd, a Lease taken a moment ago, and the API server's answer to a
+request. An act that broke off, or that met other facts than those of its admission, has no such finding; the
+finding of an earlier act then stays.
 """
 
 from health.model.observation import Hold, HoldReason
@@ -21,7 +21,7 @@ _FOUND = frozenset(
 
 
 def is_new(before: Hold | None, found: Hold | None) -> bool:
-    """Whether people are to read something else now; the words of one finding may be others at each act."""
+    """True if the finding needs a new report; the words of the same finding may differ at each act."""
     return found is not None and (before is None or _kind_of(before) != _kind_of(found))
 
 
@@ -30,7 +30,7 @@ def _kind_of(found: Hold) -> tuple[str, bool]:
 
 
 def finding(before: Hold | None, hold: Hold | None) -> Hold | None:
-    """What is known after an act that was held by `hold`, or by nothing; `before` is what was known."""
+    """The latest finding after an act that `hold` stopped, or nothing did; `before` is the earlier one."""
     if hold is None or hold.reason in _FOUND or hold.request_error:
         return hold
     return before

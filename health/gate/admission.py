@@ -1,8 +1,8 @@
-"""Admission: may this incident act now? A pure function of the state of the cluster, asked when it acts.
+"""Admission: may this incident act now? A pure function of the cluster state, called for each question.
 
-The rules stand in two tables, those of the check before those of its target (NHC 2.1/17, NHC 2.4, rules 11,
-13 and 21); the first that objects wins. Admission consumes nothing: the threshold counts health, and a target
-that asks was already counted unhealthy. What acts, what status shows and what people are told come from here.
+The rules are two tables, that of the check before that of its target (NHC 2.1/17, NHC 2.4, rules 11, 13 and
+21); the first rule that objects wins. Admission consumes nothing: the threshold counts health, and a target
+that asks was already counted as unhealthy. Acts, status and Events use the same result.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,47 +15,47 @@ from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 
 HOLDER_ASK_AGAIN_SECONDS = 60.0
-"""As the NodeHealthCheck operator requeues, where another holder's hold does not end by itself."""
+"""The requeue time of the NodeHealthCheck operator, for a holder without an expiry."""
 STALE_ASK_AGAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class CurrentHolder:
-    """Somebody else who holds the target, or the control-plane lock."""
+    """Another holder of the target or of the control-plane lock."""
 
     name: str
     request: str = ""
-    """By this request; "" is by a Lease."""
+    """The request by which it holds; "": it holds a Lease."""
     seconds: float = HOLDER_ASK_AGAIN_SECONDS
-    """When that hold runs out by itself."""
+    """Seconds until the hold of the other holder expires."""
 
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """What matters of one target, at one moment."""
+    """The facts about one target that admission uses."""
 
     is_excluded: bool = False
     maintenance: str = ""
-    """What says that others work on its Node, before its remediation begins."""
+    """The sign that the Node of the target is under maintenance, before its remediation begins."""
     has_no_step: bool = False
-    """Whether its check has no step for it: nobody would replace it."""
+    """Whether its check has no step for it, because no owner would replace it."""
     earlier_request: str = ""
-    """A request for an earlier target of this name that still exists."""
+    """An existing request for an earlier target of this name."""
     lease_holder: CurrentHolder | None = None
-    """Who else holds the Lease of the target."""
+    """Another holder of the Lease of the target."""
     requester: CurrentHolder | None = None
-    """Whose request for the target is in the way; whoever made it may hold the Lease too."""
+    """The owner of another request for the target; it may hold the Lease too."""
     outage: Hold | None = None
-    """Why what sees the Nodes of its zone is suspected, not they."""
+    """The hold of a suspected outage in the zone of its Node."""
     control_plane_lock: CurrentHolder | None = None
-    """Who has the control-plane lock, where the target is a node of it."""
+    """The holder of the control-plane lock, if the target is a control-plane node."""
 
 
 NO_FACTS = TargetFacts()
 
 
 def target_hold(facts: TargetFacts) -> Hold | None:
-    """Why nothing new may be done for the target; None if nothing of its own holds it."""
+    """The first hold of the target itself; None if nothing of its own holds it."""
     for rule in _RULES:
         hold = rule(facts)
         if hold is not None:
@@ -76,14 +76,14 @@ def _outage_of_its_zone(facts: TargetFacts) -> Hold | None:
 def _maintenance(facts: TargetFacts) -> Hold | None:
     if not facts.maintenance:
         return None
-    message = f"its Node is being worked on: {facts.maintenance}"
+    message = f"its Node is under maintenance: {facts.maintenance}"
     return Hold(reason=HoldReason.NODE_MAINTENANCE, message=message)
 
 
 def _no_step(facts: TargetFacts) -> Hold | None:
     if not facts.has_no_step:
         return None
-    return Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it: nobody would replace it")
+    return Hold(reason=HoldReason.NO_CONTROLLER, message="no controller owns it, so nothing would replace it")
 
 
 def _earlier_request(facts: TargetFacts) -> Hold | None:
@@ -136,32 +136,32 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
 
 @dataclass(frozen=True)
 class Question:
-    """Everything that an admission is decided by, at one moment."""
+    """Everything that admission uses, at one moment."""
 
     allowance: Allowance
     blind: Hold | None = None
-    """Why nothing can be told of any target: the state is too old, or a clock is off."""
+    """Why no target can be judged: the state is too old, or a clock is off."""
     unread_requests: str = ""
-    """Why it is not known which requests exist; then numbers and other holders are not known either."""
+    """Why the existing requests are unknown; then numbers and other holders are unknown too."""
     target: TargetFacts = NO_FACTS
     storm: Hold | None = None
-    """Why a storm allows nothing yet."""
+    """Why a storm still holds the check."""
     back_off: Hold | None = None
-    """Why a first request comes too soon after an earlier remediation of the target."""
+    """Why a first request would come too soon after an earlier remediation of the target."""
     limit: Hold | None = None
-    """Why it would be one remediation too many."""
+    """Which limit the step would exceed."""
     context: CheckContext = NO_CONTEXT
     unread_context: str = ""
-    """Why the cluster context is not known well enough."""
+    """Why the cluster context is unknown or too old."""
     unread_templates: str = ""
-    """Why it is not known whether the templates can be used."""
+    """Why it is unknown whether the templates are usable."""
 
 
 _Rule = Callable[[Question], Hold | None]
 
 
 def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
-    """Why nothing can be said at all: the state is older than `limit`, or (None) was never complete."""
+    """The hold for a state older than `limit`; None as age means that it was never complete."""
     if age is not None and age <= limit:
         return None
     message = (
@@ -173,12 +173,12 @@ def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
 
 
 def admission(question: Question) -> Hold | None:
-    """Why not; None means: go."""
+    """The first hold of check or target; None means go."""
     return common_hold(question) or _first(_OF_TARGET, question)
 
 
 def common_hold(question: Question) -> Hold | None:
-    """Why the check may act on none of its targets, whichever it is; it is told of the check alone."""
+    """The first hold that applies to every target of the check."""
     return _first(OF_CHECK, question)
 
 
@@ -280,9 +280,9 @@ OF_CHECK: tuple[_Rule, ...] = (
     _threshold,
     _storm,
 )
-"""The one table of what holds a check as a whole: the status of each kind says the first (rule 55)."""
+"""The table of holds for a whole check; the status of each kind reports the first (rule 55)."""
 _OF_TARGET: tuple[_Rule, ...] = (
     _target,
     _limit,
-    _back_off,  # the last: who may skip it (`resume`) skips nothing else
+    _back_off,  # last, so that `resume`, which skips it, skips no other rule
 )

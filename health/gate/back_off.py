@@ -1,11 +1,11 @@
-"""BackOff: how long a remediation waits that follows the end of an earlier one of its target (rule 14).
+"""BackOff: the wait between two remediations in a row of one target (rule 14).
 
-The n-th in a row waits none, 1, 2, 4, … minutes from the end of the one before, up to a limit; a limit of 0
-turns it off. The count begins anew when the target was healthy for as long as the limit before it failed.
-Targets that fail side by side do not wait for each other.
+The n-th in a row waits 0, 1, 2, 4, … minutes from the end of the one before, up to a limit; a limit of 0
+turns it off. The count starts again when the target was healthy for as long as the limit. Targets do not
+wait for each other.
 
-A request that somebody deleted while its target is unhealthy counts, too; but it is no earlier incident: the
-incident that lost it waits by itself, and tells of it, as it alone knows that it did not delete it itself.
+A request that another actor deleted while its target was unhealthy also counts. The incident that lost it
+waits and reports the loss itself, because only that incident knows that it did not delete the request.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from objects.timestamps import stamp
 
 FIRST = timedelta(minutes=1)
 _MOST_DOUBLINGS = 40
-"""Far over any limit; more of them no duration can hold."""
+"""Far above any limit; more doublings would overflow a duration."""
 UNREAD_ASK_AGAIN_SECONDS = 10.0
 
 
 def delay(earlier: int, limit: timedelta) -> timedelta:
-    """How long a remediation waits that comes after `earlier` ones in a row."""
+    """The wait before a remediation that follows `earlier` ones in a row."""
     if earlier < 1:
         return timedelta()
     doublings = min(earlier - 1, _MOST_DOUBLINGS)
@@ -30,36 +30,39 @@ def delay(earlier: int, limit: timedelta) -> timedelta:
 
 
 def after_a_loss(due: datetime, lost: str = "request") -> str:
-    """Why nothing is done until `due`, where somebody removed the request or mark of an unhealthy target."""
-    return f"{HoldReason.BACK_OFF}: its {lost} was removed by somebody, the next one is due at {stamp(due)}"
+    """Why nothing is done until `due` after the loss of a request or mark of an unhealthy target."""
+    return (
+        f"{HoldReason.BACK_OFF}: its {lost} was removed by another actor, the next one is due at {stamp(due)}"
+    )
 
 
 @dataclass(frozen=True)
 class EndedAttempt:
-    """A remediation that has ended, whatever became of its target."""
+    """A remediation that has ended, with any outcome."""
 
     number: int
-    """Which one in a row it was; the first is 1."""
+    """Its place in the row; the first is 1."""
     ended: datetime
     requested: datetime | None = None
-    """When its request was made; None where the failure that it was made for is known to have ended, too."""
+    """When its request was created; None if the failure behind it is known to have ended too."""
     coexisting: frozenset[str] = frozenset()
-    """Uids that were there when it ended, though whole seconds may tell otherwise."""
+    """Uids of targets that existed when it ended, although timestamps in whole seconds may say otherwise."""
 
 
 @dataclass(frozen=True)
 class BackOff:
-    """What is known of the latest remediation of one target."""
+    """The latest remediation of one target."""
 
     limit: timedelta
     latest: EndedAttempt | None = None
     unread: str = ""
-    """Why it is not known what there was."""
+    """Why the earlier remediations are unknown."""
 
     def earlier(self, failed: datetime) -> int:
         """Remediations in a row before the incident of a target that is unhealthy since `failed`.
 
-        A failure that is no younger than the latest request, in whole seconds, is the one it was made for.
+        A failure that began no later than the latest request, in whole seconds, is the one behind that
+        request.
         """
         if self.latest is None or failed - self.latest.ended >= self.limit:
             return 0
@@ -67,9 +70,9 @@ class BackOff:
         return self.latest.number if is_another_failure else 0
 
     def hold(self, failed: datetime, now: datetime, *, is_under_way: bool = False) -> Hold | None:
-        """Why that incident may not make its first request at `now`.
+        """The hold on the first request of that incident at `now`.
 
-        What has a request or a mark is under way: no new remediation, and its next step is none either.
+        A target with a request or a mark is being remediated: its next step is not a new remediation.
         """
         if is_under_way or not self.limit:
             return None
@@ -99,25 +102,25 @@ def _ordinal(number: int) -> str:
 
 @dataclass(frozen=True)
 class LostRequest:
-    """One loss; of several requests that went together it is one."""
+    """The loss of one request, or of several that disappeared together."""
 
     incident: IncidentReference
     run_id: str
     """The run of the incident's workflow."""
     uids: tuple[str, ...]
-    """The requests: an attempt that is made again finds the same ones lost, and tells nothing twice."""
+    """The lost requests. A repeated attempt reports the same ones, so each loss is reported once."""
     due: datetime
-    """When the next one is due."""
+    """When the next request is due."""
     check_uid: str
     node_name: str
-    """The Node that the target is or is linked to; "" where it has none."""
+    """The Node that the target is or is linked to; "" without one."""
 
     @property
     def words(self) -> str:
-        """Why nothing is done until then; the same as the incident says."""
+        """Why nothing is done until then; the incident says the same."""
         return after_a_loss(self.due)
 
     @property
     def seed(self) -> str:
-        """Tells it from every other loss."""
+        """Distinguishes this loss from every other."""
         return "\n".join((self.incident.workflow_id, self.run_id, "lost", *self.uids))

@@ -1,9 +1,9 @@
-"""CheckChoices: what people choose for one check, by annotations on it named `paramedic.dev/…`.
+"""CheckChoices: settings for one check, by annotations on it named `paramedic.dev/…`.
 
-They stand on any kind of check, and are read with it: a value that cannot be read, and a name that is not
-known, make the check one that cannot be read, with field and value. A choice that is misspelt would be none.
-A feature adds a field here, which is named as its annotation is: `proven_recovery` is
-`paramedic.dev/proven-recovery`. Whoever decides asks the check, in the detector and again before an act.
+They work on any kind of check. An unknown name or unreadable value makes the whole check invalid, with field
+and value: a misspelt setting must not be ignored. A feature adds a field here, and the annotation has the
+name of the field: `proven_recovery` is `paramedic.dev/proven-recovery`. The detector reads them for each
+decision, and `act` reads them again.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def _names(text: object) -> tuple[str, ...]:
 
 
 def _pairs(text: object) -> object:
-    """The numbers by label that a text says, as `label=number` in a row with commas."""
+    """The numbers by label of a text of the form `label=number,label=number`."""
     if not isinstance(text, str):
         return text
     pairs = [pair.strip().rpartition("=") for pair in text.split(",")]
@@ -69,29 +69,29 @@ _CountsByLabel = Annotated[dict[Annotated[str, AfterValidator(label_name)], _Cou
 
 
 class CheckChoices(Bounded):
-    """The choices of one check; what is not chosen has its default."""
+    """The settings of one check; a missing annotation means the default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_annotation)
 
     shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
-    """Everything is done for the check but to write (`health.gate.shadow`)."""
+    """Shadow: do everything for the check except write (`health.gate.shadow`)."""
     max_in_flight: _Count | None = None
     max_in_flight_by_label: _CountsByLabel = Field(default_factory=dict)
     max_starts_per_hour: _Count | None = None
     maintenance_windows: Annotated[tuple[str, ...], PlainValidator(_names)] = ()
-    """Those of the policy that it names."""
+    """The names of its maintenance windows in the policy."""
     proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
-    """For how long a target must be healthy after another boot; None: to be healthy is enough (ADR 38)."""
+    """How long a target must be healthy after a new boot; None: no proof is required (ADR 38)."""
     confirmed_cluster: str = Field(default="", max_length=64)
     """The uid of the namespace kube-system of its workload cluster, as a person confirms it (rule 50)."""
     confirmed_node_loss: Annotated[datetime, BeforeValidator(_time)] | None = None
-    """Until when a person believes that Nodes which vanished together are gone (rule 50)."""
+    """Until when a person confirms that Nodes that vanished together are gone (rule 50)."""
     evidence: Annotated[EvidenceStore | None, PlainValidator(_store)] = None
-    """Where is saved what was true of a target before its first step; None: nowhere."""
+    """Where the state of a target before its first step is saved; None: nowhere."""
 
     @property
     def limits(self) -> Limits:
-        """Those of the check's own remediations."""
+        """The limits on the check's own remediations."""
         return Limits.model_construct(
             max_in_flight=self.max_in_flight,
             max_in_flight_by_label=self.max_in_flight_by_label,
@@ -100,10 +100,10 @@ class CheckChoices(Bounded):
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self:
-        """What these annotations of a check choose.
+        """The settings in these annotations of a check.
 
         Raises:
-            InvalidCheckError: one of them cannot be read; names it and its value.
+            InvalidCheckError: an annotation cannot be read; names it and its value.
 
         """
         ours = {name: value for name, value in annotations.items() if name.startswith(PREFIX)}

@@ -1,4 +1,4 @@
-"""CheckContext: the context of one check at one moment, as status, Events and admission all see it."""
+"""CheckContext: the context of one check at one moment, for status, Events and admission."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -18,24 +18,24 @@ from health.model.target import Target
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What holds new requests of one check; the default is nothing."""
+    """The holds on new requests of one check; the default is none."""
 
     stop: Stop | None = None
     problem: CheckProblem | None = None
-    """Why the check is disabled."""
+    """The problem that disables the check."""
     upgrade: Hold | None = None
     pause: Hold | None = None
-    """Why the check itself allows nothing now."""
+    """The hold of the check's own pause."""
     is_fully_paused: bool = False
-    """Whether that stops clean-up and marks too, and nothing at all is written (rule 7)."""
+    """Whether the pause also stops clean-up and marks, so that nothing is written (rule 7)."""
     unreachable: Hold | None = None
-    """Why the Nodes of its targets cannot be seen, believed, or judged by the time."""
+    """The hold while the Nodes of its targets cannot be read, believed, or compared by time."""
     policy: Hold | None = None
-    """Why it is not known by which policy to decide."""
+    """The hold while no policy is known."""
     outage: Hold | None = None
-    """Why what sees the Nodes of its targets is suspected, not they."""
+    """The hold of a suspected outage of the cluster of its Nodes."""
     window: Closed | None = None
-    """Why nothing may begin at this time."""
+    """The maintenance windows that are closed now."""
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917  a context has these sources
@@ -47,9 +47,10 @@ class CheckContext:
         now: datetime,
         stage: PauseStage = PauseStage.NONE,
     ) -> Self:
-        """What it is for `check` now, whose expired targets with another configuration to come are given.
+        """The context of `check` now.
 
-        `stage` is how far it is paused for an upgrade that goes on.
+        `reconfigured` are its expired targets with a new configuration coming; `stage` is the progress of
+        its pause for an upgrade.
         """
         windows = context.policy.policy.maintenance_windows
         return cls(
@@ -66,7 +67,7 @@ class CheckContext:
 
     @property
     def holds(self) -> bool:
-        """Whether anything holds: each field that is set does; a full pause is a pause, too."""
+        """True if any field is set; a full pause is also a pause."""
         return any(getattr(self, field.name) for field in fields(self))
 
 

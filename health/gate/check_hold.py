@@ -1,7 +1,7 @@
-"""CheckHold: what holds a check as a whole, as its status and its Events say it.
+"""CheckHold: the hold of a whole check, for its status and Events.
 
-The reasons are those of the table by which incidents are admitted, in its order. A row that is added there
-appears in the status of all kinds of check.
+The reasons are those of the admission table, in its order. A row added there appears in the status of every
+kind of check.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ UNSEEN = frozenset(
 
 
 def check_hold(snapshot: CheckSnapshot, now: datetime) -> Hold | None:
-    """The hold of all targets of a check; None if nothing holds them, or the check cannot be read."""
+    """The hold of all targets of a check; None without one, or if the check cannot be read."""
     if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return None
     unseen = snapshot.unseen
@@ -42,9 +42,9 @@ def check_hold(snapshot: CheckSnapshot, now: datetime) -> Hold | None:
 
 
 def holds_events(snapshot: CheckSnapshot, now: datetime) -> bool:
-    """Whether the check has one Event and its targets have none, as all are held (rule 6).
+    """True if the check has one Event and its targets have none, because all are held (rule 6).
 
-    Targets keep their Events while something is not seen for a moment: they would be repeated after it.
+    Targets keep their Events while some part is briefly unknown, or the Events would be repeated after it.
     """
     if snapshot.allowance is None or isinstance(snapshot.check, InvalidCheckError):
         return True

@@ -1,4 +1,4 @@
-"""CheckSnapshot: everything that status and Events of one check are made from, at one moment."""
+"""CheckSnapshot: the input for status and Events of one check, at one moment."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,14 @@ from health.model.request_snapshot import RequestChange, RequestSnapshot
 from health.model.verdict import Fact, Health, Verdict
 
 EVENTS_LAST = timedelta(hours=1)
-"""For so long an API server keeps Events by default, and refuses one that was told already."""
+"""How long an API server keeps Events by default; until then it refuses a duplicate."""
 REPORTED_WITHIN = timedelta(minutes=1)
-"""A leader emits an Event within this time. A clock of another machine may be half of it off."""
+"""A leader emits an Event within this time; half of it allows for another machine's clock."""
 
 
 @dataclass(frozen=True)
 class TargetSnapshot:
-    """One target that is unhealthy or still has a request."""
+    """One target that is unhealthy or has a request."""
 
     name: str
     uid: str
@@ -29,41 +29,41 @@ class TargetSnapshot:
     verdict: Verdict
     requests: tuple[RequestSnapshot, ...] = ()
     hold: Hold | None = None
-    """Why nothing new may be done for this target, whatever the check allows."""
+    """Why nothing new may be done for this target, regardless of its check."""
     is_exhausted: bool = False
-    """Whether no step of an escalation is left for it."""
+    """Whether every step of its escalation was tried."""
     step_ends: datetime | None = None
-    """When the time of the step that runs is over."""
+    """When the current step times out."""
     has_empty_exclusion: bool = False
-    """Whether somebody meant to exclude it, and did not say so."""
+    """Whether the exclusion label has an empty value, which excludes nothing."""
     node_name: str = ""
-    """The Node of a Machine, there or not; "" where it has none."""
+    """The Node of a Machine, existing or not; "" without one."""
     back_off: Hold | None = None
-    """Why its first request, deletion or mark is not due yet, after earlier remediations in a row."""
+    """Why its first request, deletion or mark is not due yet after earlier remediations in a row."""
     earlier_attempts: int = 0
-    """How many those were."""
+    """The number of those remediations."""
     found: Hold | None = None
-    """What held the latest act on it, as only the act could see; None where nothing did or was tried."""
+    """What stopped its latest act, if only the act could see it; None: nothing, or no act."""
     is_heard: bool = True
-    """Whether its incident has told that, since this detector leads."""
+    """Whether its incident reported that to the current leader."""
 
     @property
     def request_error(self) -> str:
-        """Why a request for it could not be created the last time; "" where it could, or none was tried."""
+        """Why the last creation of a request for it failed; "" otherwise."""
         return "" if self.found is None else self.found.request_error
 
     def held_by(self, reasons: Collection[str]) -> Hold | None:
-        """What holds it for one of these reasons: as we see it, else as its latest act found."""
+        """The hold for one of these reasons: the detector's own, or the finding of the latest act."""
         holds = (self.hold, self.found)
         return next((hold for hold in holds if hold is not None and hold.reason in reasons), None)
 
     @property
     def is_published(self) -> bool:
-        """Whether status lists it: a running timer alone is not published (NHC 2.1/17)."""
+        """True if status lists it: a running timer alone is not published (NHC 2.1/17)."""
         return self.verdict.health is Health.EXPIRED or bool(self.requests)
 
     def new_back_off(self, before: "TargetSnapshot | None") -> Hold | None:
-        """What holds it, if that is back-off alone, and was not yet `before`, after as many remediations."""
+        """The back-off hold, if back-off alone holds it and did not hold it `before` in the same row."""
         if self.hold is not None:
             return None
         if before is None or before.back_off is None or before.earlier_attempts != self.earlier_attempts:
@@ -73,7 +73,7 @@ class TargetSnapshot:
 
 @dataclass(frozen=True)
 class Unseen:
-    """The parts that a check rests on and that are not known well enough, with the reasons."""
+    """The inputs of a check that are unknown or too old, with the reasons."""
 
     blind: Hold | None = None
     unread_context: str = ""
@@ -86,7 +86,7 @@ ALL_SEEN = Unseen()
 
 @dataclass(frozen=True)
 class CheckSnapshot:
-    """One check."""
+    """One check with its numbers, targets and holds."""
 
     check: HealthCheck | InvalidCheckError
     uid: str
@@ -94,21 +94,22 @@ class CheckSnapshot:
     """The numbers; None for a check that does not parse."""
     targets: Mapping[str, TargetSnapshot] = field(default_factory=dict)
     context: CheckContext = NO_CONTEXT
-    """What holds the check as a whole."""
+    """The holds of the check as a whole."""
     storm: Storm | None = None
     """Its latest storm."""
     selected: frozenset[str] = frozenset()
     """The names of all its targets."""
     request_changes: tuple[RequestChange, ...] = ()
-    """What became of its requests since the snapshot before, also of those that came and went in between."""
+    """Changes of its requests since the previous snapshot, including requests created and deleted in
+    between."""
     generation: int = 0
-    """That of the check, also of one that does not parse."""
+    """The generation of the check, even if it does not parse."""
     reported_until: datetime | None = None
     """Until when an earlier leader emitted the Events of this check (ADR 47); None: no leader did."""
     unseen: Unseen = ALL_SEEN
 
     def unreported(self, now: datetime, *, was_held: bool) -> "CheckSnapshot":
-        """The same with those targets alone whose Events an earlier leader may not have emitted.
+        """The same with only the targets whose Events an earlier leader may not have emitted.
 
         The API server refuses a second Event within `EVENTS_LAST`, and not later. With `was_held` the status
         says that the earlier leader emitted no Events of targets.
@@ -120,24 +121,24 @@ class CheckSnapshot:
         return replace(self, targets=recent)
 
     def fact(self, target: str) -> Fact | None:
-        """What makes the target of that name unhealthy, expired or not; None where nothing does."""
+        """The condition that makes the target of that name unhealthy, expired or not; None if healthy."""
         seen = self.targets.get(target)
         return seen.verdict.fact if seen else None
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the threshold holds a target back now."""
+        """True if the threshold holds a target now."""
         return self.allowance is not None and not self.allowance.allowed and bool(self.expired)
 
     @property
     def is_held_by_storm(self) -> bool:
-        """Whether a storm alone holds a target back now: the threshold holds again."""
+        """True if a storm alone holds a target now: the threshold allows it again."""
         is_allowed = self.allowance is not None and self.allowance.allowed
         return is_allowed and self.storm is not None and self.storm.is_active and bool(self.expired)
 
     @property
     def expired(self) -> tuple[TargetSnapshot, ...]:
-        """The targets whose deadline is over, by name."""
+        """The targets whose deadline has passed, by name."""
         return tuple(
             target for _, target in sorted(self.targets.items()) if target.verdict.health is Health.EXPIRED
         )

@@ -1,22 +1,19 @@
-"""ClockSkew: with a wrong clock nothing can be said of a deadline (rule 3).
+"""ClockSkew: with a wrong clock no deadline can be judged (rule 3).
 
-Deadlines are judged by the detector's clock, and begin with timestamps of the API server's side
-(rule 41). So the two are compared: over 5 s is a warning, and over 30 s every answer that rests on time is a
-hold. What is healthy, gone or released does not rest on it, and is cleaned up as ever; but for a healthy
-target that has its recovery still to prove, which takes time.
+The detector judges deadlines by its own clock, and they begin with timestamps of the API server's side (rule
+41). Clock and API server are compared: a difference over 5 s is a warning; over 30 s each answer that
+depends on time is a hold. Targets that are healthy, gone or released do not depend on time and are cleaned
+up, except a healthy target whose recovery is still to be proven. Temporal's clock is compared too: an
+incident measures the time of a step by it, and with Temporal ahead each step would time out at once. No
+component notices when Temporal's clock is right again, so incidents ask again after a minute.
 
-Temporal's clock is a third one: by it an incident tells that a step is over, which began by the API server's.
-So an answer is compared with it, too: with a Temporal that is ahead, each step would be over as it begins.
-When that clock is right again nobody but the next question sees it: each incident asks again after a minute.
+A clock that was set back is a hold of its own, even if it is right now: earlier decisions used another time,
+and a second jump is likely. The hold ends when the clock ran for 30 s without another jump and was compared
+with an answer of the API server since. Decisions made by the wrong time do not survive: each question is
+answered afresh, and an admission is used within seconds or not at all.
 
-A clock that was set back is a hold of its own, however right it is now: what was judged right before was
-judged by another time, and where something steps a clock once, a second step is likely. The hold ends when
-the clock has run for 30 s without another step, and an answer of the API server since then could be compared
-with it; from there on the skew alone counts. Nothing that was judged by the old time outlives that: what the
-detector tells is judged anew by each question, and an admission is acted on within seconds or not at all.
-
-Conditions of Nodes in a workload cluster are stamped by the clock of that one, and judged by the management
-cluster's: where the two are over 30 s apart, what rests on time is a hold for the checks of that cluster.
+The clock of a workload cluster stamps the conditions of its Nodes, which are judged by the management
+cluster's clock. A difference over 30 s holds the checks of that workload cluster.
 """
 
 from dataclasses import dataclass
@@ -28,9 +25,9 @@ from objects.durations import in_words
 WARNED = timedelta(seconds=5)
 HELD = timedelta(seconds=30)
 STEADY = timedelta(seconds=30)
-"""How long a clock that was set back has to run without another step."""
+"""How long a clock that was set back must run without another jump."""
 ASK_AGAIN_SECONDS = 60.0
-"""All are woken when the detector's clock is right again; nobody when Temporal's is."""
+"""All incidents are woken when the detector's clock is right again, but not when Temporal's is."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +35,25 @@ class ClockReading:
     """The detector's clock beside the API server's, at one moment."""
 
     skew: timedelta | None = None
-    """By how much it is ahead; negative where it is behind, None where the API server does not tell."""
+    """How far the detector's clock is ahead; negative: behind, None: the API server's time is unknown."""
     age: timedelta | None = None
-    """How long ago the API server told its time last; None: never."""
+    """Time since the API server's last timestamp; None: there was none."""
     set_back: timedelta = timedelta(0)
-    """By how much it was set back the last time."""
+    """How far the clock was set back the last time."""
     set_back_age: timedelta | None = None
-    """How long ago that was; None: never."""
+    """Time since then; None: it never was."""
 
 
 def clock_hold(reading: ClockReading) -> Hold | None:
-    """Why nothing that rests on time can be told; None where it can."""
+    """The hold while no deadline can be judged; None otherwise."""
     message = _skewed(reading, HELD) or _set_back(reading)
     return _hold(message) if message else None
 
 
 def by_temporals_clock(seen: Observation, answered: datetime) -> Observation:
-    """What was `seen`, by the API server's clock, as it is `answered` at that moment by Temporal's.
+    """The observation `seen` by the API server's clock, as answered at `answered` by Temporal's clock.
 
-    Unknown where the two are apart: the incident compares times of the cluster with its own.
+    The state becomes Unknown if the two differ too much, because an incident compares times of both.
     """
     if seen.seen_at is None or not (seen.is_unhealthy or _may_count_as_unhealthy(seen)):
         return seen
@@ -74,26 +71,26 @@ def by_temporals_clock(seen: Observation, answered: datetime) -> Observation:
 
 
 def _may_count_as_unhealthy(seen: Observation) -> bool:
-    """Whether a healthy target may be none to its incident, which lets steps time out then (ADR 38)."""
+    """True if the incident may count a healthy target as unhealthy, and let its steps time out (ADR 38)."""
     is_proof_asked = seen.proven_recovery_seconds > 0 and not seen.is_confirmed
     return seen.state is TargetState.HEALTHY and is_proof_asked and bool(seen.requests)
 
 
-def workload_skew(known: timedelta | None, told: timedelta | None) -> timedelta | None:
-    """By how much a workload cluster's clock is ahead of the management cluster's, where that is too much.
+def workload_skew(known: timedelta | None, last: timedelta | None) -> timedelta | None:
+    """How far a workload cluster's clock is ahead of the management cluster's, if too far.
 
-    `known` is what both tell now, None where one tells nothing; `told` is what was said last. While nothing
-    is known that goes on, and what moves by little is not told anew.
+    `known` is the skew now, None if unknown; `last` is the last reported one. An unknown skew keeps the last
+    report, and small changes are not reported.
     """
     if known is None:
-        return told
+        return last
     if abs(known) <= HELD:
         return None
-    return known if told is None or abs(known - told) > WARNED else told
+    return known if last is None or abs(known - last) > WARNED else last
 
 
 def workload_clock_hold(cluster: str, skew: timedelta) -> Hold:
-    """Why nothing that rests on time can be told of the Nodes of a workload cluster."""
+    """The hold while conditions of Nodes of a workload cluster cannot be judged by time."""
     return _hold(
         f"the clock of the workload cluster {cluster} is {_apart(skew)} the management cluster's, "
         f"more than {in_words(HELD)}"
@@ -101,12 +98,12 @@ def workload_clock_hold(cluster: str, skew: timedelta) -> Hold:
 
 
 def clock_warning(reading: ClockReading) -> str:
-    """What is wrong with the clock that holds nothing yet; "" where nothing is."""
+    """A warning about a skew that does not hold yet; "" without one."""
     return _skewed(reading, WARNED)
 
 
 def skew_in_words(skew: timedelta) -> str:
-    """`skew` for people: "40s ahead of the API server's"."""
+    """`skew` in words: "40s ahead of the API server's"."""
     return f"{_apart(skew)} the API server's"
 
 

@@ -1,7 +1,7 @@
-"""The cluster context: what holds for all checks at one moment, and why a check as a whole cannot work.
+"""The cluster context: the state that applies to all checks, and why a check as a whole cannot work.
 
-Status, Events and admission are made from this one value. It holds new requests and next steps; targets are
-still counted, and what exists is cleaned up and marked (rules 7 and 17).
+Status, Events and admission use this one value. It holds new requests and next steps; targets are still
+counted, and existing requests are still cleaned up and marked (rules 7 and 17).
 """
 
 from collections.abc import Mapping
@@ -22,55 +22,55 @@ from objects.group_kind import GroupKind
 
 @dataclass(frozen=True)
 class ClusterContext:
-    """One value for the whole cluster; the default is a cluster in which nothing is the matter."""
+    """One value for the whole cluster; the default holds nothing."""
 
     upgrade: Upgrade = NEVER_UPGRADED
-    """Of this cluster, and of all that are managed from here."""
+    """The upgrade of this cluster and of all clusters that are managed from here."""
     stop: Stop | None = None
     upgrade_pause: PauseProgress | None = None
-    """How far checks are paused for upgrades; None: nobody pauses any."""
+    """The progress of pausing checks for upgrades; None: pausing is off."""
     reconnected: Mapping[str, datetime] = field(default_factory=dict)
-    """By cluster, the end of the last time in which the connection to it was lost."""
+    """By cluster, when its connection was last restored."""
     unreachable: Mapping[str, str] = field(default_factory=dict)
-    """By cluster, why its Nodes cannot be seen now."""
+    """By cluster, why its Nodes cannot be read now."""
     clock_skews: Mapping[str, timedelta] = field(default_factory=dict)
-    """By cluster, by how much its clock is ahead of the management cluster's, where that is too much."""
+    """By cluster, how far its clock is ahead of the management cluster's, if too far."""
     distrusted: Mapping[str, Hold] = field(default_factory=dict)
-    """By cluster, why what is seen of its Nodes is not believed (rule 50)."""
+    """By cluster, why the list of its Nodes is not believed (rule 50)."""
     back: Mapping[str, datetime] = field(default_factory=dict)
-    """By cluster, when the connection to it was made anew, or came back after it was lost."""
+    """By cluster, when the connection was made or restored."""
     vanished: Mapping[str, datetime] = field(default_factory=dict)
-    """By cluster, when the latest Node vanished that a Machine expects."""
+    """By cluster, when the latest Node of a Machine vanished."""
     of_kinds: Mapping[GroupKind, Any] = field(default_factory=dict)
-    """By kind of check, what matters to its checks alone, as the kind judges it."""
+    """By kind of check, the context that only its checks use."""
     cluster_upgrades: ClusterUpgrades = field(default_factory=ClusterUpgrades)
-    """Of single clusters that are managed from here."""
+    """Upgrades of single clusters that are managed from here."""
     policy: PolicyInForce = NO_OBJECT
-    """What is decided by."""
+    """The policy in force."""
     outages: Outages = NO_OUTAGES
-    """Where so many Nodes are, or were, silent that what sees them is suspected."""
+    """The suspected outages, present and past."""
     open_windows: frozenset[str] = frozenset()
-    """The maintenance windows that were open at the last look: whoever decides looks for itself, but when
-    they are others, whoever waits is to learn of it, also who was told of another hold before."""
+    """The maintenance windows that were open at the last look. Each decision looks again; a change of this
+    set wakes waiting incidents, whatever hold they were answered with."""
 
     def upgrade_of(self, cluster: str) -> Upgrade:
-        """What holds checks of a managed cluster, or of this one: the gravest that is known."""
+        """The most severe known upgrade of a managed cluster or of this one."""
         return gravest((self.upgrade, self.cluster_upgrades.of(cluster)))
 
     def upgrade_ended(self, cluster: str) -> datetime | None:
-        """When the last upgrade ended that concerned the targets of a cluster."""
+        """When the last upgrade ended that affects the targets of a cluster."""
         return _latest(self.upgrade.ended, self.cluster_upgrades.of(cluster).ended)
 
     def blind_until(self, cluster: str, zone: str = "") -> datetime | None:
-        """The end of the last time in which conditions of Nodes in a cluster, and its zone, told nothing."""
+        """The end of the last blind period for conditions of Nodes in a cluster and zone."""
         outage_ended = self.outages.ended(cluster, zone)
         return _latest(self.upgrade_ended(cluster), self.reconnected.get(cluster), outage_ended)
 
     def gone_from(self, cluster: str) -> datetime | None:
-        """Before when no Node of a cluster counts as gone; None: it does at once.
+        """Before this time no missing Node of a cluster counts as gone; None: each does at once.
 
-        A server may not have caught up right after a connection changed or was lost. While Nodes vanish one
-        after the other, more may follow than are believed (rule 50).
+        A server may lag right after a connection was made or lost. While Nodes vanish one after the other,
+        more may follow than are believed (rule 50).
         """
         known = (self.back.get(cluster), self.reconnected.get(cluster), self.outages.ended(cluster))
         latest, vanished = _latest(*known), self.vanished.get(cluster)
@@ -78,7 +78,7 @@ class ClusterContext:
         return _latest(None if latest is None else latest + GONE_AFTER, after_a_loss)
 
     def unreachable_hold(self, cluster: str) -> Hold | None:
-        """Why nothing may be done to targets whose Nodes are in a cluster (rules 33 and 50)."""
+        """The hold of targets whose Nodes are in this cluster (rules 33 and 50)."""
         why, skew = self.unreachable.get(cluster), self.clock_skews.get(cluster)
         if cluster in self.distrusted:
             return self.distrusted[cluster]
@@ -93,14 +93,14 @@ def _latest(*times: datetime | None) -> datetime | None:
 
 UNREACHABLE_ASK_AGAIN_SECONDS = 10.0
 GONE_AFTER = timedelta(minutes=1)
-"""How long after a connection changed, or came back, no Node counts as gone."""
+"""How long after a connection was made or restored no Node counts as gone."""
 
 SETTLED_AFTER = timedelta(seconds=5)
-"""How long after a Node vanished no Node of its cluster counts as gone: others may follow it."""
+"""How long after a Node vanished no Node of its cluster counts as gone, because more may follow."""
 
 
 def workload_cluster_hold(cluster: str, why: str) -> Hold:
-    """What it means that the Nodes of `cluster` cannot be seen."""
+    """The hold while the Nodes of `cluster` cannot be read."""
     return Hold(
         reason=HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
         message=f"the Nodes of the workload cluster {cluster} cannot be seen: {why}",
@@ -110,12 +110,12 @@ def workload_cluster_hold(cluster: str, why: str) -> Hold:
 
 @dataclass(frozen=True)
 class CheckProblem:
-    """Reason and message of the condition."""
+    """Reason and message of the condition Disabled."""
 
     reason: str
     message: str
 
     @property
     def hold(self) -> Hold:
-        """What it means for an incident of the check."""
+        """The hold for an incident of the check."""
         return Hold(reason=HoldReason.DISABLED, message=f"{self.reason}: {self.message}")

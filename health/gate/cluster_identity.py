@@ -1,11 +1,11 @@
-"""Which cluster a Cluster leads to, told by the uid of the namespace kube-system in it (rule 50).
+"""Verifies that a Cluster leads to the same cluster as before, by its kube-system uid (rule 50).
 
-The first uid that is seen under a Cluster is believed. Another one under the same Cluster is another cluster:
-its etcd is new, or the kubeconfig points elsewhere. Its Nodes say nothing of the Machines here, so all checks
-of that Cluster are held until the first uid is back, or a person confirms the new one. A Cluster that was
-deleted and made again is another Cluster, which its own uid tells.
+The first uid of the namespace kube-system seen for a Cluster is trusted. Another uid for the same Cluster
+means another cluster: its etcd is new, or the kubeconfig points elsewhere. Its Nodes prove nothing about the
+Machines here, so all checks of that Cluster are held until the first uid is back or a person confirms the
+new one. A Cluster that was deleted and created again has another uid of its own, and counts as new.
 
-The detector notes the known clusters on the leader Lease, and the worker reads them there before each act
+The detector records the known clusters on the leader Lease, and the worker reads them there before each act
 (ADR 41).
 """
 
@@ -23,16 +23,16 @@ ASK_AGAIN_SECONDS = 60.0
 
 
 class KnownCluster(Frozen):
-    """The cluster that a Cluster leads to, as the detector knows it."""
+    """The cluster behind a Cluster, as far as the detector knows."""
 
     owner: str = ""
     """The uid of the Cluster."""
     uid: str = ""
-    """The uid of the namespace kube-system there; "": none was seen yet."""
+    """The uid of the namespace kube-system there; "": not seen yet."""
     lost: int = 0
-    """How many Nodes of its Machines are known to be gone, and believed to be."""
+    """How many Nodes of its Machines are known and believed to be gone."""
     is_readable: bool = True
-    """Whether what is noted can be read; what cannot may be any cluster."""
+    """False if the record cannot be read; it may then be any cluster."""
 
     def after(self, owner: str, uid: str, confirmed: Collection[str]) -> "KnownCluster":
         """The known cluster after `uid` was seen under the Cluster `owner`."""
@@ -42,7 +42,7 @@ class KnownCluster(Frozen):
         return self
 
     def is_one(self, owner: str, uid: str) -> bool:
-        """Whether that is the cluster which is known; no cluster is without a uid."""
+        """True if this is the known cluster; an empty uid never matches."""
         return self.is_readable and bool(uid) and (self.owner, self.uid) == (owner, uid)
 
 
@@ -60,20 +60,20 @@ def read_note(annotations: Mapping[str, str]) -> dict[str, KnownCluster] | None:
 
 
 def changed_hold(cluster: str, known: KnownCluster, uid: str) -> Hold:
-    """Why a cluster is held that shows this uid, and not the one that is known; "": it shows none."""
-    why = f"the workload cluster {cluster} is not known to be the one it was"
+    """The hold of a cluster that shows this uid instead of the known one; "": it shows none."""
+    why = f"the workload cluster {cluster} may no longer be the same cluster"
     if uid:
         message = (
-            f"{why}: the uid of its namespace kube-system is {uid}, {_before(known)}. Mend its kubeconfig, "
+            f"{why}: the uid of its namespace kube-system is {uid}, {_before(known)}. Repair its kubeconfig, "
             f"or confirm it: annotate a check of it with {CONFIRM}={uid}"
         )
     else:
-        message = f"{why}: it has no namespace kube-system, {_before(known)}. Mend its kubeconfig"
+        message = f"{why}: it has no namespace kube-system, {_before(known)}. Repair its kubeconfig"
     reason = HoldReason.WORKLOAD_CLUSTER_CHANGED
     return Hold(reason=reason, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
 def _before(known: KnownCluster) -> str:
     if not known.is_readable:
-        return "and what is noted on the leader Lease cannot be read"
-    return f"it was {known.uid}" if known.uid else "and no detector has noted it on the leader Lease yet"
+        return "and the record on the leader Lease cannot be read"
+    return f"it was {known.uid}" if known.uid else "and no detector has recorded it on the leader Lease yet"

@@ -1,9 +1,9 @@
-"""ClusterUpgrades: the upgrades of clusters that are managed from here, each told from that of all of them.
+"""ClusterUpgrades: the upgrades of single clusters that are managed from here.
 
-Rule 38: an object that belongs to one such cluster speaks for that one alone, and any other object for all.
-Where objects always belong to one, what cannot be read of them is unknown of every such cluster, as nobody
-can say of which; checks of the cluster that they are in go on. At the end the clocks of the targets of that
-cluster alone restart (rule 37).
+Rule 38: an object that belongs to one such cluster counts for that cluster, and any other object for all. If
+objects of a kind always belong to a cluster, an unreadable one may belong to any of them: the upgrade of
+each managed cluster is then unknown, and checks of the management cluster go on. At the end of an upgrade
+only the clocks of the targets of that cluster restart (rule 37).
 """
 
 from collections import defaultdict
@@ -24,19 +24,19 @@ from objects.clusters import MANAGEMENT_CLUSTER
 from objects.metadata import ObjectMetadata
 
 ClusterOf: TypeAlias = Callable[[ObjectMetadata], str]
-"""The managed cluster that an object belongs to; that of no other one is MANAGEMENT_CLUSTER."""
+"""The managed cluster that an object belongs to; MANAGEMENT_CLUSTER if none."""
 
 
 @dataclass(frozen=True)
 class ClusterUpgrades:
-    """What is known of upgrades of managed clusters, those of all of them aside."""
+    """Known upgrades of single managed clusters."""
 
     by_cluster: Mapping[str, Upgrade] = field(default_factory=dict)
     of_each: Upgrade = NEVER_UPGRADED
-    """What is unknown, and may be about any of them."""
+    """An unknown upgrade that may be of any of them."""
 
     def of(self, cluster: str) -> Upgrade:
-        """What is known of one; nothing of the cluster that checks are in."""
+        """The upgrade of one managed cluster; never one of the management cluster."""
         if cluster == MANAGEMENT_CLUSTER:
             return NEVER_UPGRADED
         return gravest((self.of_each, self.by_cluster.get(cluster, NEVER_UPGRADED)))
@@ -44,20 +44,20 @@ class ClusterUpgrades:
 
 @dataclass(frozen=True)
 class Signalled:
-    """What is seen of the objects of a signal, where their kind is served."""
+    """The objects of one signal, where their kind is served."""
 
     signal: UpgradeSignal
     found: Sequence[SignallingObject] = ()
     unreadable: Sequence[str] = ()
-    """What is wrong with others."""
+    """Problems of objects that cannot be read."""
     problem: str = ""
-    """Why none could be read yet."""
+    """Why no object could be read yet."""
     belongs_to_clusters: bool = False
     """Whether objects of the kind always belong to a managed cluster."""
 
 
 def upgrades(seen: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade, ClusterUpgrades]:
-    """What all signals say together: of all clusters, and of single ones."""
+    """The upgrade of all clusters, and those of single clusters, by all signals."""
     of_all, of_each, by_cluster = [], [], defaultdict(list)
     for one in seen:
         if one.belongs_to_clusters:

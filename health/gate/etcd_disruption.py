@@ -1,7 +1,7 @@
 """EtcdDisruption: whether etcd of an OpenShift cluster can spare a control-plane node (NHC 2.4/1).
 
-There must be exactly one PodDisruptionBudget for it. If that allows a disruption, the node can go. If not,
-the one that is disrupted already may be this very node: its guard Pod says so by not being ready.
+There must be exactly one PodDisruptionBudget for etcd. If it allows a disruption, the node can go. Otherwise
+the node can go only if it is the disrupted one itself: then its guard Pod is not ready.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class _BudgetStatus(FrozenObject):
 
 
 class DisruptionBudget(FrozenObject):
-    """A PodDisruptionBudget."""
+    """The fields of a PodDisruptionBudget that we read."""
 
     spec: _BudgetSpec = _BudgetSpec()
     status: _BudgetStatus = _BudgetStatus()
@@ -48,7 +48,7 @@ class _PodStatus(FrozenObject):
 
 
 class GuardPod(FrozenObject):
-    """A Pod of the namespace of etcd."""
+    """A Pod in the namespace of etcd."""
 
     metadata: _PodMetadata = _PodMetadata()
     spec: _PodSpec = _PodSpec()
@@ -56,13 +56,12 @@ class GuardPod(FrozenObject):
 
     @property
     def may_be_ready(self) -> bool:
-        """Whether it is ready, or nobody knows."""
+        """True if the Pod is ready or its readiness is unknown."""
         ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "False")
         return ready in ("True", "Unknown")
 
 
 def objection(node_name: str, budgets: Sequence[DisruptionBudget], pods: Sequence[GuardPod]) -> str:
-    """Why the node must stay; "" if it can go."""
     if len(budgets) != 1:
         return f"{QUORUM}: {len(budgets)} disruption budgets in {NAMESPACE}, where one is expected"
     budget = budgets[0]

@@ -1,6 +1,6 @@
-"""The global stop: an annotation on the namespace of the Leases holds everything new (rule 42).
+"""The global stop: an annotation on the namespace of the Leases holds every new action (rule 42).
 
-It works while Temporal is down, and without the detector: each act looks at it as well.
+It works without Temporal and without the detector, because each act reads it too.
 """
 
 from collections.abc import Mapping
@@ -19,25 +19,23 @@ STOP = "paramedic.dev/stop"
 
 @dataclass(frozen=True)
 class Stop:
-    """An order to stop."""
+    """A person's order to stop everything, with its reason."""
 
     reason: str
     version: str = ""
-    """The resourceVersion of the namespace: tells an order from an earlier one of the same words."""
+    """The resourceVersion of the namespace: distinguishes an order from an earlier one of the same text."""
 
     @classmethod
     def of(cls, annotations: Mapping[str, str], version: str = "") -> Self | None:
-        """The order that the annotations of the namespace give, None if they give none."""
+        """The order in the annotations of the namespace; None without one."""
         return cls(annotations[STOP], version) if STOP in annotations else None
 
     @property
     def words(self) -> str:
-        """The order for people."""
         return f"stopped in the whole cluster: {self.reason or 'no reason is given'}"
 
     @property
     def hold(self) -> Hold:
-        """What it means for an incident."""
         return Hold(reason=HoldReason.STOPPED, message=self.words)
 
 
@@ -47,7 +45,7 @@ class _ManagedFields(FrozenObject):
 
     @property
     def has_stop(self) -> bool:
-        """Whether its manager was the last to set the annotation."""
+        """True if this manager was the last to set the annotation."""
         annotations = self.fields_v1.get("f:metadata", {}).get("f:annotations", {})
         return f"f:{STOP}" in annotations
 
@@ -57,17 +55,16 @@ class _Metadata(ObjectMetadata):
 
 
 class LeaseNamespace(FrozenObject):
-    """The namespace that may carry the annotation."""
+    """The namespace of the Leases, which may carry the annotation."""
 
     metadata: _Metadata
 
     @property
     def stop(self) -> Stop | None:
-        """The order that it gives."""
         return Stop.of(self.metadata.annotations, self.metadata.resource_version)
 
     @property
     def stopped_since(self) -> datetime | None:
-        """When the annotation was set or changed last, as the API server notes it; None: unknown."""
+        """When the annotation was last changed, by its managedFields; None: unknown."""
         times = [entry.time for entry in self.metadata.managed_fields if entry.has_stop and entry.time]
         return max(times, default=None) if self.stop else None

@@ -1,4 +1,4 @@
-"""HealthCheck: what each kind of check must answer, so that nothing outside its file asks for the kind."""
+"""HealthCheck: the interface of every kind of check, so that no other code depends on the kind."""
 
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -13,113 +13,107 @@ from health.model.verdict import Fact, Verdict
 from objects.clusters import MANAGEMENT_CLUSTER
 
 Watched_contra = TypeVar("Watched_contra", contravariant=True)
-"""What targets of a kind of check are, as its rules see them."""
+"""The targets of a kind of check, in the form that its rules use."""
 
 
 class HealthCheckOf(Protocol[Watched_contra]):
-    """One parsed health check."""
+    """One parsed health check with its rules."""
 
     @property
-    def reference(self) -> CheckReference:
-        """Its name."""
+    def reference(self) -> CheckReference: ...
 
     @property
-    def generation(self) -> int:
-        """The generation of its spec."""
+    def generation(self) -> int: ...
 
     @property
     def choices(self) -> CheckChoices:
-        """What people choose for it by annotations."""
+        """Settings for this check by annotations."""
 
     @property
     def managed_cluster(self) -> str:
-        """The cluster that it is about, whether Nodes are read there yet or not."""
+        """The cluster that the check is about, even while no Nodes are read there."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that make requests, in order, whatever the target."""
+        """The steps that make requests, in order, for any target."""
 
     @property
     def counts_requests(self) -> bool:
-        """Whether a target counts as not healthy while a request for it exists."""
+        """True if a target with an existing request counts as unhealthy."""
 
     @property
     def storm_cooldown(self) -> timedelta | None:
-        """How long its threshold must hold after a storm; None where it knows no storms."""
+        """How long the threshold must hold after a storm; None for a kind without storms."""
 
     @property
     def healthy_delay(self) -> timedelta:
-        """How long the requests of a target that is healthy again are kept; negative: until confirmed."""
+        """How long the requests of a recovered target are kept; negative: until confirmed."""
 
     def hold_in(self, context: ClusterContext) -> Hold | None:
-        """Why the check as a whole allows nothing in this context, whatever its numbers."""
+        """The hold of the check as a whole in this context, regardless of its numbers."""
 
     def is_fully_paused_in(self, context: ClusterContext) -> bool:
-        """Whether that hold stops clean-up and marks too, and nothing at all is written (rule 7)."""
+        """True if that hold also stops clean-up and marks, so that nothing is written (rule 7)."""
 
     def unjudged_in(self, context: ClusterContext) -> Hold | None:
-        """Why nothing can be said of its targets in this context, not even that they are healthy."""
+        """The hold while its targets cannot be judged at all, not even as healthy."""
 
     def node_cluster(self, context: ClusterContext) -> str:
-        """The cluster whose Nodes its verdicts rest on."""
+        """The cluster whose Nodes its verdicts use."""
 
     def owner_of_node_cluster(self, context: ClusterContext) -> str:
-        """The uid of the object that stands for that cluster; "" where none does."""
+        """The uid of the object that represents that cluster; "" without one."""
 
     def selects(self, target: Watched_contra) -> bool:
-        """Whether `target`, which is where its targets are, is one of them."""
+        """True if `target`, from the place of its targets, is one of them."""
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
-        """What in its context keeps it as a whole from working."""
+        """The problem in its context that disables the check."""
 
     def counts_as_healthy(self, target: Watched_contra, context: ClusterContext) -> bool:
-        """Whether `target` counts as healthy for the threshold, requests aside, at whatever time."""
+        """True if `target` counts as healthy for the threshold, at any time and regardless of requests."""
 
     def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:
-        """What a remediation of `target` does, in order."""
+        """The steps of a remediation of `target`, in order."""
 
     def replaces(self, target: Watched_contra) -> bool:
-        """Whether what it does to `target` ends with another one in its place."""
+        """True if a remediation of `target` ends with a replacement."""
 
     def under_way(self, target: Watched_contra) -> str:
-        """What was done to `target` already, and only its end is to be awaited; "" if nothing was."""
+        """The action on `target` that has begun and only needs to finish; "" without one."""
 
     def is_unhealthy(self, target: Watched_contra, context: ClusterContext) -> bool:
-        """Whether there should be an incident: the verdict is not healthy, at whatever time."""
+        """True if there should be an incident: the verdict is not healthy, at any time."""
 
     def verdict(self, target: Watched_contra, now: datetime, context: ClusterContext) -> Verdict:
-        """What it says of `target` at `now`, in this context."""
+        """The verdict on `target` at `now`, in this context."""
 
     def last_transition(self, target: Watched_contra) -> datetime | None:
-        """When the latest of the conditions of `target` changed that it judges by; None: nobody knows."""
+        """When a condition of `target` that the check uses changed last; None: unknown."""
 
     def still_states(self, fact: Fact, target: Watched_contra, context: ClusterContext) -> bool:
-        """Whether `fact` is true of `target` as it is, and still one that this check calls unhealthy."""
+        """True if `fact` holds for `target` now and the check still calls it unhealthy."""
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """What its threshold says of these numbers."""
+        """The decision of its threshold for these numbers."""
 
 
 HealthCheck: TypeAlias = HealthCheckOf[Any]
-"""A check of any kind: whoever holds one has its targets from where the kind says that they are."""
+"""A check of any kind; its targets come from the place that the kind names."""
 
 
 class OfItsOwnCluster:
-    """The answers of a kind whose Nodes are where its checks are, and whose targets tell all there is."""
+    """Defaults for a kind whose checks and Nodes are in the same cluster."""
 
     @property
     def managed_cluster(self) -> str:
-        """The one that it is in."""
         return MANAGEMENT_CLUSTER
 
     def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        """Its own."""
         return MANAGEMENT_CLUSTER
 
     def owner_of_node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        """None."""
         return ""
 
     def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        """Never."""
         return None

@@ -1,8 +1,8 @@
-"""HeldNodes: by what people and controllers say that a Node is being worked on, and is to be left alone.
+"""HeldNodes: signs that a Node is under maintenance and must not be remediated.
 
-Off by default: whoever drains a Node cordons it, and so do autoscalers and some remediators. A remediation
-that is under way goes on. The Lease of a Node, by which the Node Maintenance Operator says the same, needs no
-choice: whoever holds it is left alone (rule 13).
+Off by default: draining cordons a Node, and so do autoscalers and some remediators. A remediation in
+progress goes on. The Node Maintenance Operator holds the Lease of a Node instead, which always holds and
+needs no setting (rule 13).
 """
 
 from typing import Annotated
@@ -18,21 +18,21 @@ from objects.bounds import Bounded
 def _taint_key(key: str) -> str:
     """`key`, if a taint may have it; no Node matches `key:NoSchedule` or `key=value`."""
     if not is_qualified_name(key):
-        raise ValueError(f"{key!r} is no key of a taint")
+        raise ValueError(f"{key!r} is not the key of a taint")
     return key
 
 
 class HeldNodes(Bounded):
-    """Which Nodes are held."""
+    """The signs that hold a Node, as the policy sets them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     cordoned: StrictBool = False
     tainted: tuple[Annotated[StrictStr, AfterValidator(_taint_key)], ...] = ()
-    """The keys of taints."""
+    """Keys of taints."""
 
     def why(self, node: NodeSpec) -> str:
-        """What says that a Node is being worked on; "" where nothing does."""
+        """The sign that a Node is under maintenance; "" without one."""
         if self.cordoned and node.unschedulable:
             return "it is cordoned"
         key = next((key for key in self.tainted if key in node.taints), None)

@@ -1,16 +1,16 @@
-"""InvalidCheckError: the first thing that is wrong with what people wrote: field and value."""
+"""InvalidCheckError: the first error in a check or policy, with field and value."""
 
 from pydantic_core import ErrorDetails
 
 LONGEST_PROBLEM = 500
-"""Characters: what is wrong goes into a condition and an Event, which take no megabytes."""
+"""Characters, because the problem goes into a condition and an Event."""
 
 
 class InvalidCheckError(Exception):
-    """A health check cannot be read; it names field and value, and affects that check alone.
+    """A health check cannot be read; the error names field and value and affects only that check.
 
-    A `value` of None is not shown: the field is missing, or the problem says it all. `api_version` is what it
-    was read in, where that says how its status is written.
+    A `value` of None is not shown: the field is missing, or the problem already says it. `api_version` is
+    the version that was read, if it decides how the status is written.
     """
 
     def __init__(self, field: str, value: object, problem: str, api_version: str = "") -> None:
@@ -20,11 +20,11 @@ class InvalidCheckError(Exception):
 
 
 class SaysItsValueError(ValueError):
-    """A problem that names the value in its own words, so that it is not shown once more."""
+    """A problem that already contains the value, which is then not repeated."""
 
 
 def problem_of(details: ErrorDetails) -> InvalidCheckError:
-    """One of the things that are wrong with a check, with field and value."""
+    """The first problem of a check, with field and value."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in details["loc"])
     field = "".join(parts).lstrip(".")
     problem = details["msg"].removeprefix("Value error, ")
@@ -34,7 +34,7 @@ def problem_of(details: ErrorDetails) -> InvalidCheckError:
 
 
 def _shown(details: ErrorDetails) -> str | float | None:
-    """The value, where that is one word or number, and was not said yet."""
+    """The value, if it is a word or number and the problem does not contain it."""
     value = details["input"]
     if isinstance(details.get("ctx", {}).get("error"), SaysItsValueError):
         return None
@@ -42,5 +42,5 @@ def _shown(details: ErrorDetails) -> str | float | None:
 
 
 def cut(text: str) -> str:
-    """Return `text`, shortened to LONGEST_PROBLEM characters."""
+    """`text`, cut to LONGEST_PROBLEM characters."""
     return text if len(text) <= LONGEST_PROBLEM else f"{text[:LONGEST_PROBLEM]}…"

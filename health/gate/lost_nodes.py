@@ -1,12 +1,12 @@
-"""Nodes that vanish together are not believed to be gone (rule 50).
+"""Holds checks when many Nodes vanish together, because the API server may have lost them (rule 50).
 
-A Machine that is linked to a Node, and is not being deleted, expects that Node. Where so many of the expected
-Nodes of one cluster are gone at once, the API server is suspected (its etcd is empty, or was restored), and
-not the Machines. Checks of that cluster are held until each of these Nodes is back or no Machine expects it
-any more, or a person confirms the loss. The numbers are those of the outage guard where that is on; without
-it, most of the Nodes are enough, and at least two. There is no limit of time: a Machine is deleted for good.
+A Machine that is linked to a Node and is not being deleted expects that Node. If many expected Nodes of one
+cluster are gone at once, the API server is suspected (its etcd is empty or was restored), and not the
+Machines. The checks of that cluster are held until each of these Nodes is back or no longer expected, or
+until a person confirms the loss. The numbers are those of the outage guard if it is on; without it, most of
+the Nodes, and at least two. There is no time limit, because a deleted Machine cannot be restored.
 
-Nodes that vanish one by one, over a longer time, are believed to be gone.
+Nodes that vanish one by one over a longer time are believed to be gone.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from objects.durations import in_words
 from objects.timestamps import stamp
 
 CONFIRM = "paramedic.dev/confirmed-node-loss"
-"""The annotation of a check by which a person confirms that Nodes which vanished until then are gone."""
+"""The annotation of a check by which a person confirms that Nodes that vanished until then are gone."""
 WITHOUT_GUARD = OutageGuard(minimum_nodes=2)
-"""Its numbers apply where the policy has no outage guard: by default a check may mark every Machine."""
+"""The numbers without an outage guard, because a check may by default mark every Machine."""
 BELIEVED = datetime.min.replace(tzinfo=UTC)
-"""Since when a Node is gone that is believed to be."""
+"""The time of loss of a Node that is believed to be gone."""
 ASK_AGAIN_SECONDS = 60.0
 
 
@@ -38,10 +38,10 @@ class SuspectedLoss:
 
     cluster: str
     names: frozenset[str]
-    """Those that are still gone."""
+    """The names of those that are still gone."""
     lost: int
     expected: int
-    """Of so many that Machines expected, and that were not gone before."""
+    """How many Nodes were expected and not gone before."""
     began: datetime
     last: datetime
     """When the latest of them vanished."""
@@ -53,7 +53,7 @@ class SuspectedLoss:
         within = f"within {in_words(lasted)}" if lasted else "at once"
         message = (
             f"{self.lost} of {self.expected} Nodes of {NodeGroup(self.cluster)} that Machines are linked to "
-            f"vanished {within}, from {stamp(self.began)} on: its API server is suspected, not they. Where "
+            f"vanished {within}, from {stamp(self.began)} on: its API server may have lost them. If "
             f"they are gone for good, annotate a check of it with {CONFIRM}={stamp(self.last)}"
         )
         return Hold(reason=HoldReason.NODES_VANISHED, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
@@ -62,7 +62,6 @@ class SuspectedLoss:
 def suspected_loss(
     rule: OutageGuard, cluster: str, expected: int, lost: Mapping[str, datetime]
 ) -> SuspectedLoss | None:
-    """The Nodes that vanished together, of those that are `lost`, since then; None: none did."""
     found = next(suspicions(rule, NodeGroup(cluster), expected, lost.values(), BELIEVED), None)
     if found is None:
         return None
@@ -73,7 +72,7 @@ def suspected_loss(
 def still_suspected(
     before: SuspectedLoss, lost: Mapping[str, datetime], confirmed: datetime | None
 ) -> SuspectedLoss | None:
-    """The suspicion as it is now, with the Nodes that vanished since; None: it is over."""
+    """The suspicion now, including Nodes that vanished since; None: it is over."""
     since = {name: at for name, at in lost.items() if at >= before.began}
     last = max(since.values(), default=before.last)
     if not since or (confirmed is not None and confirmed >= last.replace(microsecond=0)):

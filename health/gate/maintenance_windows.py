@@ -1,8 +1,8 @@
-"""Maintenance windows: when remediations may begin, and when not. Pure.
+"""Maintenance windows: the times in which remediations may begin. Pure.
 
-A window opens by a cron schedule in a time zone, and stays open for a duration. One of `Allowed` says that
-remediations begin only while it, or another such window, is open; one of `Blocked` that none begins while it
-is open, whatever else is. A window that is `onlyNamed` is for checks that name it alone.
+A window opens by a cron schedule in a time zone and stays open for a duration. With `Allowed` windows,
+remediations begin only while one of them is open. While a `Blocked` window is open none begins, regardless
+of other windows. A window with `onlyNamed` applies only to checks that name it.
 """
 
 from bisect import bisect_right
@@ -26,24 +26,23 @@ from objects.timestamps import stamp
 
 SHORTEST, LONGEST = timedelta(minutes=1), timedelta(days=31)
 MOST_WINDOWS, LONGEST_SCHEDULE = 50, 100
-"""A schedule of 100 characters costs up to 2 ms a minute: no number of windows may stop the event loop."""
+"""A schedule of 100 characters costs up to 2 ms a minute; the limits protect the event loop."""
 _OF_THE_MACHINE = frozenset({"localtime", "posixrules", "Factory"})
-"""Files beside the time zones that say what this machine, or nothing, is set to.
+"""Files beside the time zones that depend on the machine, or mean nothing.
 
-Of the folders beside them `posix/` is a copy that not every machine has, and `right/` counts leap seconds.
-"""
+Of the folders there, `posix/` is a copy that some machines lack, and `right/` counts leap seconds."""
 _PART = timedelta(hours=6)
-"""Openings are joined in parts of the day, and one part ahead; a schedule of each minute costs 7 ms each."""
+"""Openings are joined in parts of a day and one part ahead; a schedule of each minute costs 7 ms per part."""
 MOST_NAMED = 3
 _BEYOND_A_CHANGE = timedelta(hours=3)
-"""From within the hour that a clock on the wall repeats, cronsim does not find all times of a schedule."""
+"""Starting within the hour that a wall clock repeats, cronsim misses times of a schedule."""
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _CLOSED_FOR_LONG = timedelta(days=1)
-"""A schedule that never comes again is asked about once a day: it may be edited."""
+"""A schedule that never matches again is checked once a day, because the policy may be edited."""
 
 
 class Remediation(StrEnum):
-    """What a window that is open says."""
+    """The effect of an open window."""
 
     ALLOWED = "Allowed"
     BLOCKED = "Blocked"
@@ -70,7 +69,7 @@ def _zone(text: str) -> str:
 
 
 class MaintenanceWindow(Bounded):
-    """One of them."""
+    """One maintenance window of the policy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
@@ -80,15 +79,15 @@ class MaintenanceWindow(Bounded):
     time_zone: Annotated[StrictStr, AfterValidator(_zone)] = "UTC"
     remediation: Remediation
     only_named: StrictBool = False
-    """Whether it is for those checks alone that name it."""
+    """Whether only checks that name the window use it."""
 
     def open_until(self, now: datetime) -> datetime | None:
-        """When it closes, unless it opens again before that; None: it is not open."""
+        """When the window closes, unless it opens again before; None: it is closed."""
         began = self._openings(now).latest
         return None if began is None or began + self.duration <= now else began + self.duration
 
     def opens(self, now: datetime) -> datetime | None:
-        """When it opens next; None: never again."""
+        """When the window opens next; None: never."""
         return self._openings(now).next
 
     def _openings(self, now: datetime) -> "_Openings":
@@ -96,7 +95,7 @@ class MaintenanceWindow(Bounded):
 
 
 class _Openings(NamedTuple):
-    """Two times of a schedule, in absolute time: durations are not those of a wall clock."""
+    """The opening times around a minute, in absolute time, because durations ignore wall clocks."""
 
     latest: datetime | None
     next: datetime | None
@@ -104,10 +103,10 @@ class _Openings(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _openings(schedule: str, time_zone: str, minute: datetime) -> _Openings:
-    """Those around a whole minute; within the minute there are no others.
+    """The openings around a whole minute; there are no others within the minute.
 
-    Thousands of incidents ask within one: to read a schedule and look for its times costs more than all that
-    an answer costs beside.
+    Cached, because thousands of incidents ask within the same minute and searching a schedule costs more
+    than the rest of an answer.
     """
     zone = ZoneInfo(time_zone)
     earlier = _in_utc(CronSim(schedule, (minute + _BEYOND_A_CHANGE).astimezone(zone), reverse=True))
@@ -129,16 +128,16 @@ class _Span(NamedTuple):
     end: datetime
     names: frozenset[str]
     goes_on: bool = False
-    """Whether one is open beyond `end`, which is as far as openings were joined."""
+    """Whether a window is open beyond `end`, which is the limit of joining."""
 
     def joined(self, other: "_Span") -> "_Span":
-        """Both as one; `other` starts before this one ends."""
+        """Both as one; `other` must start before this one ends."""
         return _Span(self.start, max(self.end, other.end), self.names | other.names)
 
 
 @lru_cache(maxsize=256)
 def _spans(windows: tuple[MaintenanceWindow, ...], part: datetime) -> tuple[_Span, ...]:
-    """When any of these is open in a part of a day and the next one, in order."""
+    """The times in a part of a day and the next part in which any of these is open, in order."""
     joined: list[_Span] = []
     for span in sorted(span for window in windows for span in _openings_as_spans(window, part)):
         if joined and span.start <= joined[-1].end:
@@ -162,7 +161,7 @@ def _openings_as_spans(window: MaintenanceWindow, part: datetime) -> tuple[_Span
 
 
 def _open_now(windows: Iterable[MaintenanceWindow], now: datetime) -> _Span | None:
-    """The time without a gap that `now` is in."""
+    """The time without a gap that contains `now`."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     spans = _spans(tuple(windows), day + (now - day) // _PART * _PART)
     before = bisect_right(spans, now, key=lambda span: span.start)
@@ -171,12 +170,12 @@ def _open_now(windows: Iterable[MaintenanceWindow], now: datetime) -> _Span | No
 
 
 def open_windows(windows: Iterable[MaintenanceWindow], now: datetime) -> frozenset[str]:
-    """The names of those that are open; every answer may be another when they are others."""
+    """The names of the open windows; after a change, any answer may differ."""
     return frozenset(window.name for window in windows if window.open_until(now) is not None)
 
 
 def unique(windows: tuple[MaintenanceWindow, ...]) -> tuple[MaintenanceWindow, ...]:
-    """`windows`, if each has a name of its own."""
+    """`windows`, if no two have the same name."""
     names = [window.name for window in windows]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -186,16 +185,16 @@ def unique(windows: tuple[MaintenanceWindow, ...]) -> tuple[MaintenanceWindow, .
 
 @dataclass(frozen=True)
 class Closed:
-    """That nothing may begin now; two that say the same are equal, whenever they were asked."""
+    """No remediation may begin now. Equality ignores the time of the question."""
 
     message: str
     ends: datetime | None
-    """When that is another; None: not by itself."""
+    """When this ends or changes; None: not by itself."""
     asked: datetime = field(compare=False)
 
     @property
     def hold(self) -> Hold:
-        """What it means for an incident, which asks again when it ends."""
+        """The hold of an incident, which asks again when the time ends."""
         again = _CLOSED_FOR_LONG if self.ends is None else self.ends - self.asked
         return Hold(
             reason=HoldReason.MAINTENANCE_WINDOW,
@@ -205,7 +204,7 @@ class Closed:
 
 
 def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: datetime) -> Closed | None:
-    """Why nothing may begin now for a check that names these windows; None: it may."""
+    """Why no remediation may begin now for a check that names these windows; None: it may."""
     windows = list(windows)
     missing = [name for name in named if name not in {window.name for window in windows}]
     if missing:
@@ -224,7 +223,7 @@ def _blocked(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | No
 
 
 def _block(names: Sequence[str]) -> str:
-    """The windows, as the subject of a sentence, with their verb."""
+    """The windows as the subject of a sentence, with their verb."""
     if len(names) == 1:
         return f"the maintenance window {names[0]} blocks"
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

@@ -1,13 +1,13 @@
-"""The outage guard: when so many Nodes fall silent at once, what sees them is suspected, and not they.
+"""The outage guard: if many Nodes fall silent at once, their monitoring is suspected, not the Nodes.
 
 Rule: of the Nodes of a group (a cluster, or one of its zones) at least `minimum_nodes` and `percentage`
-turned Ready=Unknown within `window`, and are still so, or gone while a Machine expects them. What was silent
-before that window tells nothing, and counts neither way. So one more silent Node never ends a suspicion, and
-fewer than the minimum never begin one. It ends when fewer are silent; then the clocks of unhealthy targets of
-the group restart (rule 37). An outage that is real would hold for ever: `hold_limit` after it began the guard
-gives way, and no clock restarts, as those Nodes were silent all the time (ADR 34). Each window is given way
-to by itself: where enough fell silent within one that began later, the group is held until that one is given
-way to, as well.
+turned Ready=Unknown within `window`, and are still silent, or gone while a Machine expects them. Nodes that
+were silent before the window prove nothing and are left out of both numbers. So one more silent Node never
+ends a suspicion, and fewer than the minimum never start one. It ends when fewer are silent; then the clocks
+of unhealthy targets of the group restart (rule 37). A real outage would hold for ever: `hold_limit` after
+its start the guard gives way, and no clock restarts, because those Nodes were silent all the time (ADR 34).
+The guard gives way to each window separately: if enough Nodes fell silent in a later window, the group is
+held until the limit of that one has passed too.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,31 +30,31 @@ ASK_AGAIN_SECONDS = 60.0
 
 
 class OutageGuard(Bounded):
-    """The numbers of the policy; the defaults are those of a guard that is on."""
+    """The settings of the guard; the defaults apply once the guard is on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
     minimum_nodes: Annotated[StrictInt, Field(ge=2)] = 3
     percentage: Annotated[StrictInt, Field(ge=1, le=100)] = 60
     window: Annotated[WrittenDuration, within(SHORTEST_WINDOW, LONGEST_WINDOW)] = timedelta(minutes=5)
-    """Within how long they have to turn Unknown."""
+    """The time within which the Nodes must turn Unknown."""
     hold_limit: Annotated[WrittenDuration, within(timedelta(), LONGEST_HOLD)] = timedelta(hours=1)
     """How long an outage holds at most; zero: until it ends."""
 
     def are_enough(self, silent: int, seen: int) -> bool:
-        """Whether so many of those that could be seen are an outage."""
+        """True if that many of the visible Nodes are an outage."""
         return silent >= self.enough_of(seen)
 
     def enough_of(self, seen: int) -> int:
-        """How many of those that could be seen are an outage."""
+        """The number of silent Nodes, of the visible ones, that is an outage."""
         return max(self.minimum_nodes, -(-self.percentage * seen // 100))
 
     def gives_way(self, began: datetime) -> datetime | None:
-        """When an outage that began then holds no longer; None: never by itself."""
+        """When an outage that began then stops holding; None: never by itself."""
         return began + self.hold_limit if self.hold_limit else None
 
     def given_way_until(self, now: datetime) -> datetime | None:
-        """The latest beginning of an outage that does not hold any more; None: there is none."""
+        """The latest beginning of an outage that no longer holds; None: there is no limit."""
         return now - self.hold_limit if self.hold_limit else None
 
 
@@ -65,19 +65,19 @@ def _said(value: object) -> object:
 
 
 WrittenGuard = Annotated[OutageGuard | None, BeforeValidator(_said)]
-"""As the policy says it: one that is not named is off."""
+"""The field of the policy; without it the guard is off."""
 
 
 class NodeGroup(NamedTuple):
-    """Nodes that are seen, or not, by the same way: those of a cluster, or of one of its zones."""
+    """Nodes that share one path of monitoring: those of a cluster, or of one of its zones."""
 
     cluster: str = MANAGEMENT_CLUSTER
     zone: str = ""
-    """As `topology.kubernetes.io/zone` says; "": all zones of the cluster."""
+    """The label `topology.kubernetes.io/zone`; "": all zones of the cluster."""
 
     @property
     def key(self) -> str:
-        """One word for it; no zone has a slash in its name."""
+        """A unique string; names of zones contain no slash."""
         return f"{self.cluster}/{self.zone}"
 
     def __str__(self) -> str:
@@ -86,30 +86,29 @@ class NodeGroup(NamedTuple):
 
 
 def is_group_key(key: str) -> bool:
-    """Whether it is the key of a group; a cluster, as `namespace/name` or "", has a slash less."""
+    """True for the key of a group; a cluster (`namespace/name` or "") has one slash less."""
     return key.startswith("/") or key.endswith("/") or key.count("/") > 1
 
 
 @dataclass(frozen=True)
 class SuspectedOutage:
-    """That so many fell silent; the numbers are those of the moment in which it was suspected first."""
+    """Many Nodes that fell silent together, with the numbers of the first suspicion."""
 
     group: NodeGroup
     silent: int
     seen: int
-    """Of so many Nodes that were not silent before."""
+    """How many Nodes were not silent before."""
     began: datetime
     """When the first of them turned Unknown."""
     lasted: timedelta
-    """Within how long the others did."""
+    """The time from the first to the last of them."""
 
     @property
     def hold(self) -> Hold:
-        """What it means for an incident."""
         within_words = f" within {in_words(self.lasted)}" if self.lasted else " at once"
         message = (
             f"{self.silent} of {self.seen} Nodes of {self.group} turned Ready=Unknown{within_words}, "
-            f"from {stamp(self.began)} on: what sees them is suspected, not they"
+            f"from {stamp(self.began)} on: their monitoring is suspected, not the Nodes"
         )
         reason = HoldReason.SUSPECTED_OUTAGE
         return Hold(reason=reason, message=message, ask_again_seconds=ASK_AGAIN_SECONDS)
@@ -122,9 +121,10 @@ def suspicions(
     unknown_since: Iterable[datetime],
     given_way: datetime | None = None,
 ) -> Iterator[SuspectedOutage]:
-    """All windows in which enough of the Nodes fell silent that still are, the earliest first.
+    """The windows in which enough of the Nodes that are still silent fell silent, the earliest first.
 
-    Of `total` Nodes those are Unknown, since then. Windows that began until `given_way` are left out.
+    `unknown_since` has the times of the Unknown Nodes of `total`. Windows that began until `given_way` are
+    left out.
     """
     times = sorted(unknown_since)
     for window in _windows(guard, times, given_way):
@@ -136,9 +136,10 @@ def suspicions(
 def lacking(
     guard: OutageGuard, total: int, unknown_since: Iterable[datetime], given_way: datetime | None = None
 ) -> int:
-    """How many Nodes must change before there can be an outage where there is none, as of `suspicions`.
+    """How many Nodes must change before an outage is possible, by the rule of `suspicions`.
 
-    Each that falls silent or goes adds one to a window, or takes one from those that it is compared with.
+    Each Node that falls silent or disappears adds one to a window, or reduces the number that it is compared
+    with.
     """
     times = sorted(unknown_since)
     windows = [*_windows(guard, times, given_way), _Window(len(times), 0)]
@@ -146,7 +147,7 @@ def lacking(
 
 
 class _Window(NamedTuple):
-    """Nodes that fell silent within the time of the guard."""
+    """Nodes that fell silent within the window of the guard."""
 
     before: int
     """How many were silent before."""
@@ -154,7 +155,7 @@ class _Window(NamedTuple):
 
 
 def _windows(guard: OutageGuard, times: Sequence[datetime], given_way: datetime | None) -> Iterator[_Window]:
-    """One from each time on, but for those that the guard gave way to."""
+    """One window from each time on, except those that the guard gave way to."""
     end = 0
     for before, first in enumerate(times):
         if given_way is not None and first <= given_way:
@@ -166,20 +167,20 @@ def _windows(guard: OutageGuard, times: Sequence[datetime], given_way: datetime 
 
 @dataclass(frozen=True)
 class GroupOutage:
-    """What is known of the outages of one group."""
+    """The outages of one group, present and past."""
 
     suspected: SuspectedOutage | None = None
-    """The one that holds now."""
+    """The outage that holds now."""
     ended: datetime | None = None
-    """When the last one ended that held."""
+    """When the last outage that held ended."""
     was_noted: bool = False
-    """Whether an earlier process noted that one holds, and nobody has looked since."""
+    """Whether an earlier process recorded an outage, and this one has not looked yet."""
     gives_way: datetime | None = field(default=None, compare=False)
     """When the guard gives way to the first window that holds now, which may be later than `suspected`."""
 
     @property
     def is_suspected(self) -> bool:
-        """Whether one holds, or did when anybody looked last."""
+        """True if an outage holds, or did at the last look."""
         return self.suspected is not None or self.was_noted
 
     def after(
@@ -190,16 +191,16 @@ class GroupOutage:
         unknown_since: Collection[datetime],
         now: datetime,
     ) -> "GroupOutage":
-        """What is known at `now`, when of `total` Nodes those are Unknown, since then.
+        """The state at `now`, when these of `total` Nodes are Unknown.
 
-        Whoever turns the guard off wants no more of it: no clock restarts by that.
+        Turning the guard off ends a hold without restarting any clock.
         """
         if guard is None:
             return GroupOutage(None, self.ended)
         given_way = guard.given_way_until(now)
         holding = next(suspicions(guard, group, total, unknown_since, given_way), None)
         if holding is not None:
-            # The words stay: ten thousand incidents need not be told of each Node.
+            # The message stays the same, so that ten thousand incidents are not woken for each Node.
             suspected, gives_way = self.suspected or holding, guard.gives_way(holding.began)
             return GroupOutage(suspected, self.ended, gives_way=gives_way)
         goes_on = any(True for _ in suspicions(guard, group, total, unknown_since))
@@ -211,30 +212,30 @@ NO_OUTAGE = GroupOutage()
 
 @dataclass(frozen=True)
 class Outages:
-    """Those of all groups at one moment."""
+    """The outages of all groups at one moment."""
 
     by_group: Mapping[NodeGroup, GroupOutage] = field(default_factory=dict)
-    """What is known of each of which anything is."""
+    """The state of each group with an outage, present or past."""
     zones_of_gone: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By cluster and name, the zone in which a Node was that is gone and counts as silent."""
+    """By cluster and name, the zone of a Node that is gone and counts as silent."""
 
     def zone_of(self, cluster: str, node: str) -> str:
-        """The zone in which a Node was that is gone; "" where that is not known."""
+        """The zone of a Node that is gone; "": unknown."""
         return self.zones_of_gone.get((cluster, node), "")
 
     def hold(self, cluster: str, zone: str = "") -> Hold | None:
-        """Why nothing is done to targets whose Nodes are in just this group."""
+        """The hold of targets whose Nodes are in exactly this group."""
         suspected = self._of(cluster, zone).suspected
         return None if suspected is None else suspected.hold
 
     def ended(self, cluster: str, zone: str = "") -> datetime | None:
-        """When the last outage ended that concerned Nodes of a zone, or those of no zone."""
+        """When the last outage ended that affected a zone, or the Nodes without a zone."""
         ends = (self._of(cluster, group).ended for group in {"", zone})
         return max((end for end in ends if end is not None), default=None)
 
     @property
     def suspected(self) -> list[SuspectedOutage]:
-        """Those that hold now."""
+        """The outages that hold now, one per group."""
         return [one.suspected for one in self.by_group.values() if one.suspected is not None]
 
     def _of(self, cluster: str, zone: str) -> GroupOutage:

@@ -1,7 +1,7 @@
-"""PauseProgress: which checks the upgrade pause has come to, in the upgrade that goes on (rule 46).
+"""PauseProgress: the checks that the upgrade pause has handled in the current upgrade (rule 46).
 
-Checks of a kind that is paused for upgrades are held by the annotation, and not by the upgrade itself: so one
-that an administrator unpauses works at once. Until the pause has come to a check, the upgrade holds it.
+The annotation holds a check of a kind that is paused for upgrades, not the upgrade itself, so that a check
+which an administrator unpauses works at once. Until the pause has handled a check, the upgrade holds it.
 """
 
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from enum import Enum, auto
 
 
 class PauseStage(Enum):
-    """What an upgrade that goes on means to one check."""
+    """The effect of a running upgrade on one check."""
 
     NONE = auto()
-    """Nobody pauses it for upgrades: the upgrade holds it."""
+    """Checks of its kind are not paused for upgrades: the upgrade holds it."""
     AWAITED = auto()
-    """The pause has not come to it yet: the upgrade holds it."""
+    """The pause has not handled it yet: the upgrade holds it."""
     HANDLED = auto()
-    """It was paused, or found paused: the annotation holds it, for as long as it is there."""
+    """It was paused, or found paused: only the annotation holds it."""
 
 
 @dataclass(frozen=True)
 class PauseProgress:
-    """Known to a detector from the questions of the workflow; the default is that of one that just began."""
+    """The progress, from the workflow's questions; the default is that of a detector that just started."""
 
     transitions: frozenset[datetime] = frozenset()
-    """Which upgrade it is about: the transitions of its signals when they were looked at last."""
+    """The upgrade, by the transitions of its signals at the last look."""
     handled: frozenset[str] = frozenset()
-    """The uids of the checks that it has come to."""
+    """The uids of the handled checks."""
 
     def stage_of(self, uid: str, transitions: frozenset[datetime]) -> PauseStage:
-        """What the upgrade with these transitions means to the check of that uid."""
+        """The effect of the upgrade with these transitions on the check of that uid."""
         is_same = transitions == self.transitions or not transitions.isdisjoint(self.transitions)
         return PauseStage.HANDLED if is_same and uid in self.handled else PauseStage.AWAITED

@@ -1,6 +1,7 @@
-"""Policy: the limits by which is decided whether an incident may act.
+"""Policy: the limits that decide whether an incident may act.
 
-It may change while we run. So nobody keeps a number of it: whoever needs one asks for the policy anew.
+The policy may change at any time, so no component keeps a number of it: each decision reads the policy
+again.
 """
 
 from collections.abc import Callable
@@ -18,21 +19,21 @@ class Policy:
     """The policy at one moment."""
 
     staleness_limit: timedelta = timedelta(seconds=30)
-    """No act on a cluster state that was proven true so long ago."""
+    """No act uses a cluster state that was last confirmed longer ago than this."""
     back_off_limit: timedelta = timedelta(minutes=30)
-    """The longest wait between two remediations of one target; zero: none."""
+    """The longest wait between two remediations of one target; zero: no wait."""
     shadow: bool = False
-    """Whether nothing is written for any check."""
+    """Whether all checks are in shadow, so that nothing is written."""
     outage_guard: OutageGuard | None = None
-    """When what sees the Nodes is suspected in place of them; None: never."""
+    """When the monitoring is suspected instead of the Nodes; None: never."""
     limits: Limits = NO_LIMITS
-    """How many remediations may be under way, and begin within an hour, those of all checks together."""
+    """How many remediations of all checks may be in progress, and begin within an hour."""
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
-    """When remediations may begin, and when not."""
+    """When remediations may begin."""
     held_nodes: HeldNodes = NO_NODES
-    """Which Nodes are being worked on by others."""
+    """The signs that a Node is under maintenance."""
 
 
 DEFAULTS = Policy()
 CurrentPolicy = Callable[[], Policy]
-"""Answers with the policy as it is now."""
+"""Returns the policy in force now."""

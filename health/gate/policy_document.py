@@ -1,7 +1,7 @@
-"""The policy as people write it: the key `policy.yaml` of one ConfigMap.
+"""Reads the policy that users write: the key `policy.yaml` of one ConfigMap.
 
-It names what is to be another way than the settings of the processes say; what it does not name stays. What
-is not known here is refused by its name: a limit that is misspelt would be none.
+The document overrides settings of the processes; a field that it does not name keeps its setting. An unknown
+field is refused by name, because a misspelt limit would be no limit.
 """
 
 from collections.abc import Mapping
@@ -29,16 +29,16 @@ POLICY = "paramedic-policy"
 """The name of the ConfigMap, in the namespace of our processes."""
 KEY = "policy.yaml"
 SHORTEST_STALENESS, LONGEST_STALENESS = timedelta(seconds=10), timedelta(minutes=10)
-"""Under the first a quiet kind is stale again and again; numbers over the second are not live (rule 4)."""
+"""Below the first a quiet kind would be stale repeatedly; above the second the state is not live (rule 4)."""
 LONGEST_BACK_OFF = timedelta(days=366)
 
 
 class InvalidPolicyError(Exception):
-    """The policy cannot be taken; names field and value."""
+    """The policy is invalid; the message names field and value."""
 
 
 class PolicyDocument(Bounded):
-    """What `policy.yaml` says; the fields are those of Policy."""
+    """The contents of `policy.yaml`; the fields are those of Policy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
@@ -56,10 +56,10 @@ class PolicyDocument(Bounded):
 
     @classmethod
     def parse(cls, text: str | bytes) -> "PolicyDocument":
-        """What the text says.
+        """The policy in the text.
 
         Raises:
-            InvalidPolicyError: it says something else than is known here.
+            InvalidPolicyError: the text is not a valid policy.
 
         """
         try:
@@ -82,7 +82,7 @@ class PolicyDocument(Bounded):
         return f"{where}: there is no such field" + (f", there are {known}" if len(first["loc"]) == 1 else "")
 
     def over(self, defaults: Policy) -> Policy:
-        """The policy: what is named here, else what `defaults` say."""
+        """The policy: the fields named here, and `defaults` for the others."""
         return replace(defaults, **{name: getattr(self, name) for name in self.model_fields_set})
 
 
@@ -90,7 +90,7 @@ def document_of(data: Mapping[str, str]) -> PolicyDocument:
     """The policy in the data of the ConfigMap.
 
     Raises:
-        InvalidPolicyError: it cannot be taken.
+        InvalidPolicyError: the data is not a valid policy.
 
     """
     others = sorted(data.keys() - {KEY})
@@ -102,19 +102,19 @@ def document_of(data: Mapping[str, str]) -> PolicyDocument:
 
 
 def policy_subject(namespace: str, uid: str = "") -> Subject:
-    """The ConfigMap, for Events; without a uid where there is none."""
+    """The ConfigMap as the subject of Events; without a uid if it does not exist."""
     return Subject("v1", "ConfigMap", namespace, POLICY, uid)
 
 
 class StoredPolicy(FrozenObject):
-    """The ConfigMap."""
+    """The ConfigMap that holds the policy."""
 
     metadata: ObjectMetadata
     data: Mapping[str, str] = Field(default_factory=dict)
 
     @property
     def is_blank(self) -> bool:
-        """Whether it has no policy at all: no key, or nothing but comments in it. `{}` is a policy."""
+        """True if it has no policy: no key, or only comments in it. `{}` is a policy."""
         try:
             read_document(self.data.get(KEY, ""))
         except EmptyDocumentError as error:
@@ -124,17 +124,16 @@ class StoredPolicy(FrozenObject):
         return False
 
     def over(self, defaults: Policy) -> Policy:
-        """The policy that it says, above `defaults`.
+        """Its policy over `defaults`.
 
         Raises:
-            InvalidPolicyError: it cannot be taken.
+            InvalidPolicyError: the data is not a valid policy.
 
         """
         return document_of(self.data).over(defaults)
 
     @property
     def subject(self) -> Subject:
-        """It, for Events."""
         return policy_subject(self.metadata.namespace, self.metadata.uid)
 
     def __str__(self) -> str:

@@ -1,11 +1,11 @@
-"""PolicyInForce: by which policy is decided now, where its ConfigMap is edited while we run.
+"""PolicyInForce: the policy that applies now, while its ConfigMap may be edited at any time.
 
-An edit that cannot be taken changes nothing: the last good policy stays, and that there was no ConfigMap is
-one, too. Where none is known, as after a restart in the middle of a bad edit, nobody knows what was
-forbidden: nothing new is done until the edit is mended (rule 3).
+An invalid edit changes nothing: the last valid policy stays in force, which may be the one without a
+ConfigMap. Without a known valid policy, as after a restart during an invalid edit, the forbidden actions are
+unknown, so nothing new is done until the ConfigMap is repaired (rule 3).
 
-A ConfigMap that is deleted leaves the defaults. Where a policy is required, a ConfigMap that is deleted, or
-blank, holds every check until it is back (rule 51); the last good policy says all else meanwhile.
+Deleting the ConfigMap restores the defaults. If a policy is required, a deleted or blank ConfigMap holds
+every check until it is back (rule 51), and the last valid policy supplies the other values.
 """
 
 from dataclasses import dataclass, replace
@@ -17,27 +17,27 @@ from health.model.observation import Hold, HoldReason
 
 MISSING = f"The ConfigMap {POLICY} with the key {KEY} is required and missing"
 MISSING_POLICY = Hold(reason=HoldReason.POLICY_UNKNOWN, message=f"{MISSING[0].lower()}{MISSING[1:]}")
-"""Holds every check, and every act (rule 51)."""
+"""Holds every check and every act (rule 51)."""
 
 
 @dataclass(frozen=True)
 class PolicyInForce:
-    """One moment."""
+    """The policy at one moment, with the state of its ConfigMap."""
 
     policy: Policy = DEFAULTS
     stored: StoredPolicy | None = None
-    """The ConfigMap as it is, whether it is taken or not; None: there is none."""
+    """The ConfigMap as it is, valid or not; None: there is none."""
     rejection: str = ""
-    """Why that is not taken; "" if it is."""
+    """Why it is invalid; "": it is valid."""
     is_known: bool = True
-    """Whether `policy` was ever good; else it is the defaults, and nobody knows better."""
+    """Whether `policy` comes from a valid source; otherwise it is the defaults."""
     is_required: bool = False
     """Whether a missing policy holds every check."""
     is_missing: bool = False
-    """Whether a policy is required and there is none now."""
+    """Whether a policy is required and missing."""
 
     def after(self, stored: StoredPolicy | None, defaults: Policy) -> "PolicyInForce":
-        """What is in force once the ConfigMap is `stored`."""
+        """The policy in force once the ConfigMap is `stored`."""
         if self.is_required and (stored is None or stored.is_blank):
             return replace(self, stored=stored, rejection=MISSING, is_missing=True)
         if stored is None:
@@ -48,12 +48,12 @@ class PolicyInForce:
             return self.refused(str(error), stored)
 
     def refused(self, why: str, stored: StoredPolicy | None = None) -> "PolicyInForce":
-        """What is in force once the ConfigMap is one that cannot be taken."""
+        """The policy in force once the ConfigMap is invalid."""
         return replace(self, stored=stored, rejection=why, is_missing=False)
 
     @property
     def hold(self) -> Hold | None:
-        """Why nothing new may be done: the policy is missing, or what it forbids is not known."""
+        """The hold while the policy is missing or unknown."""
         if self.is_missing:
             return MISSING_POLICY
         if self.is_known:
@@ -63,12 +63,11 @@ class PolicyInForce:
 
     @property
     def is_shadow(self) -> bool:
-        """Whether nothing may be written for any check; where nobody knows, it may not."""
         return self.policy.shadow or not self.is_known
 
     @property
     def event(self) -> Event:
-        """What is told of the ConfigMap as it is, or of its absence where it is required."""
+        """The Event about the ConfigMap, or about its absence where it is required."""
         reason = "PolicyRefused" if self.rejection else "PolicyTaken"
         reason = "PolicyMissing" if self.is_missing else reason
         version = self.stored.metadata.resource_version if self.stored else ""
@@ -81,16 +80,16 @@ class PolicyInForce:
 
     @property
     def words(self) -> str:
-        """What became of the ConfigMap as it is, for people."""
+        """The state of the ConfigMap, in words."""
         if self.is_missing:
             return f"{self.rejection}: until it is back, nothing new is remediated."
         if not self.rejection:
             return "The policy is in force."
         kept = "the last good policy stays in force" if self.is_known else "nothing new is remediated"
-        return f"{self.rejection}: until that is mended, {kept}."
+        return f"{self.rejection}: until that is fixed, {kept}."
 
 
 NO_OBJECT = PolicyInForce()
-"""Where there is no ConfigMap, and no setting says anything else."""
+"""The state without a ConfigMap and without settings."""
 UNREAD = PolicyInForce(is_known=False, rejection="it was not read yet")
-"""Before anybody has looked."""
+"""The state before the first read."""

@@ -1,8 +1,8 @@
-"""SameBoot: that a healthy target still runs since the boot that it shows, as a fact that may be acted on.
+"""SameBoot: the fact that a healthy target still runs since a known boot, on which a step may act.
 
-A check may choose that after a step to be healthy counts only with another boot ID (ADR 38). Then the
-detector tells incidents this fact of targets that are healthy, and an act compares it with the live objects
-as any other (rule 2): the choice stands, the boot ID is the same, and no person confirmed the target.
+A check may require a new boot ID before a target counts as recovered after a step (ADR 38). The detector
+then gives incidents this fact for healthy targets, and an act compares it with the live objects like any
+other (rule 2): the setting is still there, the boot ID is the same, and no person confirmed the target.
 """
 
 from datetime import datetime
@@ -14,11 +14,11 @@ from health.model.target import Target
 from health.model.verdict import Fact
 
 SAME_BOOT = "status.nodeInfo.bootID"
-"""Stands where other facts have the type of a condition, which never looks like this."""
+"""Takes the place of a condition type, which never has this form."""
 
 
 def what_tells_a_boot(check: HealthCheck, target: Target) -> dict[str, Any]:
-    """What an observation says of `target` where its recovery is to be proven; nothing where it is not."""
+    """Fields of an observation of a `target` whose recovery must be proven; empty otherwise."""
     seconds = proof_seconds(check, target)
     if not seconds:
         return {}
@@ -30,16 +30,16 @@ def what_tells_a_boot(check: HealthCheck, target: Target) -> dict[str, Any]:
 
 
 def proof_seconds(check: HealthCheck, target: Target) -> float:
-    """For how long `target` must be healthy with another boot ID; 0: that is not asked.
+    """Seconds that `target` must be healthy with a new boot ID; 0: no proof is required.
 
-    What the check has replaced has another uid in the end, and nothing to prove.
+    A target that the check replaces gets another uid and has nothing to prove.
     """
     chosen = check.choices.proven_recovery
     return 0 if chosen is None or check.replaces(target) else chosen.total_seconds()
 
 
 def same_boot(check: HealthCheck, target: Target) -> Fact | None:
-    """The fact; None of a target that shows no boot ID."""
+    """The fact; None for a target without a boot ID."""
     if not target.boot_id:
         return None
     since: datetime = check.last_transition(target) or target.metadata.creation_timestamp
@@ -47,7 +47,7 @@ def same_boot(check: HealthCheck, target: Target) -> Fact | None:
 
 
 def still_states(check: HealthCheck, fact: Fact, target: Target, context: ClusterContext) -> bool:
-    """Whether `fact` is true of `target`, and a reason to act: by the rules of its kind, or of a boot."""
+    """True if `fact` holds for `target` and justifies a step, by its kind or by its boot."""
     if fact.condition != SAME_BOOT:
         return check.still_states(fact, target, context)
     is_asked = proof_seconds(check, target) > 0 and not target.is_confirmed_healthy

@@ -1,8 +1,8 @@
-"""Label selectors, as metav1.LabelSelector means them.
+"""Label selectors with the semantics of metav1.LabelSelector.
 
-All of matchLabels and matchExpressions must hold. NotIn also selects objects without the key. This lives
-beside the parsers of the checks, not in `kube/`, because a selector that does not parse is the check's
-fault and must name its field.
+All of matchLabels and matchExpressions must hold. NotIn also selects objects without the key. The parser is
+beside the parsers of checks and not in `kube/`, because an invalid selector makes its check invalid and the
+error names the field.
 """
 
 import re
@@ -21,7 +21,7 @@ _LONGEST_PREFIX = 253
 
 
 class Operator(StrEnum):
-    """How an expression compares."""
+    """The operator of an expression."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -47,7 +47,7 @@ def _label_value(value: str) -> str:
 
 
 class Expression(FrozenObject):
-    """One line of matchExpressions."""
+    """One entry of matchExpressions, with its operator and values."""
 
     key: str
     operator: Operator
@@ -73,7 +73,6 @@ class Expression(FrozenObject):
         return self
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` satisfy this expression."""
         match self.operator:
             case Operator.IN:
                 return labels.get(self.key) in self.values
@@ -86,7 +85,7 @@ class Expression(FrozenObject):
 
 
 class LabelSelector(FrozenObject):
-    """A set of objects, by their labels; an empty selector selects all."""
+    """A set of objects by their labels; an empty selector selects all."""
 
     match_labels: dict[str, str] = Field(default_factory=dict)
     match_expressions: tuple[Expression, ...] = ()
@@ -98,11 +97,9 @@ class LabelSelector(FrozenObject):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
         return not self.match_labels and not self.match_expressions
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
         return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
             expression.selects(labels) for expression in self.match_expressions
         )

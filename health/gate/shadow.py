@@ -1,7 +1,7 @@
-"""Shadow: a check of which everything is done but to write (ADR 31).
+"""Shadow: everything is done for a check except writing (ADR 31).
 
-By an annotation on the check, or for all checks by the policy. Where either cannot be read, as after a
-restart in the middle of a bad edit of the policy, the check is in shadow: what may be forbidden is not done.
+An annotation on the check turns it on, or the policy for all checks. If either cannot be read, as after a
+restart during an invalid edit of the policy, the check is in shadow.
 """
 
 from collections.abc import Mapping
@@ -13,5 +13,5 @@ OFF = "false"
 
 
 def is_in_shadow(annotations: Mapping[str, str], policy: PolicyInForce) -> bool:
-    """Whether nothing may be written for the check with these annotations, which need not be readable."""
+    """True if nothing may be written for the check with these annotations, which may be unreadable."""
     return policy.is_shadow or annotations.get(SHADOW, OFF) != OFF

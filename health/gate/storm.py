@@ -9,15 +9,15 @@
     holds      active   over              the storm ends; new requests are allowed at once           (row 6)
     any        any      none in the spec  the storm is forgotten, with its conditions         (rule 20)
 
-What the table leaves open:
-- A storm begins only when a target whose deadline is over is held back: timers that run make numbers, but
-  nobody would be remediated yet, and the NodeHealthCheck operator does not judge before. A check that is held
-  as a whole (paused, disabled) holds its targets back by itself, so no storm begins there either.
-- Once it is active, the numbers alone decide, whoever is unhealthy: timers that run break the threshold too.
-- While nobody at all is unhealthy the threshold counts as held, even one that asks for more targets than
-  there are; so a storm ends also when all recover (rule 20).
-- The cooldown counts from the transition of its condition. Times are whole seconds, as conditions keep them,
-  so that a restart changes no decision; the cooldown lasts one more, or it could be up to one too short.
+Further rules:
+- A storm begins only when the threshold holds a target whose deadline has passed. Running timers change the
+  numbers, but no target would be remediated yet, and the NodeHealthCheck operator decides no earlier. A check
+  that is held as a whole (paused, disabled) holds its targets itself, so no storm begins there either.
+- In an active storm only the numbers decide: targets with running timers break the threshold too.
+- While no target is unhealthy the threshold counts as held, even if it requires more targets than there are;
+  so a storm also ends when all targets recover (rule 20).
+- The cooldown starts at the transition of its condition. Times are whole seconds, as in conditions, so that
+  a restart changes no decision; the cooldown is one second longer, because it could otherwise be too short.
 """
 
 from dataclasses import dataclass, replace
@@ -29,12 +29,12 @@ from objects.durations import JUST_AFTER, in_words
 from objects.timestamps import stamp
 
 PRECISION = timedelta(seconds=1)
-"""Of the times in conditions."""
+"""The precision of times in conditions."""
 
 
 @dataclass(frozen=True)
 class Storm:
-    """The latest storm of a check, active or over; where there never was one stands None."""
+    """The latest storm of a check, active or over; None stands for a check that never had one."""
 
     is_active: bool
     turned: datetime
@@ -42,10 +42,10 @@ class Storm:
     is_cooling: bool
     """Whether the cooldown runs; only in an active storm."""
     cooldown_turned: datetime
-    """When the cooldown began to run, or stopped."""
+    """When the cooldown started or stopped."""
 
     def ends(self, cooldown: timedelta) -> datetime:
-        """When the storm is over, if the cooldown that runs is not cleared."""
+        """When the storm ends, if the running cooldown is not cleared."""
         return self.cooldown_turned + cooldown + PRECISION
 
 
@@ -67,7 +67,7 @@ def after(
 
 
 def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -> Hold | None:
-    """Why the storm allows nothing new; None where there is none."""
+    """The hold of an active storm; None without one."""
     if storm is None or not storm.is_active or cooldown is None:
         return None
     since = f"storm recovery since {stamp(storm.turned)}"
@@ -84,7 +84,7 @@ def storm_hold(storm: Storm | None, cooldown: timedelta | None, now: datetime) -
 
 def _begun(storm: Storm | None, now: datetime) -> Storm:
     second = _second(now)
-    # A condition that says "not cooling down" already keeps its time.
+    # A condition that already says "not cooling down" keeps its time.
     cooldown_turned = second if storm is None else storm.cooldown_turned
     return Storm(is_active=True, turned=second, is_cooling=False, cooldown_turned=cooldown_turned)
 

@@ -1,9 +1,9 @@
-"""StuckSlots: which remediations keep a limit full for so long that people should look. Pure.
+"""StuckSlots: remediations that fill a limit for so long that a person should look. Pure.
 
-A slot is stuck once its remediation has been under way for over an hour while a target waits for it. Then the
-ordinary course is over: a classic remediation is overdue after 30 minutes, and steps of an escalation take
-minutes each. So the request hangs on a finalizer, its remediator is gone, or every step was tried in vain. A
-shorter time would warn of slow remediators. While no target waits, a long remediation does no harm here.
+A slot is stuck once its remediation has been in progress for over an hour while a target waits for the slot.
+By then something is wrong: a classic remediation is overdue after 30 minutes, and steps of an escalation
+take minutes each. The request hangs on a finalizer, its remediator is gone, or every step failed. A shorter
+time would warn about slow remediators. While no target waits, a long remediation does no harm here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,12 +21,12 @@ _MOST_NAMES = 5
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A remediation that has begun, and is not over."""
+    """A remediation that has begun and is not over."""
 
     target: str
     remediation: Remediation
     since: datetime
-    """As far as its request or its deletion says; of a mark since the detector saw it."""
+    """The creation of its request or its deletion; for a mark, when the detector first saw it."""
 
     def __str__(self) -> str:
         return f"{self.target} of {self.remediation.check} since {stamp(self.since)}"
@@ -37,19 +37,20 @@ class StuckSlots:
     """The stuck slots of one limit."""
 
     limit: str
-    """In words."""
+    """The limit in words."""
     check: CheckReference | None
-    """Whose annotation chooses the limit; None: the policy does."""
+    """The check whose annotation sets the limit; None: the policy sets it."""
     holders: tuple[UnderWay, ...]
     """The oldest first."""
     waiting: frozenset[CheckReference]
-    """The checks of the targets that wait."""
+    """The checks of the waiting targets."""
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.holders[:_MOST_NAMES]))
         more = len(self.holders) - _MOST_NAMES
         others = f", and {more} more" if more > 0 else ""
-        return f"{self.limit} is reached, and under way for over {in_words(STUCK_AFTER)} are {names}{others}"
+        since = f"in progress for over {in_words(STUCK_AFTER)}"
+        return f"{self.limit} is reached, and these have been {since}: {names}{others}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class _Limit:
 def stuck_slots(
     scopes_of: ScopesOf, under_way: Sequence[UnderWay], waiting: Iterable[Waiting], now: datetime
 ) -> tuple[StuckSlots, ...]:
-    """The limits in flight that remediations have kept full for too long, for targets that wait now."""
+    """The limits in flight that remediations have filled for too long while targets wait."""
     found: dict[str, StuckSlots] = {}
     for remediation in {one.remediation.counts_as: one.remediation for one in waiting}.values():
         for scope in scopes_of(remediation.check):
@@ -88,7 +89,7 @@ def _stuck(limit: _Limit, scope: Scope, under_way: Iterable[UnderWay], now: date
 
 
 def _limits(scope: Scope, wanted: Remediation) -> Iterator[_Limit]:
-    """Those that bear on a remediation; a label that is not known counts for every value."""
+    """The limits that apply to a remediation; a label that is unknown counts for every value."""
     most = scope.limits.max_in_flight
     if most is not None:
         yield _Limit(f"maxInFlight={most} of {scope.chosen_by}", most, lambda _: True)

@@ -1,7 +1,7 @@
-"""TargetReport: what is said of a target in its own status, by a kind of check whose users look there.
+"""TargetReport: what a kind of check writes into the status of a target, if its users expect that.
 
-It is said, and asks for nothing: what is asked of whoever owns a target is an act. So it is written for all
-targets, healthy or not, and whatever holds a remediation (ADR 22).
+A report states and does not ask: asking the owner of a target for something is an act. So reports are
+written for all targets, healthy or not, and during any hold (ADR 22).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,37 +14,37 @@ from health.gate.cluster_context import CheckProblem, ClusterContext
 
 @dataclass(frozen=True)
 class TargetFindings:
-    """What is known beside check and target."""
+    """The facts for a report besides check and target."""
 
     now: datetime
     context: ClusterContext
     problem: CheckProblem | None = None
     """Why the check as a whole does not work."""
     request_error: str = ""
-    """Why no request for it could be created the last time."""
+    """Why the last creation of a request for it failed."""
     is_request_untold: bool = False
-    """Whether one may have been refused, and nobody told it since this detector leads."""
+    """Whether a request may have been refused before this detector became leader."""
 
 
 class TargetReport(Protocol):
-    """What is to be said of one target now, maybe nothing."""
+    """The report on one target now, which may be empty."""
 
     @property
     def is_unhealthy(self) -> bool:
-        """Whether that is that its check failed."""
+        """True if the report says that the check of the target failed."""
 
     def merged_with(self, other: Any) -> Self:  # noqa: ANN401  of its own type
-        """What is said of a target that two checks select."""
+        """The report on a target that two checks select."""
 
 
 @dataclass(frozen=True)
 class TargetReports:
-    """How a kind makes and writes them; checks, targets and reports are of the types that the kind has."""
+    """How a kind makes and writes reports, with the kind's own types of checks, targets and reports."""
 
     wanted: Callable[[Any, Any, TargetFindings], TargetReport]
     next_change: Callable[[Any, Any, TargetFindings], datetime | None]
-    """When the passing of time alone changes that next."""
+    """When the report changes next by the passing of time alone."""
     is_stored: Callable[[Any, Any], bool]
-    """Whether a target, as it was seen, says what a report wants."""
+    """Whether a target, as last seen, already has the content of a report."""
     patch: Callable[[Any, Mapping[str, Any], datetime], dict[str, Any]]
-    """The merge patch that makes an object, as the API server has it, say so; empty if it does."""
+    """The merge patch that writes the report into an object; empty if nothing would change."""

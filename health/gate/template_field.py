@@ -11,12 +11,12 @@ from objects.frozen import FrozenObject
 Text = Annotated[str, Field(min_length=1)]
 _ApiVersion = Annotated[str, Field(pattern=r"^([a-z0-9][-.a-z0-9]*/)?[a-z0-9]+$")]
 _Name = Annotated[str, Field(min_length=1, pattern=r"^[^/%]*[^./%][^/%]*$")]
-"""What can be a segment of a path: no slash, and not "..", which leads to other objects."""
+"""A valid path segment: no slash, and not "..", which would lead to other objects."""
 _Namespace = Annotated[str, Field(pattern=r"^([^/%]*[^./%][^/%]*)?$")]
 
 
 class Template(FrozenObject):
-    """A reference to a remediation template."""
+    """The reference to a remediation template in a spec."""
 
     api_version: _ApiVersion
     kind: Text
@@ -32,7 +32,6 @@ class Template(FrozenObject):
 
     @property
     def reference(self) -> TemplateReference:
-        """The same as a reference of ours."""
         return TemplateReference(
             api_version=self.api_version, kind=self.kind, namespace=self.namespace, name=self.name
         )
@@ -43,4 +42,5 @@ def _without_namespace(raw: object) -> object:
 
 
 LocalTemplate = Annotated[Template, BeforeValidator(_without_namespace)]
-"""One that is where its check is: nobody looks at the namespace, so it cannot be wrong (MHC A.1)."""
+"""A template in the namespace of its check: the field `namespace` is ignored, so it cannot be wrong (MHC
+A.1)."""

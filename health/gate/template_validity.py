@@ -1,6 +1,6 @@
-"""What is known of remediation templates, and whether one of them can be used by itself (NHC 2.1/5).
+"""Knowledge about remediation templates, and whether one can be used by itself (NHC 2.1/5).
 
-What else a check may not do with its templates is its kind's to say.
+Each kind of check adds its own rules about templates.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class TemplateMetadata(FrozenObject):
 
 
 class Template(FrozenObject):
-    """A remediation template: what it would put into a request is left out, it is read anew for each."""
+    """A remediation template without its contents, which are read again for each request."""
 
     metadata: TemplateMetadata
     has_contents: Annotated[bool, BeforeValidator(lambda spec: contents_of(spec) is not None)] = Field(
@@ -40,12 +40,12 @@ class Template(FrozenObject):
 
     @property
     def supports_multiple(self) -> bool:
-        """Whether several requests may be made for one node."""
+        """True if several requests may be made for one node."""
         return MULTIPLE_TEMPLATES in self.metadata.annotations
 
 
 class Place(NamedTuple):
-    """Where a template lives."""
+    """The namespace and name of a template."""
 
     namespace: str
     name: str
@@ -53,62 +53,62 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class TemplateKind:
-    """What is known of the templates of one kind."""
+    """The known templates of one kind."""
 
     templates: Mapping[Place, Template] = field(default_factory=dict)
     unreadable: Mapping[Place, str] = field(default_factory=dict)
-    """Those that exist and cannot be read, with what is wrong."""
+    """Existing templates that cannot be read, with the problem."""
     is_namespaced: bool = True
     rejection: str = ""
-    """What the API server said where it does not serve the kind."""
+    """The API server's answer, if it does not serve the kind."""
     request_rejection: str = ""
-    """Why the requests that are made from them cannot be read, as their kind as a whole."""
+    """Why requests of the kind cannot be read at all."""
     are_requests_forbidden: bool = False
-    """Whether that is a right that is missing."""
+    """Whether the reason is a missing right."""
     refused: Mapping[Place, str] = field(default_factory=dict)
-    """Those that it does not let us read, with what it said."""
+    """Templates that the API server refuses to return, with its answer."""
     unread: frozenset[Place] = frozenset()
-    """Those that were never looked at yet."""
+    """Templates that were not read yet."""
 
     def place(self, template: TemplateReference) -> Place:
-        """Where a template of this kind lives; one that is not namespaced may be named with a namespace."""
+        """The place of a template; for a cluster-scoped kind a given namespace is ignored."""
         return Place(template.namespace if self.is_namespaced else "", template.name)
 
     def version(self, template: TemplateReference) -> str:
-        """Stands for what is known of one template; another one where it may lead to another request."""
+        """A fingerprint of one template; it changes if another request may result."""
         place = self.place(template)
         rejection = self.rejection or self.refused.get(place) or self.unreadable.get(place)
         found = self.templates.get(place)
         if rejection or found is None:
             return rejection or ""
         known = found.metadata
-        # A status that moves on is nothing new; where the kind counts no generations there is nothing better.
+        # A changed status does not count; kinds without generations fall back to the resourceVersion.
         return f"{known.uid} {known.generation or known.resource_version} {found.supports_multiple}"
 
 
 class TemplateKinds(Protocol):
-    """What is known of all kinds."""
+    """The known templates of all kinds."""
 
     def __call__(self, api_version: str, kind: str) -> TemplateKind | None:
-        """What is known of this kind; None before anything is."""
+        """The known templates of this kind; None before the first read."""
 
 
 def unusable(
     template: TemplateReference, kinds: TemplateKinds, *, may_be_empty: bool = False
 ) -> CheckProblem | None:
-    """Why a template by itself cannot be used; None if it can, or nobody knows yet."""
+    """Why a template by itself cannot be used; None if it can, or is not known yet."""
     kind = kinds(template.api_version, template.kind)
     return None if kind is None else _problem(template, kind, may_be_empty=may_be_empty)
 
 
 def request_rejection(template: TemplateReference, kinds: TemplateKinds) -> str:
-    """Why the API server does not let us read the kind of its requests; "" where it does."""
+    """Why the kind of its requests cannot be read; "" if it can."""
     kind = kinds(template.api_version, template.kind)
     return "" if kind is None else kind.request_rejection
 
 
 def requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProblem | None:
-    """The same as a problem of the template; None where its requests can be read."""
+    """The same as a problem of the check; None if the requests can be read."""
     kind = kinds(template.api_version, template.kind)
     if kind is None or not kind.request_rejection:
         return None
@@ -116,17 +116,17 @@ def requestless(template: TemplateReference, kinds: TemplateKinds) -> CheckProbl
 
 
 def not_found(why: str) -> CheckProblem:
-    """A template, or its kind, is not there."""
+    """The problem of a template, or kind, that does not exist."""
     return CheckProblem("RemediationTemplateNotFound", f'Remediation template not found: "{why}"')
 
 
 def forbidden(why: str) -> CheckProblem:
-    """A template, or the kind of its requests, may not be read: a right is missing, whatever is there."""
+    """The problem of a template, or kind of requests, that may not be read: a right is missing."""
     return CheckProblem(TEMPLATE_FORBIDDEN, f'Remediation template may not be read: "{why}"')
 
 
 def invalid(why: str) -> CheckProblem:
-    """A template is there and cannot be used."""
+    """The problem of a template that exists and cannot be used."""
     return CheckProblem("RemediationTemplateInvalid", f'Remediation template is invalid: "{why}"')
 
 
@@ -147,7 +147,7 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
 
 
 def version_of(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> str:
-    """Stands for what is known of these templates, in few characters; "" where nothing is."""
+    """A short fingerprint of these templates; "" while nothing is known."""
     known = [(one, kinds(one.api_version, one.kind)) for one in templates]
     versions = [kind.version(one) if kind else "" for one, kind in known]
     if not any(versions):

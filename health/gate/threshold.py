@@ -1,7 +1,6 @@
-"""What thresholds of all kinds are made of: amounts of targets, and what was decided, with its numbers.
+"""Parts of thresholds of all kinds: amounts of targets, and a decision with its numbers.
 
-Which way a share is rounded, and what an amount is of, is the kind's to say. A string of digits is the
-number.
+Each kind defines how a share is rounded and what it is a share of. A string of digits is a number.
 """
 
 import re
@@ -13,10 +12,10 @@ from objects.frozen import Frozen
 
 PATTERN = r"^((100|[0-9]{1,2})%|[0-9]+)$"
 LARGEST = 2**31 - 1
-"""The largest number that is not a string: Kubernetes keeps those in 32 bits."""
+"""The largest number that is not a string: Kubernetes stores those in 32 bits."""
 
 _MOST_DIGITS = 18
-"""Python reads no number of more than 4300 digits, and the schema lets any through."""
+"""Python refuses to parse more than 4300 digits, and the schema allows any number."""
 
 
 class IntOrPercent(Frozen):
@@ -27,7 +26,7 @@ class IntOrPercent(Frozen):
 
     @classmethod
     def parse(cls, raw: object) -> Self:
-        """Read what a check spells as 3, "3" or "40%".
+        """The amount that a check writes as 3, "3" or "40%".
 
         Raises:
             ValueError: it is none of these, negative, above LARGEST, or above 100 percent.
@@ -62,7 +61,7 @@ class IntOrPercent(Frozen):
 
 
 def number_of(digits: str) -> int:
-    """The number; of one with more digits than anything is counted in, one as large: all is below it."""
+    """The number; very many digits give a number larger than any count of targets."""
     significant = digits.lstrip("0") or "0"
     return int(significant) if len(significant) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
@@ -71,24 +70,24 @@ Amount = Annotated[IntOrPercent, PlainValidator(IntOrPercent.parse)]
 
 
 class Allowance(Frozen):
-    """Whether a threshold allows remediation, with the numbers that decided."""
+    """Whether a threshold allows remediation, with its numbers."""
 
     allowed: bool
     total: int
     healthy: int
     required: int
-    """How many must be healthy; less than none where more may be unhealthy than there are."""
+    """How many must be healthy; negative if more may be unhealthy than there are."""
     limit: str
-    """What the threshold asks for, for people: "at most 2 allowed"."""
+    """The demand of the threshold, in words: "at most 2 allowed"."""
 
     @classmethod
     def of_required(cls, required: int, *, total: int, healthy: int) -> Self:
-        """The decision of a threshold that asks for nothing but `required` healthy ones of `total`."""
+        """The decision of a threshold that requires `required` healthy targets of `total`."""
         most = total - required
         limit = f"at most {most} allowed" if most >= 0 else f"at least {required} healthy required"
         return cls(allowed=healthy >= required, total=total, healthy=healthy, required=required, limit=limit)
 
     @property
     def words(self) -> str:
-        """The numbers that decided, for people."""
+        """The numbers behind the decision, in words."""
         return f"{self.total - self.healthy} of {self.total} unhealthy, {self.limit}"

@@ -1,13 +1,13 @@
-"""Is the cluster being upgraded? What the signals of upgrades say, and the configuration of its nodes.
+"""Is the cluster being upgraded? By the signals of upgrades and the configuration of its nodes.
 
 Rule (NHC 2.1/10, rules 36 to 38): an object whose condition has the status of a signal holds new
-remediations; so does a condition that is Unknown, an object that is unreadable, and where a signal is always
-given one that is missing. A kind that is not served signals nothing. Several at once are one upgrade, which
-begins with the first of them and ends with the last. At the end, the clocks of unhealthy targets restart.
-Beside that a check is held while the machine config operator changes the configuration of one of its expired
-targets. A check that was paused for the upgrade is held by that alone (rule 46).
+remediations; so does a condition that is Unknown, an unreadable object, and a missing object of a signal
+that always has one. A kind that is not served signals nothing. Several upgrades at once count as one, which
+begins with the first and ends with the last. At the end, the clocks of unhealthy targets restart. Apart from
+that, a check is held while the machine config operator changes the configuration of one of its expired
+targets. A check that was paused for the upgrade is held by the pause alone (rule 46).
 
-A signal is written `apiVersion/kind/condition=status`, as in
+A signal is written `apiVersion/kind/condition=status`, for example
 `config.openshift.io/v1/ClusterVersion/Progressing=True`.
 """
 
@@ -50,12 +50,6 @@ class UpgradeSignal:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The signal that is written so.
-
-        Raises:
-            ValueError: the text has another form.
-
-        """
         found = _FORM.fullmatch(text)
         if found is None:
             raise ValueError(f"{text!r} is not apiVersion/kind/condition=status")
@@ -63,10 +57,10 @@ class UpgradeSignal:
 
     @property
     def is_always_given(self) -> bool:
-        """Whether there is an object with the condition wherever the kind is served.
+        """True if an object with the condition exists wherever the kind is served.
 
-        OpenShift is never without one, so its absence says nothing (rule 36). Others may set the
-        condition at the first upgrade only.
+        OpenShift always has one, so its absence means an unknown state (rule 36). Other controllers may set
+        the condition at the first upgrade only.
         """
         return self.api_version.partition("/")[0] == "config.openshift.io" and self.kind == "ClusterVersion"
 
@@ -75,39 +69,38 @@ class UpgradeSignal:
 
 
 CLUSTER_VERSION = UpgradeSignal("config.openshift.io/v1", "ClusterVersion", "Progressing", "True")
-"""The upgrades of OpenShift."""
+"""The signal of OpenShift upgrades."""
 
 
 class Conditions(FrozenObject):
-    """A part of a status with conditions."""
+    """A part of a status that has conditions."""
 
     conditions: tuple[NodeCondition, ...] = ()
 
 
 class SignallingStatus(Conditions):
-    """The part of the status of an object that we read."""
+    """The part of an object's status that we read."""
 
     v1beta2: Conditions = Field(default=Conditions(), alias="v1beta2")
-    """Where an API keeps what came with its next version: RollingOut of v1beta1 stands there."""
+    """Conditions of the next API version: RollingOut of v1beta1 is here."""
 
 
 class SignallingObject(FrozenObject):
-    """An object, of whatever kind, whose conditions may tell of an upgrade."""
+    """An object of any kind whose conditions may signal an upgrade."""
 
     metadata: ObjectMetadata
     status: SignallingStatus = SignallingStatus()
 
     def condition(self, type_: str) -> NodeCondition | None:
-        """Its condition of a type."""
         found = (*self.status.conditions, *self.status.v1beta2.conditions)
         return next((one for one in found if one.type == type_), None)
 
 
 class UpgradePhase(StrEnum):
-    """Where the cluster stands."""
+    """The state of an upgrade of the cluster."""
 
     NEVER = "Never"
-    """Nothing here tells of upgrades."""
+    """No signal exists here."""
     UNKNOWN = "Unknown"
     UNDER_WAY = "UnderWay"
     OVER = "Over"
@@ -115,27 +108,27 @@ class UpgradePhase(StrEnum):
 
 @dataclass(frozen=True)
 class Upgrade:
-    """What is known of upgrades of the cluster."""
+    """The upgrade of the cluster, as far as known."""
 
     phase: UpgradePhase = UpgradePhase.NEVER
     since: datetime | None = None
-    """The transition of the condition: of the first one while under way, of the latest once it is over."""
+    """The transition of the condition: the first one while under way, the latest once over."""
     also_since: tuple[datetime, ...] = ()
-    """The transitions of other signals that are under way, too."""
+    """The transitions of other signals that are also under way."""
     why_unknown: str = ""
     sign: str = ""
-    """What says that it is under way."""
+    """The condition that signals the upgrade."""
 
     @property
     def transitions(self) -> frozenset[datetime]:
-        """Those of all signals that are under way: as long as one of them goes on, it is the same upgrade."""
+        """The transitions of all signals under way; while one of them stays, it is the same upgrade."""
         if self.phase is not UpgradePhase.UNDER_WAY:
             return frozenset()
         return frozenset(self.also_since if self.since is None else (self.since, *self.also_since))
 
     @property
     def ended(self) -> datetime | None:
-        """When the last one ended: clocks of targets count from there at the earliest."""
+        """When the last upgrade ended; clocks of targets count from then at the earliest."""
         return self.since if self.phase is UpgradePhase.OVER else None
 
 
@@ -144,7 +137,7 @@ _GRAVITY = (UpgradePhase.NEVER, UpgradePhase.OVER, UpgradePhase.UNKNOWN, Upgrade
 
 
 def gravest(of_signals: Iterable[Upgrade]) -> Upgrade:
-    """What all signals say together: the gravest, of ends the latest, and of beginnings all."""
+    """All signals together: the most severe phase, the latest end, and all beginnings."""
     known = tuple(of_signals)
     under_way = [one for one in known if one.phase is UpgradePhase.UNDER_WAY]
     return _as_one(under_way) if under_way else max(known, key=_rank, default=NEVER_UPGRADED)
@@ -163,7 +156,7 @@ def _rank(known: Upgrade) -> tuple[int, datetime, str]:
 def upgrade(
     signal: UpgradeSignal, found: Sequence[SignallingObject], *, unreadable: Iterable[str] = ()
 ) -> Upgrade:
-    """What the objects say where their kind is served; `unreadable`: what is wrong with others."""
+    """The upgrade by the objects of a served kind; `unreadable` are the problems of other objects."""
     unknown = [_unknown(f"a {signal.kind} cannot be read: {problem}") for problem in unreadable]
     if signal.is_always_given and not found and not unknown:
         unknown = [_unknown(f"there is no {signal.kind}")]
@@ -190,16 +183,16 @@ def _unknown(why: str) -> Upgrade:
 def upgrade_hold(
     known: Upgrade, reconfigured: Sequence[Target], stage: PauseStage = PauseStage.NONE
 ) -> Hold | None:
-    """Why a check is held, whose expired targets with another configuration to come are `reconfigured`.
+    """The hold of a check for upgrades; `reconfigured` are its expired targets being reconfigured.
 
-    Who unpauses a check while the upgrade goes on wants just those remediated that hang in it: then their
-    configuration holds nothing either.
+    An administrator who unpauses a check during an upgrade wants exactly the targets that hang in it
+    remediated, so their configuration does not hold either.
     """
     match known.phase:
         case UpgradePhase.NEVER:
             return None
         case UpgradePhase.UNKNOWN:
-            message = f"nobody can say whether the cluster is being upgraded: {known.why_unknown}"
+            message = f"it is unknown whether the cluster is being upgraded: {known.why_unknown}"
             return Hold(
                 reason=HoldReason.UPGRADE_UNKNOWN,
                 message=message,
@@ -213,7 +206,7 @@ def upgrade_hold(
 
 def _upgrading_hold(known: Upgrade, stage: PauseStage) -> Hold:
     since = f" since {stamp(known.since)}" if known.since else ""
-    until = ", until the upgrade pause has come to the check" if stage is PauseStage.AWAITED else ""
+    until = ", until the upgrade pause has handled the check" if stage is PauseStage.AWAITED else ""
     message = f"the cluster is being upgraded{since}, says {known.sign}{until}"
     return Hold(reason=HoldReason.UPGRADING, message=message)
 

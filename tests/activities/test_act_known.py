@@ -102,7 +102,7 @@ async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
     order = world.order(known=(other(world),), due_after_loss=DUE)
     words = (
         f"[remediation] Skipped remediation of node: {world.name}, because of BackOff: "
-        "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
+        "its request was removed by another actor, the next one is due at 2026-03-01T12:00:00Z"
     )
     assert await admin_worker.act(order) == ActResult.lost()
     again = order.model_copy(update={"due_after_loss": DUE + timedelta(seconds=5)})

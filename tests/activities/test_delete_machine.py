@@ -208,7 +208,7 @@ async def test_machine_that_nobody_would_replace_stays(
     result = await worker.act(machine_world.order())
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NO_CONTROLLER
-    assert "nobody would replace it" in result.hold.message
+    assert "nothing would replace it" in result.hold.message
     assert not await machine_world.is_being_deleted()
     assert await machine_world.machine_lease() is None
 

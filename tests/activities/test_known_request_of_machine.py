@@ -57,6 +57,6 @@ async def test_loss_is_told_of_the_machine_with_the_time_of_what_is_next(
     assert (event["type"], event["reason"]) == ("Normal", "RemediationRestricted")
     assert event["message"] == (
         f"Machine {name} remediation restricted: BackOff: "
-        "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
+        "its request was removed by another actor, the next one is due at 2026-03-01T12:00:00Z"
     )
     assert event["involvedObject"]["uid"] == machine_world.machine_uid

@@ -38,12 +38,12 @@ def held(spec: dict[str, Any], policy: dict[str, Any], *, is_under_way: bool = F
     ("spec", "policy", "expected"),
     [
         (CORDONED, {}, ""),
-        (CORDONED, {"cordoned": True}, "NodeMaintenance: its Node is being worked on: it is cordoned"),
+        (CORDONED, {"cordoned": True}, "NodeMaintenance: its Node is under maintenance: it is cordoned"),
         (TAINTED, {"cordoned": True}, ""),
         (
             TAINTED,
             {"tainted": ["example.com/maintenance"]},
-            "NodeMaintenance: its Node is being worked on: it has the taint example.com/maintenance",
+            "NodeMaintenance: its Node is under maintenance: it has the taint example.com/maintenance",
         ),
         ({"taints": None}, {"tainted": ["example.com/maintenance"]}, ""),
     ],

@@ -144,7 +144,9 @@ def test_check_in_shadow_is_left_alone(leader: Leader) -> None:
 def test_stuck_slots_are_one_event_on_the_checks_that_wait_for_them_and_one_when_they_are_free(
     leader: Leader,
 ) -> None:
-    leader.stuck = "maxInFlight=1 of the policy is reached, and under way for over 1h are node-2"
+    leader.stuck = (
+        "maxInFlight=1 of the policy is reached, and these have been in progress for over 1h: node-2"
+    )
     assert leader.look(TELL_AFTER) == []
     assert leader.look(TELL_AFTER) == [], "the targets of this check wait for none"
     leader.without_slots = frozenset({CHECK})

@@ -87,7 +87,9 @@ def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
     observation = ADMITTED.model_copy(update={"earlier_attempts": earlier})
     due = NOW + minutes * MINUTE
     result = new_step(0, observation, lost(number), NOW)
-    words = f"BackOff: its request was removed by somebody, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
+    words = (
+        f"BackOff: its request was removed by another actor, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
+    )
     assert timed(result) == Timed(Phase.HELD, f"it is Expired; {words}", minutes * 60)
     assert isinstance(new_step(0, observation, lost(number), due - timedelta(microseconds=1)), Wait)
     assert isinstance(new_step(0, observation, lost(number), due), TakeStep)

@@ -121,7 +121,7 @@ def test_words_name_the_numbers_and_stay_while_more_fall_silent() -> None:
     assert began.suspected.hold.reason is HoldReason.SUSPECTED_OUTAGE
     assert began.suspected.hold.message == (
         "3 of 4 Nodes of the zone a of the cluster turned Ready=Unknown within 6s, "
-        "from 2026-03-01T11:59:00Z on: what sees them is suspected, not they"
+        "from 2026-03-01T11:59:00Z on: their monitoring is suspected, not the Nodes"
     )
     of_another = SuspectedOutage(NodeGroup("fleet/east"), 5, 5, NOW, timedelta())
     assert "5 of 5 Nodes of the workload cluster fleet/east turned Ready=Unknown at once" in (

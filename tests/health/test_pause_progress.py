@@ -26,7 +26,7 @@ def test_check_is_held_by_the_upgrade_until_the_pause_has_come_to_it() -> None:
     assert stage is PauseStage.AWAITED
     assert hold is not None
     assert hold.reason is HoldReason.UPGRADING
-    assert hold.message.endswith("Progressing=True, until the upgrade pause has come to the check")
+    assert hold.message.endswith("Progressing=True, until the upgrade pause has handled the check")
 
 
 @pytest.mark.rule("rule 46")

@@ -102,10 +102,10 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ("limits: {maxStartsPerHour: true}", "limits.maxStartsPerHour: Input should be a valid integer"),
         (
             'heldNodes: {tainted: ["example.com/maintenance:NoSchedule"]}',
-            "heldNodes.tainted[0]: 'example.com/maintenance:NoSchedule' is no key of a taint",
+            "heldNodes.tainted[0]: 'example.com/maintenance:NoSchedule' is not the key of a taint",
         ),
-        ("heldNodes: {tainted: [a=b]}", "heldNodes.tainted[0]: 'a=b' is no key of a taint"),
-        ("heldNodes: {tainted: ['']}", "heldNodes.tainted[0]: '' is no key of a taint"),
+        ("heldNodes: {tainted: [a=b]}", "heldNodes.tainted[0]: 'a=b' is not the key of a taint"),
+        ("heldNodes: {tainted: ['']}", "heldNodes.tainted[0]: '' is not the key of a taint"),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
         ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
         (
@@ -170,7 +170,7 @@ def test_bad_edit_keeps_the_last_good_policy_and_says_so() -> None:
 
     assert (bad.policy, bad.hold) == (good.policy, None)
     assert bad.event.severity is Severity.WARNING
-    assert bad.words.endswith("(found 10): until that is mended, the last good policy stays in force.")
+    assert bad.words.endswith("(found 10): until that is fixed, the last good policy stays in force.")
     mended = bad.after(stored(GOOD, "3"), SETTINGS)
     assert (mended.policy, mended.rejection) == (good.policy, "")
     assert mended.event.severity is Severity.NORMAL

@@ -77,7 +77,7 @@ def test_checks_that_wait_and_holders_are_named_once_for_each_limit() -> None:
     (found,) = stuck_slots(lambda _: [scope], holders, [waiting(), waiting(of=OTHERS)], NOW)
     assert found.waiting == {WORKERS, OTHERS}
     assert str(found) == (
-        "maxInFlight=7 of the policy is reached, and under way for over 1h are "
+        "maxInFlight=7 of the policy is reached, and these have been in progress for over 1h: "
         + ", ".join(
             f"n{number} of NodeHealthCheck/workers since 2026-03-01T10:{59 - number}:00Z"
             for number in range(6, 1, -1)

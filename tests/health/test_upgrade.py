@@ -118,7 +118,7 @@ def test_state_that_nobody_can_tell_holds(
 
     assert hold is not None
     assert hold.reason is HoldReason.UPGRADE_UNKNOWN
-    assert hold.message == f"nobody can say whether the cluster is being upgraded: {why}"
+    assert hold.message == f"it is unknown whether the cluster is being upgraded: {why}"
 
 
 @pytest.mark.rule("rule 36")

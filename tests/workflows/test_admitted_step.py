@@ -119,7 +119,7 @@ def test_request_that_somebody_deleted_is_lost_and_the_next_one_waits_by_what_wa
     assert after.seen == LIMITED.without_admission()
     waits = next_move(LIMITED, after.memory.model_copy(update={"spent": ()}), NOW)
     assert isinstance(waits, Wait)
-    assert "its request was removed by somebody" in str(waits.details)
+    assert "its request was removed by another actor" in str(waits.details)
 
 
 @pytest.mark.rule("rule 2")

@@ -50,7 +50,8 @@ async def test_each_loss_doubles_the_wait_for_the_next_one_over_a_restart_of_the
             assert state.memory.loss.at == lost.due_after_loss - MINUTE
             due = stamp(lost.due_after_loss)
             assert (
-                f"BackOff: its request was removed by somebody, the next one is due at {due}" in state.details
+                f"BackOff: its request was removed by another actor, the next one is due at {due}"
+                in state.details
             )
         async with incident.worker():
             for number, minutes in enumerate((1, 2), start=1):

@@ -63,7 +63,9 @@ async def test_remediation_that_follows_another_waits_visibly_until_it_is_due_ov
     await world.client.delete(REQUESTS, deleted, "default")
     await world.until_phase(deleted, "Held")
     await _until_told(world, again, "BackOff: 2nd remediation in a row, due at ")
-    await _until_told(world, deleted, "BackOff: its request was removed by somebody, the next one is due at ")
+    await _until_told(
+        world, deleted, "BackOff: its request was removed by another actor, the next one is due at "
+    )
     await paramedic.detector.kill()
     await paramedic.detector.start_ready()
 

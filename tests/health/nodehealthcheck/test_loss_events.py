@@ -29,7 +29,7 @@ LOST = LostRequest(
 def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
     words = (
         "[remediation] Skipped remediation of node: node-1, because of BackOff: "
-        "its request was removed by somebody, the next one is due at 2026-03-01T12:00:00Z"
+        "its request was removed by another actor, the next one is due at 2026-03-01T12:00:00Z"
     )
     check = Subject("remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "", "workers", "check-uid")
     seed = request_lost(LOST).seed

@@ -92,7 +92,7 @@ def test_machine_whose_request_somebody_deleted_is_told_when_the_next_one_is_due
     assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
     assert told.message == (
         f"Machine {NAMED} remediation restricted: "
-        "BackOff: its request was removed by somebody, the next one is due at 2026-03-01T12:00:07Z"
+        "BackOff: its request was removed by another actor, the next one is due at 2026-03-01T12:00:07Z"
     )
     assert told.subject is None, "it is of the Machine"
 
