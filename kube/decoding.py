@@ -2,14 +2,19 @@
 
 Fast path: the whole page, or the whole line, is validated in one go straight from its bytes. Only where
 that fails is it taken apart, to tell a bookmark, an error or the one object that does not decode.
+
+The items of a page are counted one by one. `max_length` would cost up to a second: its error contains the
+whole list as Python values.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from reprlib import Repr
 from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError, to_json
 
 from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE, MOST_OF_AN_OBJECT
 from kube.errors import Malformed
@@ -84,9 +89,17 @@ class ListHead(FrozenObject):
     metadata: _ListMetadata
 
 
+def _counted(item: ItemT, info: ValidationInfo) -> ItemT:
+    """Count an item of a page by the context of its validation."""
+    numbers = cast("Iterator[int]", info.context)
+    if next(numbers) >= MOST_ITEMS_OF_A_PAGE:
+        raise PydanticCustomError("too_many", f"A page has at most {MOST_ITEMS_OF_A_PAGE} objects")
+    return item
+
+
 class _List(ListHead, Generic[ItemT]):
     # Go writes an empty list of some kinds as null.
-    items: Annotated[tuple[ItemT, ...], Field(max_length=MOST_ITEMS_OF_A_PAGE)] | None = None
+    items: tuple[Annotated[ItemT, AfterValidator(_counted)], ...] | None = None
 
 
 class _ObjectEvent(FrozenObject, Generic[ItemT]):
@@ -127,7 +140,7 @@ class Decoder(Generic[RecordT]):
         Raises Malformed: it is no list.
         """
         try:
-            page = self._list.model_validate_json(answer)
+            page = self._list.model_validate_json(answer, context=count())
         except ValidationError:
             return self._page_one_by_one(answer)
         return Page(page.items or (), (), page.metadata.resource_version, page.metadata.token)
@@ -155,7 +168,7 @@ class Decoder(Generic[RecordT]):
 
     def _page_one_by_one(self, answer: bytes) -> Page[RecordT]:
         try:
-            page = _List[dict[str, Any]].model_validate_json(answer)
+            page = _List[dict[str, Any]].model_validate_json(answer, context=count())
         except ValidationError as error:
             raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
         found = [self._one(item) for item in page.items or ()]

@@ -9,7 +9,7 @@ object looks deleted for a moment.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
@@ -20,6 +20,9 @@ from pydantic import BaseModel
 from kube.decoding import Seen, Undecodable
 from kube.listing import Listed
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
+
+MOST_NAMED = 5
+"""Objects of one list that do not decode and are named in the log."""
 
 _logger = logging.getLogger(__name__)
 
@@ -97,12 +100,16 @@ class ObjectStore(Generic[RecordT]):
         """What is wrong with the others; a read-only view."""
         return self._undecodable.errors
 
-    def tell_resolved(self) -> None:
-        """Tell `on_undecodable` of the objects that decode again or are gone."""
-        self._undecodable.tell_resolved()
+    def tell_undecodable(self) -> Iterator[Key]:
+        """Tell `on_undecodable` of the objects that the last list brought, one with each step."""
+        return self._undecodable.tell_listed()
+
+    def tell_resolved(self) -> Iterator[Key]:
+        """Tell `on_undecodable` of the objects that decode again or are gone, one with each step."""
+        return self._undecodable.tell_resolved()
 
     def replace(self, listed: Listed[RecordT]) -> list[Change[RecordT]]:
-        """Hold what a complete list holds."""
+        """Hold what a complete list holds; call `tell_undecodable` before the changes are told."""
         self._undecodable.replace(listed.undecodable)
         return self._store.replace(listed.records)
 
@@ -136,38 +143,74 @@ class UndecodableObjects:
         self._versions: dict[Key, str] = {}
         self._errors: dict[Key, str] = {}
         self._resolved: set[Key] = set()
+        self._listed: dict[Key, None] = {}
+        """Those that a list brought and that were not told yet."""
         self.errors: Mapping[Key, str] = MappingProxyType(self._errors)
         """What is wrong with each of them; a read-only view."""
 
     def add(self, undecodable: Undecodable) -> None:
-        """Note an object that does not decode; a version that is known already is not told again."""
-        if self._versions.get(undecodable.key) == undecodable.resource_version:
+        """Note and tell an object that does not decode; a version that is known already is not told again."""
+        if not self._note(undecodable):
             return
+        name = _name(undecodable.key)
+        _logger.warning("Leaving out %s %s, which cannot be read: %s", self._kind, name, undecodable.error)
+        self._tell(undecodable.key, undecodable.error)
+
+    def _note(self, undecodable: Undecodable) -> bool:
+        """Note an object; answers whether this version of it is new."""
+        if self._versions.get(undecodable.key) == undecodable.resource_version:
+            return False
         self._versions[undecodable.key] = undecodable.resource_version
         self._errors[undecodable.key] = undecodable.error
-        where = "/".join(part for part in undecodable.key if part)
-        _logger.warning("Leaving out %s %s, which cannot be read: %s", self._kind, where, undecodable.error)
+        return True
+
+    def _tell(self, key: Key, error: str) -> None:
         if self._on_undecodable is not None:
-            self._on_undecodable(undecodable.key, undecodable.error)
+            self._on_undecodable(key, error)
 
     def discard(self, key: Key) -> None:
         """Forget an object that decodes again or was deleted."""
+        self._listed.pop(key, None)
         if self._versions.pop(key, None) is None:
             return
         del self._errors[key]
         self._resolved.add(key)
 
-    def tell_resolved(self) -> None:
+    def tell_resolved(self) -> Iterator[Key]:
         """Tell of those that were discarded since the last call, and were not added again."""
-        resolved, self._resolved = self._resolved - self._errors.keys(), set()
-        if self._on_undecodable is not None:
-            for key in resolved:
-                self._on_undecodable(key, "")
+        while self._resolved:
+            key = self._resolved.pop()
+            if key not in self._errors:
+                self._tell(key, "")
+                yield key
+
+    def tell_listed(self) -> Iterator[Key]:
+        """Tell of those that the last list brought."""
+        while self._listed:
+            key = next(iter(self._listed))
+            del self._listed[key]
+            self._tell(key, self._errors[key])
+            yield key
 
     def replace(self, undecodable: Iterable[Undecodable]) -> None:
         """Make these the only ones: a complete list."""
         listed = {one.key: one for one in undecodable}
         for key in [key for key in self._errors if key not in listed]:
             self.discard(key)
-        for one in listed.values():
-            self.add(one)
+        new = [one for one in listed.values() if self._note(one)]
+        self._listed |= dict.fromkeys(one.key for one in new)
+        self._log(new)
+
+    def _log(self, new: list[Undecodable]) -> None:
+        """Log the first of them: one line for each would hold up the process."""
+        if not new:
+            return
+        named = "; ".join(f"{_name(one.key)}: {one.error}" for one in new[:MOST_NAMED])
+        more = f"; and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
+        _logger.warning(
+            "Leaving out %d %s of a list, which cannot be read: %s%s", len(new), self._kind, named, more
+        )
+
+
+def _name(key: Key) -> str:
+    return "/".join(part for part in key if part)

@@ -301,7 +301,8 @@ class Reflector(Generic[RecordT]):
     def _tell(self, changes: Iterable[Change[RecordT]]) -> None:
         for change in changes:
             self._notify(change)
-        self._object_store.tell_resolved()
+        for _ in self._object_store.tell_resolved():
+            pass
 
     async def _tell_of_list(self, changes: Iterable[Change[RecordT]]) -> None:
         """Tell of a complete list, in pieces where that takes long.
@@ -311,17 +312,26 @@ class Reflector(Generic[RecordT]):
         is_first = not self.synced
         self._status.listed()
         time_slice, before = TimeSlice(self._clock), None
+        for _ in self._object_store.tell_undecodable():
+            await self._yield_if_over(time_slice, is_first=is_first)
         for change in changes:
-            if time_slice.is_over and change.key != before:
-                self._is_half_told = True
-                if is_first:
-                    self._status.incomplete()
-                await time_slice.yield_if_over()
+            if change.key != before:
+                await self._yield_if_over(time_slice, is_first=is_first)
             self._notify(change)
             before = change.key
-        self._object_store.tell_resolved()
+        for _ in self._object_store.tell_resolved():
+            await self._yield_if_over(time_slice, is_first=is_first)
         self._is_half_told = False
         self._status.complete()
+
+    async def _yield_if_over(self, time_slice: TimeSlice, *, is_first: bool) -> None:
+        """Let other tasks run if the slice is over; they see that the list is not told completely."""
+        if not time_slice.is_over:
+            return
+        self._is_half_told = True
+        if is_first:
+            self._status.incomplete()
+        await time_slice.yield_if_over()
 
     async def _note(self, error: KubernetesError) -> None:
         if not isinstance(error, _RESUMABLE) or isinstance(error, Malformed):

@@ -23,6 +23,7 @@ from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings
 from kube.resource import NODES
 from kube.server_clock import monotonic_clock
+from kube.time_slice import TimeSlice
 from objects.frozen import Frozen
 
 TOO_OLD = "without any activity for too long"
@@ -95,23 +96,41 @@ class NodeWatch:
             await self._source.wait_synced()
 
     async def forget_gone(self) -> None:
-        """Tell of those that went while nobody looked, when all that are there were read."""
+        """Tell of those that went while nobody looked, when all that are there were read.
+
+        The watch goes on meanwhile, so each Node is looked for at its turn.
+        """
         source = self._source
         if source is None:
             return
         await self.wait_read()
-        undecodable = {key.name for key in source.undecodable}
-        for name in self._told - {key.name for key in source.store} - undecodable:
-            self._tell(name, None)
-        for name in self._undecodable_told - undecodable:
-            self._tell_undecodable(name, "")
-
-    def forget(self) -> None:
-        """Tell of each Node as gone: nobody asks for this cluster any more."""
+        time_slice = TimeSlice()
         for name in tuple(self._told):
-            self._tell(name, None)
+            if name in self._told and not _shows(source, name):
+                self._tell(name, None)
+            await time_slice.yield_if_over()
         for name in tuple(self._undecodable_told):
-            self._tell_undecodable(name, "")
+            if name in self._undecodable_told and Key("", name) not in source.undecodable:
+                self._tell_undecodable(name, "")
+            await time_slice.yield_if_over()
+
+    async def forget(self) -> None:
+        """Tell of each Node as gone: nobody asks for this cluster any more."""
+        time_slice = TimeSlice()
+        while self._told:
+            self._tell(next(iter(self._told)), None)
+            await time_slice.yield_if_over()
+        while self._undecodable_told:
+            self._tell_undecodable(next(iter(self._undecodable_told)), "")
+            await time_slice.yield_if_over()
+
+    def take_over(self, earlier: "NodeWatch") -> None:
+        """Take over the Nodes that an earlier watch of this cluster told of and has not told as gone.
+
+        `forget_gone` tells of those that are gone by then.
+        """
+        self._told |= earlier._told  # noqa: SLF001  of this class
+        self._undecodable_told |= earlier._undecodable_told  # noqa: SLF001
 
     @property
     def _read(self) -> Reflector[Node] | None:
@@ -187,3 +206,9 @@ class NodeWatch:
         else:
             self._undecodable_told.discard(name)
         self._notify_undecodable(node_name(name, self.cluster), problem)
+
+
+def _shows(source: Reflector[Node], name: str) -> bool:
+    """Whether a Node of this name is there, decodable or not."""
+    key = Key("", name)
+    return key in source.store or key in source.undecodable

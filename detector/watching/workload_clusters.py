@@ -77,6 +77,8 @@ class WorkloadClusters:
         self._problems = Problems("checks are held")
         self._clusters: dict[str, WorkloadCluster] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._being_forgotten: dict[str, tuple[NodeWatch, asyncio.Task[None]]] = {}
+        """Clusters whose Nodes are being told as gone."""
         # A check that cannot be read for a moment rests on no cluster, and then on the same one again.
         self._forgotten: dict[str, BlindTime] = {}
 
@@ -88,13 +90,14 @@ class WorkloadClusters:
     def name(self, wanted: Mapping[str, SecretField], tasks: asyncio.TaskGroup) -> None:
         """Watch these, and no others."""
         for cluster in self._clusters.keys() - wanted.keys():
-            self._forget(cluster)
+            self._forget(cluster, tasks)
         for cluster in wanted.keys() - self._clusters.keys():
             one = self._clusters[cluster] = WorkloadCluster(self._watch(cluster), wanted[cluster])
             one.nodes.resume(self._forgotten.pop(cluster, self._access.blind_time(cluster)))
+            self._stop_forgetting(one.nodes)
             self._tasks[cluster] = tasks.create_task(self._supervise(one))
 
-    def _forget(self, cluster: str) -> None:
+    def _forget(self, cluster: str, tasks: asyncio.TaskGroup) -> None:
         self._tasks.pop(cluster).cancel()
         one = self._clusters.pop(cluster)
         self._problems.report(one.part, "")
@@ -102,7 +105,20 @@ class WorkloadClusters:
         one.was_tried.set()  # whoever waits looks whether it is asked for again
         # Before its Nodes go: a Machine whose Node nobody looks for has not lost it.
         self._told.forgotten(cluster)
-        one.nodes.forget()
+        forgetting = tasks.create_task(self._forget_nodes(one.nodes))
+        self._being_forgotten[cluster] = one.nodes, forgetting
+
+    async def _forget_nodes(self, nodes: NodeWatch) -> None:
+        with self._guard.item("workload clusters", nodes.cluster):
+            await nodes.forget()
+        del self._being_forgotten[nodes.cluster]
+
+    def _stop_forgetting(self, nodes: NodeWatch) -> None:
+        """Leave what is not told as gone yet to a new watch of the same cluster."""
+        earlier, forgetting = self._being_forgotten.pop(nodes.cluster, (None, None))
+        if earlier is not None and forgetting is not None:
+            forgetting.cancel()
+            nodes.take_over(earlier)
 
     def _keep(self, cluster: str, blind_time: BlindTime) -> None:
         """Remember when a cluster was lost that nobody asks for now."""

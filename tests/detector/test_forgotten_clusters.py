@@ -10,11 +10,15 @@ import pytest
 from detector.watching import workload_clusters
 from detector.watching.node_watch import LOST, BlindTime, NodeWatch
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from health.model.node import Node
+from health.model.target import TargetName
+from kube import time_slice
 from kube.connection import ClusterConnection
 from kube.reflector_settings import patient
 from kube.server_clock import wall_clock
 from objects.clusters import SecretField
 from runtime.guard import Guard
+from tests.objects import node_object
 
 EAST = "east"
 WANTED = {EAST: SecretField("machines", "east-kubeconfig", "value")}
@@ -29,6 +33,11 @@ class Clusters:
         told = ClusterHandlers(lambda _: None, lambda _: None, lambda: None)
         self.known = WorkloadClusters(access, self._watch, told, Guard())
         self._tasks = asyncio.TaskGroup()
+        self.gone: list[str] = []
+
+    def note(self, name: TargetName, node: Node | None) -> None:
+        if node is None:
+            self.gone.append(name.name)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -43,9 +52,8 @@ class Clusters:
         [nodes] = self.known.watches
         nodes.blind_time = blind_time
 
-    @staticmethod
-    def _watch(cluster: str) -> NodeWatch:
-        return NodeWatch(cluster, lambda *_: None, lambda *_: None, patient, wall_clock)
+    def _watch(self, cluster: str) -> NodeWatch:
+        return NodeWatch(cluster, self.note, lambda *_: None, patient, wall_clock)
 
     @staticmethod
     async def _connect(cluster: str, secret: SecretField) -> ClusterConnection:
@@ -114,3 +122,28 @@ async def test_who_waits_for_a_cluster_that_is_given_up_and_asked_for_again_wait
     clusters.name()
     async with asyncio.timeout(5):
         await waiting
+
+
+async def test_nodes_of_a_cluster_that_is_asked_for_again_are_not_told_as_gone_any_more(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
+    clusters.name(EAST)
+    [nodes] = clusters.known.watches
+    earlier = NodeWatch(EAST, clusters.note, lambda *_: None, patient, wall_clock)
+    for number in range(20):
+        earlier._tell(f"node-{number}", Node.model_validate(node_object()))  # noqa: SLF001  as its reflector does
+    nodes.take_over(earlier)
+
+    clusters.name()
+    await asyncio.sleep(0)
+    assert len(clusters.gone) == 1
+    clusters.name(EAST)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(clusters.gone) == 1
+
+    clusters.name()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(clusters.gone) == len(set(clusters.gone)) == 20

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE
 from kube.decoding import Bookmark, Decoder, Seen, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key
@@ -33,6 +34,20 @@ def test_one_object_that_does_not_decode_leaves_the_others() -> None:
     assert [(one.key, one.resource_version) for one in page.undecodable] == [(Key("", "b"), "2")]
     assert "spec.size" in page.undecodable[0].error
     assert "'big'" in page.undecodable[0].error
+
+
+@pytest.mark.parametrize(
+    "item", [{}, {"metadata": {"name": "a"}}, widget("a", 1), widget("a", 1, size="big")]
+)
+def test_page_is_refused_at_the_first_object_that_is_too_many(item: dict[str, Any]) -> None:
+    # An error of the whole list would contain the list as Python values, which takes up to a second.
+    with pytest.raises(Malformed, match=r"is no list: items\.1000: A page has at most 1000 objects$"):
+        DECODER.page(_bytes(listed(7, *[item] * (2 * MOST_ITEMS_OF_A_PAGE))))
+
+
+def test_page_may_have_as_many_objects_as_the_bound_says() -> None:
+    page = DECODER.page(_bytes(listed(7, *[widget("a", 1)] * MOST_ITEMS_OF_A_PAGE)))
+    assert len(page.records) == MOST_ITEMS_OF_A_PAGE
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"items":[]}'])

@@ -1,5 +1,9 @@
 """Objects that stop to decode, and decode again: each is either a record or broken, and changes say so."""
 
+import logging
+
+import pytest
+
 from kube.decoding import Seen, Undecodable
 from kube.listing import Listed
 from kube.object_store import ObjectStore
@@ -38,8 +42,8 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
     assert change.kind is ChangeKind.ADDED
     assert not object_store.undecodable
     assert told == [("wrong in 2", True)]
-    object_store.tell_resolved()
-    object_store.tell_resolved()
+    list(object_store.tell_resolved())
+    list(object_store.tell_resolved())
     assert told == [("wrong in 2", True), ("", True)]
 
 
@@ -49,7 +53,7 @@ def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> N
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
 
     assert object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2))) == []
-    object_store.tell_resolved()
+    list(object_store.tell_resolved())
     assert told == ["wrong in 1", ""]
     assert not object_store.undecodable
 
@@ -60,7 +64,7 @@ def test_object_that_was_replaced_by_another_one_that_does_not_decode_is_not_tol
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
     object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2)))
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 3)))
-    object_store.tell_resolved()
+    list(object_store.tell_resolved())
     assert told == ["wrong in 1", "wrong in 3"]
 
 
@@ -83,3 +87,36 @@ def test_list_and_the_end_of_a_kind_leave_nothing_of_before() -> None:
 def test_event_says_up_to_where_the_watch_has_told() -> None:
     assert received(ChangeKind.ADDED, read("a", 7)).resource_version == "7"
     assert received(ChangeKind.ADDED, undecodable(A, 8)).resource_version == "8"
+
+
+def test_list_logs_the_first_of_its_objects_that_do_not_decode_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
+    broken = [undecodable(Key("", f"w{number}"), 1) for number in range(1000)]
+    with caplog.at_level(logging.WARNING):
+        object_store.replace(Listed([], broken, "1"))
+        object_store.replace(Listed([], broken, "2"))
+
+    named = "; ".join(f"w{number}: wrong in 1" for number in range(5))
+    words = f"Leaving out 1000 Widget of a list, which cannot be read: {named}; and 995 more"
+    assert [record.getMessage() for record in caplog.records] == [words]
+
+
+def test_objects_of_a_list_that_do_not_decode_are_told_one_at_a_time() -> None:
+    told: list[tuple[str, str]] = []
+    object_store: ObjectStore[Widget] = ObjectStore(
+        "Widget", lambda key, error: told.append((key.name, error))
+    )
+    object_store.replace(Listed([], [undecodable(A, 1), undecodable(B, 1)], "1"))
+    assert told == []
+
+    telling = object_store.tell_undecodable()
+    next(telling)
+    assert told == [("a", "wrong in 1")]
+    assert list(telling) == [B]
+
+    object_store.replace(Listed([], [undecodable(A, 1), undecodable(B, 2)], "2"))
+    assert list(object_store.tell_undecodable()) == [B]
+    assert told[2:] == [("b", "wrong in 2")]
+    assert list(object_store.tell_undecodable()) == []

@@ -34,10 +34,15 @@ class Owner:
         self.at: list[int] = []
         self.seen: list[tuple[bool, bool]] = []
         """By other tasks while half of a list is told: whether the cache is synced, and has an age."""
+        self.undecodable: list[tuple[str, str]] = []
         self.reflector: Reflector[Widget] | None = None
 
     def notify(self, change: Change[Widget]) -> None:
         self.changes.append(change)
+        self.at.append(self.turns)
+
+    def notify_undecodable(self, key: Key, error: str) -> None:
+        self.undecodable.append((key.name, error and "broken"))
         self.at.append(self.turns)
 
     async def look_for_ever(self) -> None:
@@ -52,7 +57,13 @@ class Owner:
 async def reflecting(transport: Transport) -> AsyncIterator[tuple[Reflector[Widget], Owner]]:
     owner = Owner()
     reflector = owner.reflector = Reflector(
-        transport, WIDGETS, Widget, notify=owner.notify, settings=lambda: IMPATIENT, clock=slow_clock()
+        transport,
+        WIDGETS,
+        Widget,
+        notify=owner.notify,
+        on_undecodable=owner.notify_undecodable,
+        settings=lambda: IMPATIENT,
+        clock=slow_clock(),
     )
     tasks = [asyncio.create_task(reflector.run()), asyncio.create_task(owner.look_for_ever())]
     try:
@@ -141,3 +152,19 @@ async def test_kind_that_vanishes_is_told_in_pieces(server: ApiServer, transport
         await eventually(lambda: len(owner.changes) == 2 * MANY)
         assert Key("", names()[0]) not in reflector.store
         assert len(set(owner.at[MANY:])) == MANY
+
+
+async def test_other_tasks_run_between_the_objects_of_a_list_that_do_not_decode_or_do_again(
+    server: ApiServer, transport: Transport
+) -> None:
+    broken = [widget(name, 1, size="big") for name in names()]
+    mended = [widget(name, 8) for name in names()]
+    server.answer("GET", PATH, said(listed(7, *broken)), said(listed(9, *mended)))
+    server.watch(PATH, lines(EXPIRED), lines(then="silent"))
+
+    async with reflecting(transport) as (reflector, owner):
+        await eventually(lambda: len(owner.undecodable) == 2 * MANY and reflector.age() is not None)
+        assert owner.undecodable[:MANY] == [(name, "broken") for name in names()]
+        assert {name for name, error in owner.undecodable[MANY:] if not error} == {*names()}
+        undecodable, changes, resolved = owner.at[:MANY], owner.at[MANY:-MANY], owner.at[-MANY:]
+        assert len(set(undecodable)) == len(set(changes)) == len(set(resolved)) == MANY

@@ -148,7 +148,7 @@ async def test_cluster_that_nobody_names_any_more_is_forgotten_before_its_nodes_
         await eventually(lambda: watched.nodes == {EAST, WEST} and len(watched.read) == 2)
         watched.name(WEST)
         assert watched.read == [WEST]
-        assert watched.nodes == {WEST}
+        await eventually(lambda: watched.nodes == {WEST})
         await eventually(lambda: watched.closed == [EAST])
 
         watched.name(EAST, WEST)
