@@ -8,12 +8,16 @@ unless the outage guard is on: kubelets could not reach it either.
 
 A cluster may be reached through one connection after the other, as its credentials change. Nodes that went
 while there was none are told as gone once the next one has read all of them.
+
+A cluster that changes its Nodes too often has a problem, and each Node waits (`follow_budget`, ADR 49). The
+cache goes on, so the latest state of each is told when the cluster is calm.
 """
 
 import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from detector.watching.coalesced_nodes import CoalescedNodes
 from detector.watching.source import THEY_NOT_YET
 from health.model.node import Node
 from health.model.target import TargetName, node_name
@@ -67,6 +71,7 @@ class NodeWatch:
         """The names of those that are there, as far as anybody was told."""
         self._undecodable_told: set[str] = set()
         """The names of those that do not decode, as far as anybody was told."""
+        self._coalesced = CoalescedNodes(self._number, self._tell_latest)
         self._proven: float | None = None
         self._is_distrusted = False
         self.back: datetime | None = None
@@ -114,6 +119,10 @@ class NodeWatch:
                 self._tell_undecodable(name, "")
             await time_slice.yield_if_over()
 
+    async def follow_budget(self) -> None:
+        """Let Nodes wait while they change too often, until cancelled; call it when all were read."""
+        await self._coalesced.follow()
+
     async def forget(self) -> None:
         """Tell of each Node as gone: nobody asks for this cluster any more."""
         time_slice = TimeSlice()
@@ -157,6 +166,8 @@ class NodeWatch:
             return reported or THEY_NOT_YET
         if age > limit:
             return reported or TOO_OLD
+        if self._coalesced.problem:
+            return self._coalesced.problem
         # Nothing is judged before the clocks restarted, within a second.
         return JUST_BACK if self._was_lost(age, limit) and not self._is_distrusted else ""
 
@@ -187,8 +198,27 @@ class NodeWatch:
     def _proven_at(self, age: timedelta) -> float:
         return monotonic_clock() - age.total_seconds()
 
+    def _number(self) -> int:
+        return 0 if self._source is None else len(self._source.store)
+
+    def _tell_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
+        """Tell of a Node that has waited, as a reflector does: an error first, and its end last."""
+        source, key = self._source, Key("", name)
+        if source is None:
+            return
+        problem, node = source.undecodable.get(key, ""), source.store.get(key)
+        if problem:
+            self._tell_undecodable(name, problem)
+        if name in self._told and (was_gone or node is None):
+            self._tell(name, None)
+        if node is not None:
+            self._tell(name, node)
+        if not problem and name in self._undecodable_told:
+            self._tell_undecodable(name, "")
+
     def _changed(self, change: Change[Node]) -> None:
-        self._tell(change.key.name, change.new)
+        if not self._coalesced.take(change.key.name, is_gone=change.new is None):
+            self._tell(change.key.name, change.new)
 
     def _tell(self, name: str, node: Node | None) -> None:
         if node is None:
@@ -198,7 +228,8 @@ class NodeWatch:
         self._notify(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
-        self._tell_undecodable(key.name, problem)
+        if not self._coalesced.take(key.name):
+            self._tell_undecodable(key.name, problem)
 
     def _tell_undecodable(self, name: str, problem: str) -> None:
         if problem:

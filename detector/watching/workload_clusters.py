@@ -210,16 +210,17 @@ class WorkloadClusters:
                 continue
             source = one.nodes.connect(connection)
             async with asyncio.TaskGroup() as tasks:
-                watching = [tasks.create_task(source.run()), tasks.create_task(self._tell_when_read(one))]
+                watching = [tasks.create_task(source.run()), tasks.create_task(self._follow(one))]
                 await self._until_another(one, connection, source)
                 for task in watching:
                     task.cancel()
 
-    async def _tell_when_read(self, one: WorkloadCluster) -> None:
+    async def _follow(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
         one.note_read()
         self._told.read(one.nodes.cluster)
         self._tried(one)
+        await one.nodes.follow_budget()
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
         """The connection that the Secret leads to; None: to none, or nobody can say."""

@@ -1,0 +1,69 @@
+"""CoalescedNodes: Nodes whose changes wait, as their cluster is over its budget of changes (ADR 49).
+
+A Node waits once, however often it changes. When the cluster is within its budget again, the latest state of
+each is told, in slices of time. The cluster has a problem until all of them are told.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from detector.watching.change_budget import ChangeBudget
+from kube.server_clock import monotonic_clock
+from kube.time_slice import TimeSlice
+
+LOOK_SECONDS = 0.5
+
+
+class CoalescedNodes:
+    """Those of one cluster."""
+
+    def __init__(
+        self,
+        count: Callable[[], int],
+        tell: Callable[[str, bool], None],
+        clock: Callable[[], float] = monotonic_clock,
+    ) -> None:
+        """`count` answers how many Nodes there are.
+
+        `tell` tells of the latest state of a Node by its name; the flag says that it was gone meanwhile.
+        """
+        self._count = count
+        self._tell = tell
+        self._clock = clock
+        self._budget = ChangeBudget()
+        self._waiting: dict[str, bool] = {}
+        self._is_followed = False
+        self.problem = ""
+        """Why Nodes wait; "" while none does."""
+
+    def take(self, name: str, *, is_gone: bool = False) -> bool:
+        """Count a change of a Node; answers whether it waits, and so is not to be told now.
+
+        No Node waits and no change counts while `follow` does not run: as long as a first list is told.
+        """
+        if not self._is_followed:
+            return False
+        self._budget.count(self._count(), self._clock())
+        self.problem = self.problem or self._budget.excess
+        if self.problem:
+            self._waiting[name] = self._waiting.get(name, False) or is_gone
+        return bool(self.problem)
+
+    async def follow(self) -> None:
+        """Tell of those that wait whenever the cluster is within its budget again, until cancelled."""
+        self._is_followed = True
+        try:
+            while True:
+                self._budget.look(self._count(), self._clock())
+                await self._tell_within_budget()
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            self._is_followed = False
+
+    async def _tell_within_budget(self) -> None:
+        time_slice = TimeSlice()
+        while self._waiting and not self._budget.excess:
+            name = next(iter(self._waiting))
+            self._tell(name, self._waiting.pop(name))
+            await time_slice.yield_if_over()
+        self.problem = self.problem if self._waiting else ""
