@@ -1,4 +1,4 @@
-"""Durations for people: in two units at most ("3d4h", "1h5m", "9s"), and as `--for` takes them."""
+"""Formats durations for people, at most two units ("3d4h", "1h5m", "9s"), and parses the value of `--for`."""
 
 import re
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def short(duration: timedelta) -> str:
-    """`duration` in whole seconds, cut to its two greatest units."""
+    """`duration` in whole seconds, cut to its two largest units."""
     rest = max(0, int(duration.total_seconds()))
     for place, (unit, seconds) in enumerate(_UNITS):
         value, rest = divmod(rest, seconds)
@@ -24,7 +24,7 @@ def short(duration: timedelta) -> str:
 
 
 def ago(when: datetime, now: datetime) -> str:
-    """A moment, and how long it is past at `now`."""
+    """A time, followed by its age at `now`."""
     return f"{when:%Y-%m-%d %H:%M:%SZ} ({short(now - when)} ago)"
 
 
@@ -36,10 +36,10 @@ def _second(place: int, rest: int) -> str:
 
 
 def parse_days(text: str) -> timedelta:
-    """A number of days such as "30d", or a Go duration, which has none.
+    """Parse a number of days such as "30d", or a Go duration, which has no unit for days.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text is neither.
 
     """
     days = _DAYS.fullmatch(text)
@@ -47,7 +47,7 @@ def parse_days(text: str) -> timedelta:
 
 
 def parse_time(text: str) -> timedelta:
-    """A parser that takes a Go duration."""
+    """Parse a Go duration for an option."""
     try:
         duration = parse_duration(text)
     except ValueError as error:
@@ -65,7 +65,7 @@ OrderTime = Annotated[
         "--for",
         parser=parse_time,
         metavar="DURATION",
-        help="For how long, e.g. 30m or 1h30m; until resume by default.",
+        help="How long the order stands, e.g. 30m or 1h30m; by default until resume.",
     ),
 ]
 
@@ -75,6 +75,6 @@ PauseTime = Annotated[
         "--for",
         parser=parse_time,
         metavar="DURATION",
-        help="For how long, e.g. 30m or 1h30m, longer than the upgrade too; until it is over by default.",
+        help="How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end.",
     ),
 ]

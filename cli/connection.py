@@ -1,7 +1,7 @@
-"""The connection to Temporal, by its standard environment configuration.
+"""Connects to Temporal by its standard environment configuration.
 
-An option is written into the environment that the configuration is read from, so that it does exactly what
-its variable does.
+An option is written into the environment before the configuration is read, so it has the same effect as its
+variable.
 """
 
 import importlib.metadata
@@ -37,7 +37,7 @@ _AWAY = {
     RPCStatusCode.UNAUTHENTICATED,
     RPCStatusCode.NOT_FOUND,
 }
-"""What a call answers where Temporal is not there or lets us not in; NOT_FOUND is the namespace's."""
+"""Status codes that mean that Temporal is down or denies access; NOT_FOUND is about the namespace."""
 
 
 _OPTIONS = ("profile", "address", "namespace")
@@ -45,9 +45,10 @@ _ADVICE = "if it is the right one, `paramedic setup` prepares it"
 _SEARCHED = {
     key.name for key in (search_attributes.CLUSTER, search_attributes.CHECK, search_attributes.TARGET)
 }
-"""Without these nothing is found; others may be missing until `paramedic setup` has run after an upgrade."""
+"""No incident can be found without these. Others may be missing until `paramedic setup` has run after an
+upgrade."""
 NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
-"""What a question answers that our role, or a proxy, does not let through."""
+"""Status codes of a call that our Temporal role, or a proxy, does not allow."""
 
 
 def _tell_version(is_asked: bool) -> None:  # noqa: FBT001  typer calls it
@@ -62,12 +63,12 @@ def choose_temporal(
         str | None, typer.Option(help="Profile of Temporal's configuration file, as TEMPORAL_PROFILE.")
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="Where Temporal is, host:port, as TEMPORAL_ADDRESS.")
+        str | None, typer.Option(help="Address of Temporal, host:port, as TEMPORAL_ADDRESS.")
     ] = None,
     namespace: Annotated[str | None, typer.Option(help="Temporal namespace, as TEMPORAL_NAMESPACE.")] = None,
     *,
-    version: Annotated[  # noqa: ARG001  its callback tells it
-        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the version.")
+    version: Annotated[  # noqa: ARG001  its callback prints it
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version.")
     ] = False,
 ) -> None:
     """Durable remediation of unhealthy Kubernetes nodes and machines."""
@@ -80,7 +81,7 @@ def choose_temporal(
 
 
 def command_line(context: typer.Context) -> str:
-    """How the command is called so that it means the same Temporal, for lines that people copy."""
+    """The command with the options that select this Temporal, for lines that people copy."""
     given = context.find_root().params
     options = (f"--{name} {shlex.quote(given[name])}" for name in _OPTIONS if given.get(name) is not None)
     return " ".join(["paramedic", *options])
@@ -88,11 +89,11 @@ def command_line(context: typer.Context) -> str:
 
 @asynccontextmanager
 async def temporal(context: typer.Context) -> AsyncIterator[Client]:
-    """A connection to a namespace of incidents; what its calls raise in the block becomes a CommandError.
+    """Connect to a namespace that is set up; an RPC error in the block becomes a CommandError.
 
     Raises:
-        UsageError: the configuration cannot be used, or names a namespace that has no incidents of ours.
-        UnreachableError: Temporal is not there, or lets us not in.
+        UsageError: the configuration is invalid, or the namespace is not set up for incidents.
+        UnreachableError: Temporal is down or denies access.
         CommandError: Temporal refuses a call.
 
     """
@@ -103,11 +104,11 @@ async def temporal(context: typer.Context) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def any_namespace(context: typer.Context) -> AsyncIterator[Client]:
-    """The same to a namespace that may not be set up yet.
+    """Connect to a namespace that may not be set up yet.
 
     Raises:
-        UsageError: the configuration cannot be used, or lacks the key of what Temporal keeps.
-        UnreachableError: Temporal is not there, or lets us not in.
+        UsageError: the configuration is invalid, or the key for encrypted payloads is missing.
+        UnreachableError: Temporal is down or denies access.
         CommandError: Temporal refuses a call.
 
     """
@@ -129,12 +130,12 @@ async def any_namespace(context: typer.Context) -> AsyncIterator[Client]:
 
 
 def silent_core() -> Runtime:
-    """The core of the SDK without its log, which goes to standard output, into the answer."""
+    """The core of the SDK without its log, which would go to standard output, into the command's output."""
     return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 async def require_incidents(client: Client) -> None:
-    """See that the namespace can have incidents: in another one, none is found, which is no good news."""
+    """Raise an error unless the namespace is set up: otherwise "no incidents" would be a false all-clear."""
     try:
         missing = await search_attributes.missing(client, client.namespace)
     except SearchAttributeConflict as error:
@@ -152,7 +153,7 @@ def _namespace(client: Client) -> str:
 
 
 def because(error: RPCError, client: Client) -> CommandError:
-    """What a refused call means to a person."""
+    """The error of the command for a call that failed."""
     address = address_of(client)
     if is_silence(error):
         return UnreachableError(str(silent(address)))
@@ -164,7 +165,7 @@ def because(error: RPCError, client: Client) -> CommandError:
 
 
 def identity_of(environment: Mapping[str, str]) -> str:
-    """Whom an order is from, in the history of the incident."""
+    """The sender of an order, as the history of the incident shows it."""
     user = environment.get("USER") or environment.get("LOGNAME") or _user_of_this_process()
     return plain(f"{user}@{socket.gethostname()}").encode(errors="replace").decode()
 

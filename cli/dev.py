@@ -1,4 +1,4 @@
-"""`paramedic dev` and `paramedic demo`: everything on this machine, and what fails is remediated, live."""
+"""`paramedic dev` and `paramedic demo`: run the whole system on this machine."""
 
 import asyncio
 import shutil
@@ -14,11 +14,13 @@ from cli.parameters import at_least, one_of
 
 PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60
 
-Directory = Annotated[Path, typer.Option("--dir", help="Where data, logs and dev.json are kept.")]
+Directory = Annotated[Path, typer.Option("--dir", help="Directory for data, logs and dev.json.")]
 Nodes = Annotated[
     int, typer.Option(parser=at_least(0), metavar="NUMBER", help="How many simulated kubelets to run.")
 ]
-Without = Annotated[str, typer.Option(help="Leave out, by commas: detector, worker, cluster-api-crds.")]
+Without = Annotated[
+    str, typer.Option(help="Parts to leave out, separated by commas: detector, worker, cluster-api-crds.")
+]
 WithMachines = Annotated[
     bool, typer.Option("--machines", help="Give each Machine of OpenShift a simulated node.")
 ]
@@ -36,7 +38,7 @@ ClusterApiVersion = Annotated[
         "--cluster-api",
         parser=_version,
         metavar="[v1beta2|v1beta1]",
-        help="Run a workload cluster, too: Machines of Cluster API, to this version, get nodes there.",
+        help="Also run a workload cluster, with nodes for Machines of Cluster API up to this version.",
     ),
 ]
 Provisioning = Annotated[
@@ -52,7 +54,7 @@ BackOffLimit = Annotated[
     typer.Option(
         parser=at_least(0, DAY_SECONDS),
         metavar="SECONDS",
-        help="The longest wait between two remediations in a row; 0: none. By default, the detector's own.",
+        help="The longest back-off between two remediations; 0 turns it off. Default: as the detector.",
     ),
 ]
 
@@ -68,7 +70,7 @@ def dev(  # noqa: PLR0913  each is an option
     back_off_limit: BackOffLimit = None,
 ) -> None:
     """Run everything in the foreground until Ctrl-C; DIR/dev.json appears when all is ready."""
-    # Here, because operation needs nothing of development, neither its packages nor its time.
+    # Imported here, because other commands need neither these packages nor the time to load them.
     from devcluster.cluster_api_crds import NewestVersion  # noqa: PLC0415  see above
     from devcluster.dev import DevSettings, run  # noqa: PLC0415  see above
     from devcluster.dev_cluster_api import ClusterApiSettings  # noqa: PLC0415  see above
@@ -88,7 +90,7 @@ def dev(  # noqa: PLR0913  each is an option
 
 
 def _scenario(text: str) -> str:
-    from devcluster.demo.settings import Scenario  # noqa: PLC0415  operation needs nothing of development
+    from devcluster.demo.settings import Scenario  # noqa: PLC0415  as in `dev`
 
     return one_of(Scenario)(text)
 
@@ -100,17 +102,20 @@ def demo(
         typer.Option(
             parser=_scenario,
             metavar="[node|machine|cluster-api|upgrade]",
-            help="What fails, and what is done.",
+            help="Which failure to show.",
         ),
     ] = "node",
     stay: Annotated[bool, typer.Option("--stay", help="Keep everything up until Ctrl-C.")] = False,
     directory: Annotated[
         Path | None,
-        typer.Option("--dir", help="Where to keep data and logs; else they are deleted unless it fails."),
+        typer.Option(
+            "--dir",
+            help="Directory to keep data and logs in; by default they are deleted unless the demo fails.",
+        ),
     ] = None,
 ) -> None:
-    """Show remediations on simulated nodes, or Machines; exit code 0 when all are healthy again."""
-    # Here, because operation needs nothing of development, neither its packages nor its time.
+    """Show remediations on simulated nodes or Machines; exit code 0 if all are healthy at the end."""
+    # Imported here, as in `dev`.
     from devcluster.demo.settings import DemoSettings, Scenario  # noqa: PLC0415  see above
     from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above
     from devcluster.errors import SettingsError  # noqa: PLC0415  see above
@@ -123,5 +128,5 @@ def demo(
         raise fail(UsageError(str(error))) from error
     finally:
         if directory is None and code != FAILURE:
-            shutil.rmtree(where, ignore_errors=True)  # a server that had to be killed may still write
+            shutil.rmtree(where, ignore_errors=True)  # a killed server may still write
     raise typer.Exit(code)

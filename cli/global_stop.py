@@ -1,6 +1,7 @@
-"""The global stop as a person gives and lifts it: read afresh, and written if nobody wrote meanwhile.
+"""Sets and lifts the global stop. A conflicting write is retried on the object as it is then.
 
-Both may be repeated. So who lifts it lifts the order that was told, and none that somebody gave a moment ago.
+Both commands may be repeated. The answer quotes the order that was lifted, so a stop that another person set
+a moment ago is never lifted unseen.
 """
 
 import asyncio
@@ -22,14 +23,16 @@ from kube.transport import Transport
 from objects.timestamps import stamp
 
 LOOK_WITHIN_SECONDS = 5.0
-"""How long the namespaces that installations read are asked for: a stop is urgent."""
+"""Time limit to list the namespaces that installations read; short, because a stop is urgent."""
 
 
 async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str | None) -> str:
-    """Stop everything new; without a reason, one that was given stays. What to tell.
+    """Set the global stop; without a reason, the reason of a standing stop is kept.
+
+    Returns the sentence to print.
 
     Raises:
-        CommandError: it is not known to be stopped.
+        CommandError: the stop could not be set or confirmed.
 
     """
 
@@ -46,10 +49,10 @@ async def order_stop(kubeconfig_context: str | None, namespace: str, reason: str
 
 
 async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
-    """Lift the stop. What to tell.
+    """Lift the global stop. Returns the sentence to print.
 
     Raises:
-        CommandError: it is not known to be lifted.
+        CommandError: the stop could not be lifted or confirmed.
 
     """
 
@@ -67,7 +70,7 @@ async def lift_stop(kubeconfig_context: str | None, namespace: str) -> str:
 async def _carried_out(
     kubeconfig_context: str | None, namespace: str, attempt: Callable[[Client], Awaitable[str]]
 ) -> str:
-    """The cluster, the namespace that says it is stopped, and what `attempt` says became of it."""
+    """Run `attempt`; the sentence names the cluster, the namespace and the result."""
     try:
         async with await Transport.connect(context=kubeconfig_context) as transport:
             client = Client(transport)
@@ -78,7 +81,7 @@ async def _carried_out(
 
 
 async def _refuse_unread(client: Client, namespace: str) -> None:
-    """Refuse a namespace that no installation reads; where none can be listed, go on: a stop is urgent."""
+    """Refuse a namespace that no installation reads. If they cannot be listed, go on: a stop is urgent."""
     with suppress(KubernetesError, ValidationError, TimeoutError):
         async with asyncio.timeout(LOOK_WITHIN_SECONDS):
             refuse_unread(namespace, await lease_namespaces(client))
@@ -103,7 +106,7 @@ async def _annotate(client: Client, found: LeaseNamespace, reason: str | None) -
 
 
 def _order(of: LeaseNamespace) -> str:
-    """Since when it stands, and why."""
+    """Since when the stop stands, and its reason."""
     reason = of.stop.reason if of.stop else ""
     return f"{_since(of.stopped_since)}: {reason or 'no reason is given'}"
 

@@ -1,12 +1,11 @@
-"""What happened to an incident, and since when its code fails, read from the history of its workflow.
+"""Reads the story of an incident, and the failure of its workflow task, from the workflow's history.
 
-Timers and activities carry their reason as a summary; orders are there with what was sent. What repeats
-itself (the same hold asked again) is told once, with how often. That a Lease is renewed, maybe for hours,
-takes an incident nowhere, and is not told.
+Timers and activities carry their reason as a summary, orders carry their arguments. Repeated entries (the
+same hold, asked again) are shown once, with a count. Renewals of a Lease are left out.
 
-An exception in workflow code fails the workflow task. Of the attempts in a row Temporal writes down the
-first, and one more after each event that comes meanwhile. So what failed after the last task that was done
-fails until now, and until a worker with other code goes on.
+An exception in workflow code fails the workflow task. Temporal records the first of consecutive failed
+attempts, and another one after each new event. So a failure after the last completed task still goes on,
+until a worker with other code takes over.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,11 +35,11 @@ from workflows.wait_summary import WaitSummary
 _PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 _ORDERS = {name: kind for kind, name in NAMES.items()}
 _UNREADABLE = (ValueError, KeyError, RuntimeError)
-"""What converters of payloads raise where a payload is not what it should be, or encrypted."""
+"""Errors that payload converters raise for a malformed or encrypted payload."""
 LATEST_EVENTS = 100
-"""Events that are looked at: a row of failures is short, as its attempts are not written down."""
+"""The newest events that are searched: consecutive failures take few, as most attempts are not recorded."""
 LONGEST_WORDS = 300
-"""Characters of the exception that a task fails with."""
+"""The longest error of a failed task that is shown, in characters."""
 _BY_THE_SERVER = {
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE,
@@ -50,23 +49,23 @@ _BY_THE_SERVER = {
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_PAUSE_REQUESTED_BEFORE_TASK_STARTED,
 }
-"""Not by the code: something came in between, say, and the task is tried again at once."""
+"""Failures that the workflow code did not cause; the server tries the task again at once."""
 
 
 @dataclass(frozen=True)
 class Episode:
-    """One thing that happened, `times` times in a row."""
+    """One entry of the story, which occurred `times` times in a row."""
 
     when: datetime
     what: str
     words: str
     times: int = 1
     by_signal: bool = False
-    """Whether it is an order that nobody had to answer."""
+    """Whether it is an order sent as a signal, which needs no answer."""
 
 
 async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Episode]:
-    """What happened in one run.
+    """The story of one run.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -79,7 +78,7 @@ async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Epis
 
 
 async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> HistoryEvent:
-    """The event with what a story reads of it decrypted, as far as there are keys."""
+    """The event with the payloads that a story needs decrypted, if the keys are available."""
     if codec is None:
         return event
     update = event.workflow_execution_update_accepted_event_attributes.accepted_request
@@ -95,20 +94,20 @@ async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> History
 
 
 def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Episode]:
-    """What these events tell."""
+    """The episodes of these events, with repetitions merged."""
     told = (_episode(event, decode) for event in events)
     return together(episode for episode in told if episode is not None)
 
 
 def together(episodes: Iterable[Episode]) -> list[Episode]:
-    """The same with repetitions told once."""
+    """The episodes with equal neighbours merged and counted."""
     found: list[Episode] = []
     for episode in episodes:
         if not found or (found[-1].what, found[-1].words) != (episode.what, episode.words):
             found.append(episode)
         elif found[-1].by_signal or not episode.by_signal:
             found[-1] = replace(found[-1], times=found[-1].times + 1)
-        # Else it is one order: where no worker answers an update, the command leaves a signal behind.
+        # Otherwise it is one order: if no worker answers an update, the command also sends a signal.
     return found
 
 
@@ -143,13 +142,13 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     if name not in _ORDERS:
         return None
     sent = decoded(_ORDERS[name], [*signal.input.payloads, *update.input.args.payloads], decode)
-    # An identity is no payload, which alone are made plain where they are read.
+    # The identity is not a payload, so the converter has not removed control characters from it.
     words = f"ordered by {plain(signal.identity or update.meta.identity)}{_arguments(sent)}"
     return Episode(when, name, words, by_signal=bool(signal.signal_name))
 
 
 def decoded(kind: type[Order], payloads: Sequence[Payload], decode: PayloadConverter) -> Order | None:
-    """The order that was sent, with the defaults where nothing was; None for what cannot be read."""
+    """The order in these payloads, with defaults if there are none; None if it cannot be read."""
     if not payloads:
         return kind()
     try:
@@ -160,7 +159,7 @@ def decoded(kind: type[Order], payloads: Sequence[Payload], decode: PayloadConve
 
 
 def _arguments(order: Order | None) -> str:
-    """How long, with which step and why, as far as the person said it."""
+    """The order's duration, step and reason, as far as they were given."""
     if order is None:
         return ""
     lasts = "" if isinstance(order, ResumeOrder) else _lasts(order.for_seconds)
@@ -181,7 +180,7 @@ def _end(event: HistoryEvent, when: datetime) -> Episode | None:
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A workflow task that fails again and again."""
+    """A workflow task that keeps failing, and its latest error."""
 
     since: datetime
     what: str
@@ -194,7 +193,7 @@ class TaskFailure:
 async def read_task_failure(
     client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
 ) -> TaskFailure | None:
-    """How the code of one run fails now; None where it does not.
+    """The current task failure of one run; None if its task does not fail.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -213,21 +212,21 @@ async def read_task_failure(
 
 
 async def _decrypt(failure: Failure, converter: DataConverter) -> None:
-    """Have it say what was encrypted of it; without the key, that."""
+    """Decrypt the messages of a failure in place; without the key, the message says so."""
     try:
-        await converter.decode_failure(failure)  # writes the messages of it and its causes into it
+        await converter.decode_failure(failure)  # changes `failure` and its causes
     except UnreadablePayload as error:
         failure.message = str(error)
 
 
 def is_of_a_failing_task(error: RPCError) -> bool:
-    """Whether a query or an update was refused because the workflow task has failed several times."""
+    """True if Temporal refused a query or update because the workflow task keeps failing."""
     details = error.grpc_status.details if error.grpc_status else ()
     return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
 
 
 def task_failure(newest_first: Sequence[HistoryEvent]) -> TaskFailure | None:
-    """What the latest events of a run say of it."""
+    """The task failure that the newest events of a run show."""
     failed = list(_in_a_row(newest_first))
     if not failed:
         return None
@@ -246,7 +245,6 @@ def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:
 
 
 def _words(failure: Failure) -> str:
-    """The exception and what caused it."""
     said = [failure]
     while said[-1].HasField("cause"):
         said.append(said[-1].cause)

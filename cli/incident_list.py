@@ -1,7 +1,6 @@
-"""IncidentList: which incidents there are, as Temporal lists them, newest first.
+"""Lists the incidents of a Temporal namespace, newest first.
 
-Temporal filters by what it has an index for; the rest is filtered here. A list may miss what began or ended
-within the last second.
+Temporal filters by its indexed attributes, this module by the rest. Temporal's index is up to a second late.
 """
 
 from collections.abc import AsyncIterator
@@ -26,30 +25,29 @@ RPC_TIMEOUT = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class Filter:
-    """Which incidents; "" is any."""
+    """Selects incidents by check, target, cluster and workflow id; "" matches all."""
 
     check: str = ""
-    """Its name, with or without kind and namespace."""
+    """A name, with or without kind and namespace."""
     target: str = ""
-    """Its name, with or without kind and namespace."""
+    """A name, with or without kind and namespace."""
     cluster: str = ""
-    """Its identity ("prod-1a2b3c4d"), or the configured name in front of it ("prod")."""
+    """The identity ("prod-1a2b3c4d"), or the configured name that it begins with ("prod")."""
     workflow_id: str = ""
 
     def takes(self, incident: IncidentReference) -> bool:
-        """Whether this is the cluster, the check and the target."""
         is_here = is_cluster_called(self.cluster, incident.cluster)
         return is_here and self._check.takes(incident.check) and self._target.takes(incident.target)
 
     @property
     def words(self) -> str:
-        """Of what, for a sentence that says that nothing was found; "": of anything."""
+        """The filter as a clause for the message that nothing was found; "" without a filter."""
         named = (("check", self.check), ("target", self.target), ("cluster", self.cluster))
         return "".join(f" of {what} {name!r}" for what, name in named if name)
 
     @property
     def query(self) -> str:
-        """The part that Temporal filters by."""
+        """The part of the filter that Temporal can apply."""
         parts = [f"WorkflowType = '{WORKFLOW}'"]
         parts += [named.query for named in (self._check, self._target) if named.name]
         if self.workflow_id:
@@ -69,7 +67,7 @@ class Filter:
 
 
 async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSummary]:
-    """The incidents that run.
+    """The running incidents.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -80,7 +78,7 @@ async def open_incidents(client: Client, wanted: Filter) -> list[IncidentSummary
 
 
 async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[IncidentSummary]:
-    """The newest `limit` incidents that have ended.
+    """The newest `limit` closed incidents.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -96,7 +94,7 @@ async def closed_incidents(client: Client, wanted: Filter, limit: int) -> list[I
 
 
 async def ended_since(client: Client, wanted: Filter, since: datetime) -> list[IncidentSummary]:
-    """All incidents that have ended since then.
+    """The incidents that closed since then.
 
     Raises:
         RPCError: Temporal cannot be asked.

@@ -1,4 +1,4 @@
-"""All that is known of one incident, for people: its requests by step, what is tried again, its story."""
+"""Renders one incident for people: timers, requests by step, retries, and its history."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from health.runbook.proven_recovery import words
 from workflows.messages import State
 
 SHOWN = 12
-"""Episodes that are shown, the last ones."""
+"""The number of latest episodes that are shown."""
 
 
 @dataclass(frozen=True)
 class RequestCourse:
-    """One request, as far as the detector knew its check when it was asked last."""
+    """The course of one request, by the check as the detector observed it last."""
 
     request: RequestSnapshot
     step: int | None
-    """Counted from 1; None: unknown, or the check no longer lists its template."""
+    """Counted from 1; None if unknown, or if the check no longer lists the template."""
     steps: int | None
-    """Of how many; None: unknown, as of a target that is healthy again."""
+    """The number of steps; None if unknown, for example when the target is healthy again."""
     times_out_at: datetime | None
     """When its step times out, or did; None for a step without a timeout."""
 
@@ -48,27 +48,27 @@ class RequestCourse:
 
     @property
     def place(self) -> str:
-        """Which step it is of, for people; "" where that is unknown."""
+        """The step of the request; "" if unknown."""
         return f"step {self.step} of {self.steps}" if self.step else ""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """One thing that failed, up to now."""
+    """An operation that has failed and will be retried."""
 
     what: str
-    """"act", or a chore: "delete Reboot/ns/node-1"."""
+    """"act", or a chore such as "delete Reboot/ns/node-1"."""
     why: str
-    """The latest answer."""
+    """The latest error."""
     failures: int
-    """In a row."""
+    """The number of failures in a row."""
     since: datetime
-    """The first of them."""
+    """The time of the first failure in the row."""
     next_try: datetime
 
 
 def retries(state: State) -> Iterator[Retry]:
-    """Its act first, then its chores by their next try."""
+    """The failed act first, then failed chores, ordered by their next try."""
     failing = state.memory.failing
     if failing is not None and state.phase is Phase.HELD:
         yield Retry("act", str(failing.hold), failing.count, failing.since, failing.next_act)
@@ -81,26 +81,26 @@ Line = tuple[str, str | Text]
 
 @dataclass(frozen=True)
 class Page:
-    """One incident and its story at `now`."""
+    """The data of the page at `now`."""
 
     summary: IncidentSummary
     story: tuple[Episode, ...]
     ui_link: str
     now: datetime
     name: str
-    """What the person who asks calls it."""
+    """The name by which the person asked for it."""
     command: str = "paramedic"
-    """With the options that say which Temporal is meant, as they were given."""
+    """The command with the options that select this Temporal, as they were given."""
 
     @property
     def orders(self) -> PossibleOrders | None:
-        """What the person may order; None: nobody knows what the incident does."""
+        """The orders that the incident can obey; None if its state is unknown."""
         state, cluster = self.summary.state, self.summary.incident.cluster
         return PossibleOrders(state, self.name, cluster, self.command) if state else None
 
 
 def incident_page(page: Page) -> Table:
-    """The page, a label and a value a line."""
+    """A table with a label and a value in each row."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -194,7 +194,7 @@ def _course(course: RequestCourse, now: datetime) -> str:
 
 
 def _until(course: RequestCourse, now: datetime) -> str:
-    """Until when it has time; "" where it is over for another reason."""
+    """When the request times out or did; "" if it has succeeded, failed, or is being deleted."""
     if course.request.timed_out_at is not None:
         return f"timed out {ago(course.request.timed_out_at, now)}"
     if course.request.succeeded is not None or course.request.is_being_deleted:

@@ -1,8 +1,8 @@
-"""Asking: what open incidents say of themselves and how closed ones ended, many at once, never for ever.
+"""Queries many incidents at once: the state of open ones, the result of closed ones, each with a time limit.
 
-A query needs a worker. Where as many as are asked at once go without an answer, the rest of that cluster is
-not asked any more: nobody works there. Code that fails answers no query either: of what does not answer the
-history is read, which tells.
+A query needs a worker. After `AT_ONCE` queries of one cluster without an answer, the remaining incidents of
+that cluster are not queried: no worker polls there. Workflow code that fails answers no query either, so the
+history of an incident that does not answer is read for task failures.
 """
 
 import asyncio
@@ -24,16 +24,17 @@ from workflows.messages import State
 
 AT_ONCE = 20
 NO_WORKER = "no worker answers"
-OTHER_VERSION = "its worker is of another version, whose answer cannot be read"
+OTHER_VERSION = "its worker runs another version, whose answer cannot be read"
 BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
-"""It is in the middle of a change, or its worker has much to do: others answer."""
+"""Other incidents of its cluster answer: this one is in the middle of a change, or its worker is
+overloaded."""
 
 _ENDED_BY_ITSELF = ("Completed", "Failed")
-"""A workflow fails where its id is not that of its incident."""
+"""A workflow fails if its workflow id is not the id of its incident."""
 
 
 class Asking:
-    """Asks for one command."""
+    """Sends the queries of one command and counts answers by cluster."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -42,11 +43,10 @@ class Asking:
         self._answered: Counter[str] = Counter()
 
     async def all(self, summaries: Iterable[IncidentSummary]) -> list[IncidentSummary]:
-        """Each with what it says now; what cannot be known carries the problem."""
+        """The summaries with current state; where it is unknown, `problem` says why."""
         return list(await asyncio.gather(*map(self.one, summaries)))
 
     async def one(self, summary: IncidentSummary) -> IncidentSummary:
-        """It with what it says now."""
         if summary.unreadable:
             return dataclasses.replace(summary, problem=summary.unreadable)
         async with self._places:
@@ -83,7 +83,7 @@ class Asking:
         return BUSY if self._answered[cluster] else NO_WORKER
 
     async def _task_failure(self, summary: IncidentSummary) -> str:
-        """That its code fails; "" where it does not, or its history cannot be read."""
+        """The failure of its workflow task; "" if there is none, or the history cannot be read."""
         workflow_id, run_id = summary.incident.workflow_id, summary.run_id
         try:
             failure = await read_task_failure(self._client, workflow_id, run_id, RPC_TIMEOUT)

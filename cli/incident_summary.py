@@ -1,4 +1,4 @@
-"""IncidentSummary: one incident as a command sees it: what Temporal lists of it, and what it says itself."""
+"""IncidentSummary: one incident as Temporal lists it, and as the workflow itself answers."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,51 +15,51 @@ from workflows.messages import State
 
 @dataclass(frozen=True)
 class IncidentSummary:
-    """One run of an incident's workflow."""
+    """One run of an incident's workflow, open or closed."""
 
     incident: IncidentReference
     run_id: str
     status: str
-    """As Temporal says it: "Running", "Completed", "Terminated", …"""
+    """Temporal's status: "Running", "Completed", "Terminated", …"""
     started: datetime
     closed: datetime | None = None
     state: State | None = None
-    """None while it was not asked, when nobody answers, and after the end."""
+    """None before it is queried, if no worker answers, and after the end."""
     outcome: Outcome | None = None
-    """How it ended; None while it is open, and where it was terminated."""
+    """How it ended; None while it is open, and if it was terminated."""
     reason: str = ""
-    """Why it ended so, in words; "" as above."""
+    """The reason of the outcome, in words; "" where `outcome` is None."""
     result_shadow: ShadowRecord | None = None
-    """What it told at its end of its time in shadow; None where it never was, and as above."""
+    """The steps it recorded while in shadow, from its result; None if it never was, or where `outcome` is
+    None."""
     result_evidence: EvidenceRecord | None = None
-    """What it told at its end of its evidence; None where none was wanted, and as above."""
+    """The evidence, from its result; None if none was wanted, or where `outcome` is None."""
     problem: str = ""
-    """Why nothing is known of the phase or the outcome."""
+    """Why phase or outcome is unknown."""
     unreadable: str = ""
-    """Why what Temporal keeps of it cannot be read; "": it can."""
+    """Why its data in Temporal cannot be read; "" if it can."""
     has_task_failures: bool = False
-    """Whether Temporal reports that its workflow task fails again and again."""
+    """Whether Temporal reports that its workflow task keeps failing."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it still runs."""
         return self.closed is None
 
     @property
     def phase(self) -> Phase | str | None:
-        """The phase, as text where only its worker knows it; None: unknown."""
+        """The phase, as plain text if this version does not know it; None if unknown."""
         if not self.is_open:
             return Phase.ENDED
         return self.state.phase if self.state else None
 
     @property
     def is_held(self) -> bool:
-        """Whether a person holds it."""
+        """True while an order `hold` of a person stands."""
         return self.state is not None and self.state.memory.held is not None
 
     @property
     def shadow(self) -> ShadowRecord | None:
-        """What it would have done while it was in shadow; None: it never was, or nobody knows."""
+        """The steps it would have taken while in shadow; None if it never was, or if that is unknown."""
         memory = self.state.memory if self.state else None
         if memory is None:
             return self.result_shadow
@@ -67,51 +67,50 @@ class IncidentSummary:
 
     @property
     def evidence(self) -> EvidenceRecord | None:
-        """What became of its evidence; None: none was wanted yet, or nobody knows."""
+        """The state of its evidence; None if none was wanted yet, or if that is unknown."""
         return self.state.memory.evidence if self.state else self.result_evidence
 
     @property
     def stopped(self) -> str:
-        """The global stop, in words, where that holds it; "" where it does not, or nobody knows."""
+        """The message of the global stop, if that holds it; "" if not, or if that is unknown."""
         hold = self.state.observation.hold if self.state and self.state.observation else None
         return hold.message if hold is not None and hold.reason is HoldReason.STOPPED else ""
 
     @property
     def details(self) -> str:
-        """The reason in words, without the name of the target, which stands beside it."""
+        """The reason in words, without the name of the target, which another column shows."""
         if self._end or self.state is None:
             return self._end or self.reason
         return self.state.why.beside_subject.lasting
 
     @property
     def brief(self) -> str:
-        """The same with what tells it from others first."""
+        """The reason, shortened so that its distinguishing part comes first."""
         if self._end or self.state is None:
             return self.details
         return self.state.why.brief
 
     @property
     def words(self) -> str:
-        """The reason as the incident says it, or said at its end; "" where it says nothing."""
+        """The full reason in the workflow's words; "" if it gives none."""
         return self.state.why.lasting if self.state else self.reason
 
     def lasted(self, now: datetime) -> timedelta:
-        """How long it lasted, or has lasted so far."""
         return (self.closed or now) - self.started
 
     @property
     def next_transition(self) -> NextTransition | None:
-        """When it goes on by itself, and with what; None: unknown, or the detector is being asked."""
+        """The next transition by time; None if unknown, or while the detector is being asked."""
         return self.state.next_transition if self.state else None
 
     def goes_on_in(self, now: datetime) -> timedelta | None:
-        """How long until then; None: unknown, or not before something changes, or an order comes."""
+        """Time until the next transition; None if unknown, or if it waits for a change or an order."""
         at = self.next_transition.at if self.next_transition else None
         return None if at is None else max(timedelta(), at - now)
 
     @property
     def overdue_at(self) -> datetime | None:
-        """When its Lease is given back; None: it holds none, or nobody knows."""
+        """When its Lease is released; None if it holds none, or if that is unknown."""
         state = self.state
         if state is None or state.observation is None or not state.memory.lease.may_be_held:
             return None
@@ -120,7 +119,7 @@ class IncidentSummary:
 
     @property
     def _end(self) -> str:
-        """Words of what says nothing of itself: why, or how it ended."""
+        """Why its state is unknown, or how it ended; "" for an open incident that answers."""
         if self.problem:
             return f"unknown: {self.problem}"
         if self.closed is not None:

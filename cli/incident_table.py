@@ -1,9 +1,8 @@
-"""Incidents for people, one line each, fitted to the terminal; `wide` adds columns. Pure.
+"""Formats incidents as a table fitted to the terminal, one line each; `wide` adds columns. Pure.
 
-A number or a phase that is cut says nothing, so only names and details give way, down to what still tells one
-from another. Where that does not suffice, columns are left out: first AGE, which nobody acts on, then
-DETAILS, which `paramedic show` tells, then CHECK and NEXT. What is left over goes to the names first, and
-what remains to the details.
+A cut number or phase is useless, so only names and details shrink, down to a minimum that still distinguishes
+them. If that is not enough, columns are dropped: AGE first, then DETAILS (see `paramedic show`), CHECK and
+NEXT. Spare width goes to the names first, then to the details.
 """
 
 import re
@@ -20,16 +19,16 @@ from cli.terminal import phase_text
 from health.model.moves import Phase
 
 GAP = 2
-"""Blanks between two columns."""
+"""Spaces between two columns."""
 _LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "DETAILS": 24}
 _LEFT_OUT = ("AGE", "DETAILS", "CHECK", "NEXT")
 _GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS")
 _CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
-"""Columns that give way where a terminal is narrow."""
+"""The columns that may be cut on a narrow terminal."""
 
 
 def column_widths(natural: Mapping[str, int], room: int) -> dict[str, int]:
-    """The columns that are shown, each with its width; `natural` is what cuts nothing."""
+    """The columns that fit, each with its width; `natural` holds the widths without any cut."""
     for shown in _choices(natural):
         widths = {name: min(natural[name], _LEAST.get(name, natural[name])) for name in shown}
         spare = room - sum(widths.values()) - GAP * (len(widths) - 1)
@@ -42,7 +41,7 @@ def column_widths(natural: Mapping[str, int], room: int) -> dict[str, int]:
 
 
 def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
-    """All columns, then fewer and fewer."""
+    """All columns, then ever fewer of them."""
     for count in range(len(_LEFT_OUT) + 1):
         yield tuple(name for name in natural if name not in _LEFT_OUT[:count])
 
@@ -50,7 +49,7 @@ def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
 def incident_table(
     summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
 ) -> Table:
-    """A table at `now`, `width` wide; the cluster has a column where there is more than one."""
+    """The incidents at `now`; CLUSTER is shown if there is more than one cluster."""
     has_cluster = is_wide or len({summary.incident.cluster for summary in summaries}) > 1
     names = _columns(has_cluster=has_cluster, is_wide=is_wide)
     rows = [_row(summary, now) for summary in sorted(summaries, key=_order)]
@@ -65,7 +64,7 @@ def incident_table(
 
 
 def headline(summaries: Sequence[IncidentSummary]) -> str:
-    """How many there are, and in which phases: "3 incidents: 2 Held, 1 unknown"; and what is stopped."""
+    """The number of incidents by phase, "3 incidents: 2 Held, 1 unknown", and clusters that are stopped."""
     counted = Counter(summary.phase for summary in summaries)
     phases = dict.fromkeys((*Phase, *filter(None, counted), None))
     parts = ", ".join(f"{counted[phase]} {phase or 'unknown'}" for phase in phases if counted[phase])
@@ -106,12 +105,12 @@ def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
 
 
 def _order(summary: IncidentSummary) -> tuple[object, ...]:
-    """By cluster, check and name, node-2 before node-10; the newest of a target first."""
+    """By cluster, check and natural order of names (node-2 before node-10), newest incident first."""
     incident = summary.incident
     parts = [_natural(part) for part in re.split(r"(\d+)", incident.target.name)]
     return incident.cluster, str(incident.check), parts, -summary.started.timestamp()
 
 
 def _natural(part: str) -> tuple[int, str]:
-    """Numbers by their value, before words; a digit such as "²" is no number."""
+    """Sort key: numbers by value, before words; a digit such as "²" counts as a word."""
     return (int(part), "") if part.isdecimal() else (-1, part)

@@ -1,4 +1,4 @@
-"""Incidents as `-o json` prints them, in a list and alone. docs/cli-json.md documents the fields."""
+"""The JSON of incidents for `-o json`, in a list and alone; docs/cli-json.md documents the fields."""
 
 from datetime import datetime
 from typing import Self
@@ -17,7 +17,7 @@ from workflows.messages import State
 
 
 class OrderView(Frozen):
-    """A standing order of a person."""
+    """A standing order `hold` or `abort`, with its remaining time."""
 
     reason: str
     until: datetime | None
@@ -25,7 +25,7 @@ class OrderView(Frozen):
 
 
 class RequestView(Frozen):
-    """One remediation request."""
+    """One remediation request, with its step and the timeout of that."""
 
     api_version: str
     kind: str
@@ -43,7 +43,6 @@ class RequestView(Frozen):
 
     @classmethod
     def of(cls, course: RequestCourse) -> Self:
-        """The view of a request."""
         request = course.request
         return cls(
             **request.reference.model_dump(),
@@ -58,7 +57,7 @@ class RequestView(Frozen):
 
 
 class RetryView(Frozen):
-    """What failed so far, and is tried again."""
+    """An operation that has failed and will be retried."""
 
     what: str
     why: str
@@ -69,7 +68,6 @@ class RetryView(Frozen):
 
     @classmethod
     def of(cls, retry: Retry, now: datetime) -> Self:
-        """The view of what failed, as seen at `now`."""
         return cls(
             what=retry.what,
             why=retry.why,
@@ -81,7 +79,7 @@ class RetryView(Frozen):
 
 
 class IncidentView(Frozen):
-    """One run of an incident's workflow."""
+    """One run of an incident's workflow, as `list` prints it."""
 
     workflow_id: str
     run_id: str
@@ -109,7 +107,6 @@ class IncidentView(Frozen):
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
-        """The view of what was seen at `now`."""
         incident, state, in_time = summary.incident, summary.state, summary.goes_on_in(now)
         transition = summary.next_transition
         memory = state.memory if state else Memory()
@@ -141,7 +138,7 @@ class IncidentView(Frozen):
 
 
 def _named(seen: Observation | None) -> Observation | None:
-    """What was seen, with a reason that can be read by itself."""
+    """The observation with a reason that names its target, to be read alone."""
     return seen and seen.model_copy(update={"subject": "", "reason": seen.named_reason})
 
 
@@ -157,7 +154,7 @@ def _order(order: OrderRecord | None, now: datetime) -> OrderView | None:
 
 
 class EpisodeView(Frozen):
-    """One thing that happened, `times` times in a row."""
+    """One entry of the history, which occurred `times` times in a row."""
 
     at: datetime
     what: str
@@ -166,20 +163,19 @@ class EpisodeView(Frozen):
 
 
 class PageView(IncidentView):
-    """All that is known of one incident."""
+    """The JSON of `paramedic show`: an incident, its observation and history."""
 
     lease_renewed_at: datetime | None = None
-    """In the future: when it is renewed next."""
+    """If it is in the future: the time of the next renewal."""
     observation: Observation | None = None
     history: tuple[EpisodeView, ...] = ()
     ui_url: str = ""
     kubectl: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
-    """Command lines of what a person can order now."""
+    """Command lines of the orders that the incident can obey now."""
 
     @classmethod
     def of_page(cls, page: Page) -> Self:
-        """The view of a page."""
         state = page.summary.state
         return cls(
             **IncidentView.of(page.summary, page.now).model_dump(),

@@ -1,7 +1,7 @@
-"""Installations: which installations of Paramedic a cluster has, and by which names and namespaces.
+"""Finds the installations of Paramedic in a cluster, with their names and namespaces.
 
-The detector that leads writes them on its ParamedicStatus and on its Lease. A command compares them with its
-options, so that it refuses a wrong name instead of working on nothing.
+The leading detector writes them to its ParamedicStatus and to its Lease. A command compares them with its
+options, and refuses a wrong name before it changes anything.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from runtime.process_names import CLUSTER_ANNOTATION, LEADER_LEASE
 
 @dataclass(frozen=True)
 class FoundInstallation:
-    """One object that names an installation."""
+    """The name of an installation, and the object that states it."""
 
     source: str
     """Kind, namespace and name of the object."""
@@ -38,7 +38,7 @@ async def installations(client: Client) -> tuple[FoundInstallation, ...]:
 
 
 async def lease_namespaces(client: Client) -> frozenset[str]:
-    """The namespaces that installations read the global stop from, as far as a ParamedicStatus names them.
+    """The namespaces in which installations look for the global stop, as far as a ParamedicStatus names them.
 
     Raises:
         KubernetesError: they cannot be listed.
@@ -64,13 +64,11 @@ def refuse_unread(namespace: str, read: frozenset[str]) -> None:
 
 
 def named_by_statuses(statuses: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    """The installations that these ParamedicStatuses name."""
     found = [(PARAMEDIC_STATUSES.kind, body, Status.read(body).installation) for body in statuses]
     return _named(found)
 
 
 def named_by_leases(leases: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    """The installations that these leader Leases name."""
     found = [(LEASES.kind, body, Installation(cluster=_annotated(body))) for body in leases]
     return _named(found)
 

@@ -1,7 +1,7 @@
-"""KnownClusters: the clusters of which a Temporal namespace has workflows, and a name that is none of theirs.
+"""Finds the clusters that have workflows in a Temporal namespace, to explain an unknown name.
 
-Temporal knows a cluster by its workflows alone, so it does not know one that had no incident within the
-retention. A command that found nothing under a name therefore says which names there are.
+Temporal knows a cluster only by its workflows, so a cluster without any within the retention is unknown to
+it. A command that finds nothing for a name therefore lists the known names.
 """
 
 from datetime import timedelta
@@ -17,12 +17,12 @@ from workflows.contracts import worker_queue
 RPC_TIMEOUT = timedelta(seconds=10)
 MOST_CLUSTERS = 1000
 PAGE = 200
-"""Workflows that one call lists: each call leaves out the clusters that are known by then."""
+"""Workflows per call; each call excludes the clusters that are already found."""
 MOST_NAMED = 10
 
 
 async def known_clusters(client: Client) -> list[str]:
-    """The clusters of which Temporal still has a workflow, open or not.
+    """The clusters with open or closed workflows in Temporal.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -39,7 +39,7 @@ async def known_clusters(client: Client) -> list[str]:
 
 
 async def unknown_cluster(client: Client, cluster: str) -> str:
-    """A sentence where neither a workflow nor a worker has that name; "": one has, or no name is given.
+    """A sentence if no workflow and no worker belongs to `cluster`; "" if one does, or no name is given.
 
     Raises:
         RPCError: Temporal cannot be asked.

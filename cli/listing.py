@@ -1,4 +1,4 @@
-"""`paramedic list`: the incidents, and where each stands."""
+"""`paramedic list`: shows the incidents and their phases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from objects.frozen import Frozen
 
 
 class ListOutput(StrEnum):
-    """How incidents are printed."""
+    """How `paramedic list` prints: for people or for scripts."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -35,27 +35,31 @@ class ListOutput(StrEnum):
 
 OfCheck = Annotated[
     str | None,
-    typer.Option(parser=object_name, metavar="NAME", help="Of this check: NAME, KIND/NAME, NAMESPACE/NAME."),
+    typer.Option(
+        parser=object_name, metavar="NAME", help="Only of this check: NAME, KIND/NAME, NAMESPACE/NAME."
+    ),
 ]
 OfTarget = Annotated[
     str | None,
-    typer.Option(parser=object_name, metavar="NAME", help="Of this node or Machine, in the same forms."),
+    typer.Option(parser=object_name, metavar="NAME", help="Only of this node or Machine, in the same forms."),
 ]
 OfPhase = Annotated[
     list[Phase] | None,
     typer.Option(
         parser=one_of(Phase),
         metavar=words(Phase),
-        help="In this phase, or in one of several; unknown ones are shown too.",
+        help="Only in this phase, may be repeated; unknown phases are shown too.",
     ),
 ]
 OfCluster = Annotated[
     str | None,
-    typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster; all of the namespace by default."),
+    typer.Option(
+        parser=filled, metavar="CLUSTER", help="Only of this cluster; default: all of the namespace."
+    ),
 ]
 Limit = Annotated[
     int,
-    typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: how many that have ended, at most."),
+    typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: the most ended incidents to list."),
 ]
 PrintedAs = Annotated[
     ListOutput,
@@ -67,18 +71,18 @@ PrintedAs = Annotated[
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which incidents are to be listed."""
+    """Selects the incidents to list, by filter, phase and shadow."""
 
     filter: Filter
     phases: frozenset[Phase]
-    """In one of these; empty: in any."""
+    """The wanted phases; empty means all."""
     closed: int
-    """How many that have ended, at most."""
+    """The most closed incidents to list."""
     is_shadow: bool = False
-    """Whether those alone that are, or were, in shadow."""
+    """Whether to list only incidents that are, or were, in shadow."""
 
     def shows(self, summary: IncidentSummary) -> bool:
-        """Whether it is one of them, or nobody can tell: "no incidents" would be a false all-clear."""
+        """True also if phase or shadow is unknown: leaving the incident out would be a false all-clear."""
         if self.phases and summary.phase not in {*self.phases, None}:
             return False
         return not self.is_shadow or summary.shadow is not None or bool(summary.problem)
@@ -86,18 +90,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Listed:
-    """What was found, at one moment."""
+    """The listed incidents, as they were at one moment."""
 
     summaries: Sequence[IncidentSummary]
     has_more: bool
-    """Whether older ones were left out."""
+    """Whether older incidents were left out."""
     now: datetime
     nothing: str = ""
-    """What nothing was found of, and the names that there are; "": something was found."""
+    """For an empty list: the filter, and the known clusters; otherwise ""."""
 
 
 class IncidentListView(Frozen):
-    """What `-o json` prints."""
+    """The JSON that `paramedic list -o json` prints."""
 
     incidents: tuple[IncidentView, ...]
     has_more: bool
@@ -110,15 +114,15 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     target: OfTarget = None,
     phase: OfPhase = None,
     cluster: OfCluster = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Also those that have ended, newest first.")] = False,
+    is_all: Annotated[bool, typer.Option("--all", help="List ended incidents too, newest first.")] = False,
     limit: Limit = 100,
     is_shadow: Annotated[
-        bool, typer.Option("--shadow", help="Those alone that are, or were, in shadow.")
+        bool, typer.Option("--shadow", help="Only incidents that are, or were, in shadow.")
     ] = False,
     output: PrintedAs = ListOutput.TABLE,
-    is_live: Annotated[bool, typer.Option("--watch", help="Stay, and show every change.")] = False,
+    is_live: Annotated[bool, typer.Option("--watch", help="Keep running and show every change.")] = False,
 ) -> None:
-    """List incidents and where each stands."""
+    """List incidents, the phase of each, and its reason."""
     phases = frozenset(phase or ())
     closed = limit if is_all or Phase.ENDED in phases else 0
     wanted = Wanted(
@@ -143,7 +147,7 @@ async def _list(context: typer.Context, wanted: Wanted) -> Listed:
 
 
 async def look(client: Client, wanted: Wanted) -> Listed:
-    """What there is now.
+    """Read the wanted incidents.
 
     Raises:
         RPCError: Temporal cannot be asked.

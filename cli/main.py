@@ -1,4 +1,4 @@
-"""The `paramedic` command: one file a subcommand; errors are one sentence, exit codes are in docs/cli.md."""
+"""The `paramedic` command; each subcommand has a module, docs/cli.md lists the exit codes."""
 
 import os
 import sys
@@ -42,7 +42,7 @@ app.command()(in_foreground(demo))
 
 
 def run() -> NoReturn:
-    """Entry point of the command."""
+    """Run the command line and exit the process."""
     output = Output.replace_streams()
     leave(output.ends_with(_run(output)))
 
@@ -50,7 +50,7 @@ def run() -> NoReturn:
 def _run(output: Output) -> int:
     try:
         sys.argv[1:] = map(_argument, sys.argv[1:])
-        code = app(standalone_mode=False)  # else typer draws a box around what is wrong
+        code = app(standalone_mode=False)  # typer would draw a box around an error
     except TyperException as error:
         return say_usage(error)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Naming: which incident a person means by a node or Machine, by check and target, or a workflow id."""
+"""Finds the incident that a person names by node, Machine, check and target, or workflow id."""
 
 from collections.abc import Sequence
 
@@ -19,14 +19,14 @@ KEPT_OUT = (
     f"a healthy Node is kept out by the label {EXCLUDE_LABEL}=true, "
     "more in docs/cli-orders.md#before-it-fails"
 )
-"""Whoever orders something for what has not failed wants it to be left alone when it does."""
+"""Advice for an order without an incident: its sender probably wants to keep out a target that is still
+healthy."""
 NEWEST = 100
-"""Closed incidents of one target that are looked through."""
+"""The newest closed incidents of one target that are searched."""
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
 
 
 def names(incident: IncidentReference) -> frozenset[str]:
-    """Every name of an incident."""
     check, target = incident.check, incident.target
     return frozenset(
         {
@@ -38,27 +38,27 @@ def names(incident: IncidentReference) -> frozenset[str]:
 
 
 def is_named(name: str, incident: IncidentReference) -> bool:
-    """Whether that is one of its names; a kind may be written in any case."""
+    """True if `name` means this incident; the kind may be in any case."""
     check, target = incident.check, incident.target
     return bool({name, with_kind(name, check.kind_name), with_kind(name, target.kind_name)} & names(incident))
 
 
 def incident_name(text: str) -> str:
-    """A parser of NAME, which refuses what cannot be one."""
+    """Parse NAME; refuse text that cannot name an incident."""
     if check_of(text) or _is_name(text, longest=4):
         return text
     raise typer.BadParameter(f"{text!r} is no name of an incident: {NAME_HELP}")
 
 
 def object_name(text: str) -> str:
-    """A parser of the name of a check, or of its target."""
+    """Parse the name of a check or a target."""
     if _is_name(text, longest=3):
         return text
     raise typer.BadParameter(f"{text!r} must be NAME, KIND/NAME, NAMESPACE/NAME or KIND/NAMESPACE/NAME")
 
 
 def _is_name(text: str, longest: int) -> bool:
-    """Whether it has so many parts at most, none is empty, and the longest begins with a kind."""
+    """True for at most `longest` non-empty parts; as many as that must begin with a kind."""
     parts = text.split("/")
     if not all(part.strip() for part in parts) or len(parts) > longest:
         return False
@@ -66,13 +66,12 @@ def _is_name(text: str, longest: int) -> bool:
 
 
 def _is_kind(text: str) -> bool:
-    """Whether objects of that kind are in namespaces."""
     kinds = (one for kind in CHECK_KINDS.values() if kind.is_namespaced for one in (kind, kind.targets))
     return any(text.casefold() in kind_names(kind_name(one.group_kind)) for one in kinds)
 
 
 def only_one(name: str, found: Sequence[IncidentSummary], what: str) -> IncidentSummary:
-    """The one that is meant.
+    """The single incident of that name.
 
     Raises:
         NotFoundError: there is none, or more than one.
@@ -133,7 +132,7 @@ def _filter(name: str, cluster: str) -> Filter:
 
 
 def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
-    """The newest incident of each check over each target of a name, whichever uid that had."""
+    """The newest incident for each pair of check and target name, over all uids of the target."""
     oldest_first = sorted(summaries, key=lambda summary: summary.started)
     newest = {
         (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary

@@ -1,8 +1,7 @@
-"""What a person may do next about an incident: orders as command lines, and where else to look at it. Pure.
+"""Suggests what a person may do next about an incident: orders, kubectl commands, a Temporal UI link. Pure.
 
-Left out is what changes nothing: to hold what is held, or to resume what goes on. `resume` also ends a wait
-between two attempts, and begins an escalation anew that has tried all its steps; with `--step`, any. Links
-are to the Temporal UI, if we are told where it is, and kubectl.
+Orders without effect are left out: holding a held incident, resuming one that goes on. `resume` also ends a
+back-off and restarts an exhausted escalation; with `--step`, any escalation.
 """
 
 import shlex
@@ -34,17 +33,15 @@ class PossibleOrders:
     name: str
     cluster: str
     command: str = "paramedic"
-    """With the options that say which Temporal is meant, as they were given."""
+    """The command with the options that select this Temporal, as they were given."""
 
     @property
     def commands(self) -> list[str]:
-        """Each as it can be typed."""
         steps = [f"{self._command('resume')} --step {shlex.quote(one)}" for one in self._templates]
         return [*map(self._command, self._without_step), *steps]
 
     @property
     def line(self) -> str:
-        """All of them for people."""
         templates = " or ".join(self._templates)
         steps = [f"{self._command('resume')} --step TEMPLATE ({templates})"] if templates else []
         return ", ".join([*map(self._command, self._without_step), *steps])
@@ -71,7 +68,7 @@ class PossibleOrders:
 
     @property
     def _templates(self) -> list[str]:
-        """What `resume --step` takes, where there is a choice."""
+        """The templates for `resume --step`, if there is more than one."""
         seen = self.state.observation
         if self.state.phase not in _RESUME_AT_A_STEP or seen is None:
             return []
@@ -80,29 +77,29 @@ class PossibleOrders:
 
 
 def http_address(text: str) -> str:
-    """A parser of the address of the Temporal UI.
+    """Parse the address of the Temporal UI.
 
     Raises:
-        BadParameter: it is no address of a page.
+        BadParameter: it is not an HTTP URL.
 
     """
     try:
         parts = urlsplit(text)
     except ValueError as error:  # "[" without "]"
-        raise typer.BadParameter(f"{text!r} is no address: {error}") from error
+        raise typer.BadParameter(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, text)):
         raise typer.BadParameter(f"{text!r} must be an address such as http://127.0.0.1:8233")
     return text
 
 
 def ui_link(ui: str, namespace: str, summary: IncidentSummary) -> str:
-    """The page of the workflow; `ui` is the address of the Temporal UI."""
+    """The link to the workflow; `ui` is the address of the Temporal UI."""
     workflow = quote(summary.incident.workflow_id, safe="")
     return f"{ui.rstrip('/')}/namespaces/{quote(namespace)}/workflows/{workflow}/{summary.run_id}/history"
 
 
 def kubectl_lines(summary: IncidentSummary) -> list[str]:
-    """Commands that show what the incident is about."""
+    """Commands that show the objects of the incident."""
     check, target = summary.incident.check, summary.incident.target
     kind = CHECK_KINDS.get(check.group_kind)
     plural = kind.plural if kind else check.kind.lower()

@@ -1,7 +1,7 @@
-"""`paramedic abort`, `hold` and `resume`: a person's orders to incidents.
+"""`paramedic abort`, `hold` and `resume`: send a person's orders to incidents.
 
-An order is sent as an update, which a worker answers. Where none does, or the code of the incident fails, it
-is sent as a signal: Temporal keeps it, and the incident obeys as soon as a worker goes on.
+An order is an update, which a worker answers. If no worker answers, or the workflow task keeps failing, the
+command sends a signal instead: Temporal keeps it, and the incident obeys it when a worker goes on.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ from workflows.orders import NAMES, Order
 Message = TypeVar("Message", bound=Frozen)
 
 LONGEST_REASON = 1000
-"""Characters; each row of a list has it, so what is longer belongs into a ticket."""
+"""The longest reason, in characters, as each row of a list shows it; longer texts belong in a ticket."""
 
 
 def parse_reason(text: str) -> str:
-    """A parser that takes words that are shown in many places."""
+    """Parse a reason, which many places show."""
     if len(text) > LONGEST_REASON:
         raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
     return filled(text)
@@ -45,12 +45,14 @@ def parse_reason(text: str) -> str:
 Names = Annotated[list[str], typer.Argument(parser=incident_name, metavar="NAME...", help=NAME_HELP)]
 Reason = Annotated[
     str | None,
-    typer.Option(parser=parse_reason, metavar="WORDS", help="Why; it is shown wherever the incident is."),
+    typer.Option(
+        parser=parse_reason, metavar="WORDS", help="The reason, shown wherever the incident is shown."
+    ),
 ]
 Cluster = Annotated[
     str | None,
     typer.Option(
-        parser=filled, metavar="CLUSTER", help="Of this cluster, where several have one of that name."
+        parser=filled, metavar="CLUSTER", help="The cluster, if several have an incident of that name."
     ),
 ]
 Step = Annotated[
@@ -58,21 +60,21 @@ Step = Annotated[
     typer.Option(
         parser=filled,
         metavar="TEMPLATE",
-        help="Delete all requests and begin anew with the step of this template.",
+        help="Delete all requests and start again at the step of this template.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class GivenOrder:
-    """One order, to whichever incidents."""
+    """An order and the cluster it is limited to."""
 
     message: Order
     cluster: str
 
     @property
     def name(self) -> str:
-        """Of its update, and of its signal."""
+        """The name of its update and of its signal."""
         return NAMES[type(self.message)]
 
 
@@ -84,7 +86,7 @@ def abort(
     duration: OrderTime = None,
     cluster: Cluster = None,
 ) -> None:
-    """Clean up, and leave the node or Machine alone: until it has recovered, for a time, or until resume."""
+    """Clean up and leave the node or Machine alone until it has recovered, the time is over, or resume."""
     _give(context, names, GivenOrder(_message(AbortOrder, reason, duration), cluster or ""))
 
 
@@ -96,7 +98,7 @@ def hold(
     duration: OrderTime = None,
     cluster: Cluster = None,
 ) -> None:
-    """Do nothing new for the node or Machine, for a time or until resume, and keep a request that exists."""
+    """Do nothing new for the node or Machine until the time is over or resume; existing requests stay."""
     _give(context, names, GivenOrder(_message(HoldOrder, reason, duration), cluster or ""))
 
 
@@ -108,9 +110,9 @@ def resume(
     step: Step = None,
     cluster: Cluster = None,
 ) -> None:
-    """Take care of the node or Machine again, at once: ends abort, hold and a wait between two attempts.
+    """Handle the node or Machine again, at once: ends abort, hold and back-off.
 
-    An escalation that has tried all its steps begins anew.
+    An exhausted escalation starts again.
     """
     message = _message(ResumeOrder, reason, None).model_copy(update={"step": step or ""})
     _give(context, names, GivenOrder(message, cluster or ""))
@@ -135,14 +137,14 @@ def _give(context: typer.Context, given: Sequence[str], order: GivenOrder) -> No
 
 
 async def _give_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
-    """Give the order to all that can be found; what went wrong with the others."""
+    """Give the order to all named incidents. Returns the errors."""
     async with temporal(context) as client:
         answers = await bounded(AT_ONCE, lambda name: _give_one(client, name, order), names)
     return [answer for answer in answers if answer is not None]
 
 
 async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
-    """What goes wrong with one keeps no other from it."""
+    """Give the order to one incident. Its error is returned, so that the others still get the order."""
     try:
         summary = await find_open(client, name, order.cluster)
         answer = await send(client, summary, order)
@@ -157,14 +159,14 @@ async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandErro
 
 
 async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
-    """Give one order to one incident; what became of it.
+    """Give the order to one incident. Returns its answer.
 
     Raises:
-        CommandError: it was not given.
+        CommandError: the order was not given.
         RPCError: Temporal cannot be asked.
 
     """
-    if summary.unreadable:  # what we send would be readable in Temporal, and what it answers not to us
+    if summary.unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
     handle = client.get_workflow_handle(summary.incident.workflow_id)
     updating = handle.execute_update(order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT)
@@ -182,7 +184,7 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
 
 
 def standing(order: Order, now: datetime) -> str:
-    """Until when an order stands that was given at `now`; "" for one that does not."""
+    """Until when an order that is given at `now` stands; "" for `resume`."""
     if isinstance(order, ResumeOrder):
         return ""
     if order.for_seconds is None:
@@ -203,7 +205,7 @@ async def _leave_behind(handle: WorkflowHandle[object, object], order: GivenOrde
 
 
 def _standing_later(order: Order) -> str:
-    """Until when an order stands whose time begins when it is obeyed."""
+    """How long the order stands once a worker has received it."""
     if isinstance(order, ResumeOrder):
         return ""
     if order.for_seconds is None:

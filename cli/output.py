@@ -1,7 +1,7 @@
-"""Output: what a command says is written as far as it can be; what could not is told at its end.
+"""Keeps a command running after a failed write to standard output, and reports the failure at the end.
 
-An order that is under way is not dropped because whoever read of the one before it went away, or because the
-disk of a log is full. What has no other end than a person's is ended by that.
+An order that is under way is not dropped because the reader of the output has gone, or the disk of a log is
+full. Only commands that run until they are interrupted end on a failed write.
 """
 
 import functools
@@ -22,17 +22,15 @@ Result = TypeVar("Result")
 
 
 class Written(io.FileIO):
-    """A file descriptor; after a write that failed, the rest goes nowhere."""
+    """A file descriptor that discards all further output after a failed write."""
 
     def __init__(self, descriptor: int) -> None:
-        """It stays open."""
         super().__init__(descriptor, "w", closefd=False)
         self._raises = False
         self.trouble: OSError | None = None
-        """Why something could not be written."""
+        """The error of the first failed write."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Write, as long as that is possible."""
         if self.trouble is None:
             try:
                 return super().write(data)
@@ -43,34 +41,33 @@ class Written(io.FileIO):
         return memoryview(data).nbytes
 
     def raise_from_now_on(self) -> None:
-        """Let a write that fails be an error at once, and not be told at the end."""
+        """Raise errors of writes at once, instead of reporting them at the end."""
         self._raises = True
 
 
 class PlainText(io.TextIOWrapper):
-    """A stream of text that shows what it writes: nothing hidden reaches a terminal past the other guards."""
+    """A text stream that removes hidden characters, as the last guard before the terminal."""
 
     def write(self, text: str, /) -> int:
-        """Write `text` without what is hidden."""
         super().write(without_hidden(text))
         return len(text)
 
 
 class Output:
-    """What this process writes to; a character that its encoding lacks is replaced."""
+    """The streams of this process; a character that the encoding lacks is replaced."""
 
     def __init__(self, written: Written) -> None:
         self._written = written
 
     @classmethod
     def replace_streams(cls) -> Self:
-        """Take the place of the usual streams, also of one that is closed."""
+        """Replace standard output and error, also if one is closed."""
         written, sys.stdout = _opened(sys.__stdout__, 1, "replace")
         _, sys.stderr = _opened(sys.__stderr__, 2, "backslashreplace")
         return cls(written)
 
     def flush(self) -> OSError | None:
-        """Write what is left; answers why the answer, or a part of it, could not be written."""
+        """Write buffered output. Returns the error of the first failed write."""
         sys.stdout.flush()
         return self._written.trouble
 
@@ -86,7 +83,7 @@ class Output:
 
 
 def in_foreground(command: Callable[Given, Result]) -> Callable[Given, Result]:
-    """`command`, which runs until a person ends it, ended also when nobody reads what it says."""
+    """Wrap a command that runs until it is interrupted: it also ends when its output cannot be written."""
 
     @functools.wraps(command)
     def run(*arguments: Given.args, **options: Given.kwargs) -> Result:
@@ -97,7 +94,7 @@ def in_foreground(command: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 def end_unheard() -> None:
-    """Let the command fail where it cannot write."""
+    """Let a failed write end the command."""
     for stream in (sys.stdout, sys.stderr):
         written = getattr(stream.buffer, "raw", None)
         if isinstance(written, Written):
@@ -107,7 +104,7 @@ def end_unheard() -> None:
 def _opened(
     stream: io.TextIOWrapper | None, descriptor: int, errors: str
 ) -> tuple[Written, io.TextIOWrapper]:
-    if stream is None:  # it was closed, and the next connection would take its number
+    if stream is None:  # the next connection would get the number of a closed stream
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
     written = Written(descriptor)
     encoding = stream.encoding if stream else "utf-8"

@@ -1,11 +1,10 @@
-"""Values of options and arguments: words, numbers, names; a refusal says what is allowed.
+"""Parsers of option and argument values (words, numbers, names); an error lists the allowed values.
 
-typer's own refusals are those of the library that it validates with, and speak of that library's types.
+They replace typer's own, whose errors speak of the types of the validation library.
 
-A name may be given alone, with its kind (in any case and without its group, as kubectl takes it), with its
-namespace, or with both.
-Temporal compares whole values and beginnings of them: so what is in a namespace is found by its kind in the
-query, and by its name here.
+A name may be given alone, with its kind (in any case and without its group, as in kubectl), with its
+namespace, or with both. Temporal compares only whole values and prefixes, so the query selects objects in a
+namespace by kind, and this module then compares their names.
 """
 
 import re
@@ -24,7 +23,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
-    """A parser that takes the words of `kind`, whatever their case."""
+    """Parse a word of `kind`, in any case."""
 
     def parse(text: str) -> Choice:
         for choice in kind:
@@ -36,19 +35,19 @@ def one_of(kind: type[Choice]) -> Callable[[str], Choice]:
 
 
 def words(kind: type[StrEnum]) -> str:
-    """What `--help` shows as the value of such an option."""
+    """The metavar that `--help` shows for an option of these words."""
     return f"[{'|'.join(kind)}]"
 
 
 def filled(text: str) -> str:
-    """A parser that takes any words; none at all is mostly a variable of a script that is not set."""
+    """Parse any text that is not blank: a blank value is mostly an unset variable of a script."""
     if not text.strip():
         raise typer.BadParameter("must not be empty")
     return text
 
 
 def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:
-    """A parser that takes whole numbers from `least` to `most`."""
+    """Parse a whole number from `least` to `most`."""
 
     def parse(given: str | int) -> int:
         text = str(given)
@@ -61,49 +60,47 @@ def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:
 
 
 def forms(reference: CheckReference | TargetReference) -> frozenset[str]:
-    """Everything that people may call it."""
+    """All names that a person may use for the object."""
     kind, namespace, name = reference.kind_name, reference.namespace, reference.name
     return frozenset({name, f"{kind}/{name}", f"{namespace}/{name}" if namespace else name, str(reference)})
 
 
 def with_kind(name: str, kind: str) -> str:
-    """`name` with `kind` as it is written, if that is the kind in front of it, with its group or without."""
+    """`name` with its kind spelled as in `kind`, if `name` begins with that kind, with or without a group."""
     first, slash, rest = name.partition("/")
     return f"{kind}/{rest}" if slash and first.casefold() in kind_names(kind) else name
 
 
 def kind_names(kind: str) -> frozenset[str]:
-    """What people may write for a kind, whatever the case; without a group it may be several kinds."""
+    """The spellings of a kind, in lower case; without a group a spelling may match several kinds."""
     return frozenset({kind.casefold(), kind.partition(".")[0].casefold()})
 
 
 def is_called(name: str, reference: CheckReference | TargetReference) -> bool:
-    """Whether people may call it so."""
     return bool({name, with_kind(name, reference.kind_name)} & forms(reference))
 
 
 def is_cluster_called(name: str, cluster: str) -> bool:
-    """Whether people may call it so: by its identity, or the configured name in front of that; "" is any."""
+    """True if `name` is the identity of this cluster, or the configured name in it; "" matches all."""
     return name in ("", cluster, cluster.rpartition("-")[0])
 
 
 @dataclass(frozen=True)
 class NameFilter:
-    """What Temporal is asked for one name of an attribute; "" is any."""
+    """Selects objects by one search attribute and a name; "" matches all."""
 
     attribute: str
     name: str
     kinds: tuple[tuple[str, bool], ...]
-    """The kinds that there are, and whether each is namespaced."""
+    """The possible kinds, and whether each is namespaced."""
 
     @property
     def query(self) -> str:
-        """A condition that is true of everything with that name, and of some others."""
+        """A condition of a Temporal query; it also matches some other objects, which `takes` excludes."""
         conditions = [self._condition(kind, is_namespaced=namespaced) for kind, namespaced in self.kinds]
         return f"({' OR '.join(conditions)})"
 
     def takes(self, reference: CheckReference | TargetReference) -> bool:
-        """Whether that is its name."""
         return not self.name or is_called(self.name, reference)
 
     def _condition(self, kind: str, *, is_namespaced: bool) -> str:
@@ -114,5 +111,5 @@ class NameFilter:
 
 
 def quoted(text: str) -> str:
-    """A value in a query."""
+    """A string literal of a Temporal query."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,7 +1,6 @@
-"""`paramedic policy check`: what a policy would put in force, or why it is refused.
+"""`paramedic policy check`: shows the values that a policy sets, or why it is invalid.
 
-The command asks neither Temporal nor a cluster. It reads the policy as the detector does, so a text that it
-takes is in force as soon as it is applied.
+The command needs neither Temporal nor a cluster. It parses the policy as the detector does.
 """
 
 import json
@@ -30,7 +29,7 @@ policy = typer.Typer(name="policy", add_completion=False, no_args_is_help=True)
 
 @policy.callback()
 def about() -> None:
-    """Look at a policy before it is applied."""
+    """Check a policy before it is applied."""
 
 
 @policy.command()
@@ -39,7 +38,7 @@ def check(
         str, typer.Argument(metavar="FILE", help="A policy, or the ConfigMap with it; - is standard input.")
     ],
 ) -> None:
-    """Say what a policy puts in force; exit code 2 if it is refused, with field and value."""
+    """Print the values that a policy sets; exit code 2 if it is invalid, with field and value."""
     try:
         document = _document(_read(file))
     except (InvalidPolicyError, UsageError) as error:
@@ -52,7 +51,7 @@ def check(
 
 
 def _read(file: str) -> bytes:
-    """What is in it; the parser refuses what is longer than it reads."""
+    """The content of the file, one byte longer than allowed at most, so that the parser can refuse it."""
     try:
         if file == STANDARD_INPUT:
             return sys.stdin.buffer.read(LONGEST + 1)
@@ -67,7 +66,7 @@ class _Named(FrozenObject):
 
 
 class _Manifest(FrozenObject):
-    """A ConfigMap as people apply it; unlike a stored one it has no uid."""
+    """A ConfigMap in a manifest; unlike a stored one it has no uid."""
 
     metadata: _Named
     data: Mapping[str, str] = Field(default_factory=dict)
@@ -75,7 +74,7 @@ class _Manifest(FrozenObject):
 
 def _document(text: bytes) -> PolicyDocument:
     content: Mapping[str, Any] = {}
-    with suppress(NoDocumentError):  # the policy's own parser says what is wrong
+    with suppress(NoDocumentError):  # the policy's parser reports it
         content = read_document(text)
     if content.get("kind") == "ConfigMap":
         return _of_config_map(content)
@@ -100,7 +99,7 @@ def _shown(value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """`value` as JSON has it, with durations as people write them."""
+    """`value` for JSON, with durations in Go's format."""
     if isinstance(value, timedelta):
         return in_words(value)
     if isinstance(value, BaseModel):

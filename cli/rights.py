@@ -1,8 +1,8 @@
-"""The table of rights as roles of `deploy/` and as docs/rights.md: `python -m cli.rights` writes them.
+"""Writes the roles of `deploy/` and docs/rights.md from the table of rights: `python -m cli.rights`.
 
-Manifests are written as text, because a library would lose the comments, which are half of what a reviewer
-reads: the reason stands above each rule. Every file is in `deploy/`, and taken from the `granted_by` of its
-rows. Of the page, what stands above the mark is what people wrote.
+Manifests are written as text, because a YAML library would drop the comments: the reason of each rule stands
+above it. `granted_by` of a right names the file in `deploy/`. In docs/rights.md the text above the mark is
+written by hand and kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ def written() -> Mapping[str, str]:
 
 
 def of_installations() -> Iterator[Right]:
-    """The rights that roles of ours grant, and all of them: nothing else is written into these."""
+    """The complete rights of our roles; each role is generated from these alone."""
     yield from needs(everything())
     yield from needs_for_upgrade_pause()
     yield from needs_for_etcd()
@@ -50,7 +50,7 @@ def of_installations() -> Iterator[Right]:
 
 
 def of_others() -> Iterator[Right]:
-    """The rights on what has its name from somebody else, who grants them."""
+    """The rights on objects of names that only the user knows; the user grants them."""
     yield from needs_for_requests("", TEMPLATES, "…remediations")
     yield from wishes_for_requests("", TEMPLATES)
     for kind in CHECK_KINDS.values():
@@ -62,7 +62,7 @@ def of_others() -> Iterator[Right]:
 
 @dataclass(frozen=True)
 class Role:
-    """A ClusterRole, or a Role where it has a namespace."""
+    """A ClusterRole, or a Role if `namespace` is set."""
 
     name: str
     namespace: str
@@ -71,12 +71,11 @@ class Role:
 
     @property
     def kind(self) -> str:
-        """Its kind in RBAC."""
         return "Role" if self.namespace else "ClusterRole"
 
 
 def roles(rights: Iterable[Right]) -> list[Role]:
-    """The roles that grant these, in the order of their first rows; what is in a namespace comes last."""
+    """The roles of these rights, in the order of their first rows; namespaced roles come last."""
     grouped: dict[tuple[str, str, Process], list[Right]] = {}
     for right in rights:
         account = SERVICE_ACCOUNTS[right.process]
@@ -87,7 +86,7 @@ def roles(rights: Iterable[Right]) -> list[Role]:
 
 
 def manifests(rights: Iterable[Right]) -> Mapping[str, str]:
-    """The text of each file that grants some of these, by its path."""
+    """The text of each manifest of these rights, by its path."""
     files: dict[str, list[Right]] = {}
     for right in rights:
         files.setdefault(right.granted_by, []).append(right)
@@ -95,7 +94,6 @@ def manifests(rights: Iterable[Right]) -> Mapping[str, str]:
 
 
 def comment(text: str, indent: str = "") -> Iterator[str]:
-    """Lines of a comment."""
     yield from wrap(text, LINE, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
 
 
@@ -144,7 +142,7 @@ def _text(*lines: str) -> str:
 
 
 def page(stored: str, rights: Iterable[Right]) -> str:
-    """The page with a table for each part that these belong to; what stands above the mark stays."""
+    """The page with a table for each part of these rights; text above the mark stays."""
     parts: dict[Part, list[Right]] = {}
     for right in rights:
         parts.setdefault(right.part, []).append(right)

@@ -1,7 +1,7 @@
-"""`paramedic setup`: a Temporal namespace gets our search attributes, and is made where it is missing.
+"""`paramedic setup`: registers our search attributes in a Temporal namespace, which it creates on demand.
 
-Safe to repeat: what is there stays, and the retention of a namespace changes only if one is named.
-Where namespaces are made elsewhere, as in Temporal Cloud, what is refused is told with what does it there.
+It is safe to repeat: existing attributes stay, and the retention changes only if an option names one. If
+Temporal refuses, as Temporal Cloud does, the error quotes the `tcld` command that does the same there.
 """
 
 import asyncio
@@ -28,11 +28,12 @@ from runtime.search_attributes import SearchAttributeConflict
 from runtime.temporal import address_of
 
 RETENTION = timedelta(days=30)
-"""For a look back after an incident, or at the past weeks; back-off needs an hour by default."""
+"""Long enough to look back after an incident; back-off needs an hour by default."""
 SHORTEST, LONGEST = timedelta(hours=1), timedelta(days=10 * 366)
-"""No Temporal takes less; many, and each for a namespace of several clusters, take a day at least."""
+"""The bounds of the retention. Many Temporal servers, and all namespaces of several clusters, require a
+day."""
 KNOWN_WITHIN_SECONDS, AGAIN_SECONDS = 60.0, 0.5
-"""How long the servers of a cluster take, at most, to learn of a namespace; they look every few seconds."""
+"""How long the servers of a Temporal cluster take, at most, to learn of a new namespace."""
 RPC_TIMEOUT = timedelta(seconds=10)
 
 
@@ -50,21 +51,21 @@ def setup(
     context: typer.Context,
     *,
     is_created: Annotated[
-        bool, typer.Option("--create-namespace", help="Make the namespace where it is missing.")
+        bool, typer.Option("--create-namespace", help="Create the namespace if it is missing.")
     ] = False,
     retention: Annotated[
         timedelta | None,
         typer.Option(
             parser=_retention,
             metavar="DURATION",
-            help=f"How long it keeps what has ended, e.g. 30d; {RETENTION.days}d for one that is made.",
+            help=f"Retention of closed workflows, e.g. 30d; default for a new one: {RETENTION.days}d.",
         ),
     ] = None,
     is_best_effort: Annotated[
         bool,
         typer.Option(
             "--best-effort",
-            help="Succeed also where Temporal refuses, or does not answer: for what starts a worker.",
+            help="Exit with 0 even if Temporal refuses or does not answer, for a container before a worker.",
         ),
     ] = False,
 ) -> None:
@@ -87,22 +88,22 @@ async def _set_up(context: typer.Context, retention: timedelta | None, *, is_cre
 
 
 async def _prepare(client: Client, retention: timedelta | None, *, is_created: bool) -> str:
-    """Make the namespace, or set its retention, and say what was done."""
+    """Create the namespace, or set its retention. Returns a clause that says so."""
     before = await _retention_of(client)
     if before is None:
         if not is_created:
             raise _missing(client)
         chosen = RETENTION if retention is None else retention
         await _create(client, chosen)
-        return f", new, and keeps what has ended for {short(chosen)}"
+        return f", new, and keeps closed workflows for {short(chosen)}"
     if retention is None or retention == before:
         return ""
     await _set_retention(client, retention)
-    return f", and keeps what has ended for {short(retention)}, where it was {short(before)}"
+    return f", and keeps closed workflows for {short(retention)}, where it was {short(before)}"
 
 
 async def _retention_of(client: Client) -> timedelta | None:
-    """None: there is no such namespace."""
+    """The retention; None if the namespace does not exist."""
     asked = DescribeNamespaceRequest(namespace=client.namespace)
     try:
         answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
@@ -124,7 +125,7 @@ async def _create(client: Client, retention: timedelta) -> None:
     except RPCError as error:
         if error.status in NOT_FOR_US:
             raise refusal("create", client, error, create_in_cloud(client.namespace, retention)) from error
-        if error.status is not RPCStatusCode.ALREADY_EXISTS:  # somebody was faster
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:  # it was created a moment ago
             raise
 
 
@@ -141,7 +142,7 @@ async def _set_retention(client: Client, retention: timedelta) -> None:
 
 
 async def _register_when_known(client: Client) -> tuple[str, ...]:
-    """As `_register`, as soon as the server that is asked has learnt of the namespace."""
+    """Register; retry until the server knows the new namespace."""
     clock = asyncio.get_running_loop().time
     end = clock() + KNOWN_WITHIN_SECONDS
     while True:
@@ -173,7 +174,7 @@ def _missing(client: Client) -> UnreachableError:
 
 
 def refusal(what: str, client: Client, error: RPCError, in_cloud: str) -> CommandError:
-    """That these credentials may not do it, and who does."""
+    """The error for a call that these credentials may not make; it names the commands for Temporal Cloud."""
     return CommandError(
         f"Temporal at {address_of(client)} does not let us {what} the namespace {client.namespace}: "
         f"{one_sentence(error).rstrip('.')}: have its administrator do it; in Temporal Cloud, `{in_cloud}`"
@@ -181,7 +182,7 @@ def refusal(what: str, client: Client, error: RPCError, in_cloud: str) -> Comman
 
 
 def create_in_cloud(namespace: str, retention: timedelta = RETENTION) -> str:
-    """What makes such a namespace in Temporal Cloud; region and credentials are not ours to say."""
+    """The command that creates the namespace in Temporal Cloud, without region and credentials."""
     return f"tcld namespace create --namespace {namespace} {_in_days(retention)} {_attributes()}"
 
 

@@ -1,4 +1,4 @@
-"""`paramedic shadow`: what would have been done in shadow, beside what the present controller did."""
+"""`paramedic shadow`: compares Paramedic in shadow with the present controller."""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -22,7 +22,7 @@ WEEK = timedelta(days=7)
 
 
 class ReportOutput(StrEnum):
-    """How the report is printed."""
+    """How `paramedic shadow` prints: for people or for scripts."""
 
     TABLE = "table"
     JSON = "json"
@@ -49,7 +49,7 @@ def shadow(
             parser=_time,
             metavar="TIME",
             show_default="7d",
-            help="Those that are open, or ended since: 7d, 12h.",
+            help="How far back to list ended incidents: 7d, 12h.",
         ),
     ] = WEEK,
     check: OfCheck = None,
@@ -75,7 +75,7 @@ def shadow(
 
 
 async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tuple[ShadowReport, str]:
-    """The report, and a sentence where there is no cluster of that name."""
+    """The report, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
         found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
         unknown = "" if found else await unknown_cluster(client, wanted.cluster)

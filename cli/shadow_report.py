@@ -1,6 +1,6 @@
-"""ShadowReport: what Paramedic would have done in shadow, beside what the present controller did. Pure.
+"""ShadowReport: compares the steps of Paramedic in shadow with those of the present controller. Pure.
 
-Of an incident the first step of each side counts: when it came, and by how much earlier or later.
+Only the first step of each side in an incident counts: its time, and how much earlier or later it was.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 
 
 class Acted(StrEnum):
-    """Who did something, or would have."""
+    """Which of the two sides acted, or would have."""
 
     BOTH = "both"
     ONLY_PARAMEDIC = "only Paramedic"
@@ -35,16 +35,16 @@ class Acted(StrEnum):
 
 
 class Deed(Frozen):
-    """What one side did, or would have done, to a target."""
+    """One step that a side took, or would have taken."""
 
     what: str
     at: datetime
     ended_at: datetime | None = None
-    """When it was gone; null: it is there, or was never made."""
+    """When the request was gone; null while it exists, or if it was never created."""
 
 
 class Comparison(Frozen):
-    """One incident."""
+    """One incident that was in shadow, with the steps of both sides."""
 
     workflow_id: str
     run_id: str
@@ -57,11 +57,10 @@ class Comparison(Frozen):
     would_have: tuple[Deed, ...]
     others: tuple[Deed, ...]
     later_by_seconds: float | None
-    """By how much Paramedic would have come later; negative: earlier. Null: not both acted."""
+    """How many seconds later Paramedic would have acted; negative if earlier, null unless both acted."""
 
     @classmethod
     def of(cls, summary: IncidentSummary, record: ShadowRecord) -> Self:
-        """That of an incident which was in shadow."""
         would_have = tuple(Deed(what=str(step), at=step.at) for step in record.steps)
         others = tuple(Deed(what=one.request, at=one.started, ended_at=one.ended) for one in record.others)
         both = would_have and others
@@ -91,18 +90,18 @@ _ACTED = {
 
 
 class Peak(Frozen):
-    """The most that would have been done at once, as limits are not asked in shadow."""
+    """The highest load that Paramedic would have caused, as limits do not apply in shadow."""
 
     cluster: str
     check: str | None
-    """Null: all checks of the cluster, which the limits of the policy count together."""
+    """Null: all checks of the cluster together, as the limits of the policy count them."""
     in_flight: int
-    """Remediations under way: from the first step of an incident to its end."""
+    """Remediations at the same time, from the first step of an incident to its end."""
     starts_per_hour: int
 
     @classmethod
     def of(cls, cluster: str, check: str | None, comparisons: Iterable[Comparison]) -> Self:
-        """That of incidents of one cluster, or of one check of it."""
+        """The peak of incidents of one cluster, or of one check in it."""
         began = [(one.would_have[0].at, one.closed_at) for one in comparisons if one.would_have]
         return cls(
             cluster=cluster,
@@ -113,13 +112,13 @@ class Peak(Frozen):
 
 
 def _most_at_once(spans: Sequence[tuple[datetime, datetime | None]]) -> int:
-    """How many of these times are one moment in, at most; None: the end is still to come."""
+    """The largest number of spans that overlap; None as an end means that it is still to come."""
     changes = [(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans if end is not None]
     return max(accumulate((change for _, change in sorted(changes)), initial=0))
 
 
 def peaks(comparisons: Iterable[Comparison]) -> tuple[Peak, ...]:
-    """Those of each cluster and of each check, where anything would have been done."""
+    """The peaks of each cluster and of each check with at least one step."""
     scopes: dict[tuple[str, str | None], list[Comparison]] = {}
     for one in comparisons:
         if one.would_have:
@@ -130,7 +129,7 @@ def peaks(comparisons: Iterable[Comparison]) -> tuple[Peak, ...]:
 
 
 class Sums(Frozen):
-    """Over all incidents."""
+    """The totals and the time differences over all incidents."""
 
     incidents: int
     both: int
@@ -143,7 +142,6 @@ class Sums(Frozen):
 
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Self:
-        """Those of these incidents."""
         counted = Counter(one.acted for one in comparisons)
         later = [one.later_by_seconds for one in comparisons if one.later_by_seconds is not None]
         return cls(
@@ -174,19 +172,19 @@ class Sums(Frozen):
 
 
 class ShadowView(Frozen):
-    """What `-o json` prints."""
+    """The JSON that `paramedic shadow -o json` prints."""
 
     since: datetime
     sums: Sums
     peaks: tuple[Peak, ...]
     incidents: tuple[Comparison, ...]
     unknown: int
-    """Incidents of which nobody could tell whether they were in shadow."""
+    """Incidents that may or may not have been in shadow."""
 
 
 @dataclass(frozen=True)
 class ShadowReport:
-    """The comparison of all incidents since some time."""
+    """The comparison of all incidents since a time."""
 
     since: datetime
     comparisons: tuple[Comparison, ...]
@@ -194,14 +192,13 @@ class ShadowReport:
 
     @classmethod
     def of(cls, summaries: Iterable[IncidentSummary], since: datetime) -> Self:
-        """Of what was found, in the order of their starts."""
+        """Compare the incidents that were in shadow, in the order of their starts."""
         known = sorted(summaries, key=lambda one: (one.started, one.incident.workflow_id))
         found = tuple(Comparison.of(one, one.shadow) for one in known if one.shadow is not None)
         return cls(since, found, sum(bool(one.problem) for one in known))
 
     @property
     def view(self) -> ShadowView:
-        """For `-o json`."""
         return ShadowView(
             since=self.since,
             sums=Sums.of(self.comparisons),
@@ -212,27 +209,25 @@ class ShadowReport:
 
     @property
     def headline(self) -> str:
-        """The sums, in words."""
-        unknown = f"; of {self.unknown} it is unknown" if self.unknown else ""
+        unknown = f"; unknown for {self.unknown}" if self.unknown else ""
         return f"{Sums.of(self.comparisons)}{self._limits}{unknown}"
 
     @property
     def _limits(self) -> str:
-        """The peaks that limits would have bounded, in words; "" where nothing would have been done."""
+        """The peaks in words, to be compared with limits; "" if no step would have been taken."""
         of_clusters = [one for one in peaks(self.comparisons) if one.check is None]
         if not of_clusters:
             return ""
         under_way = max(one.in_flight for one in of_clusters)
         begun = max(one.starts_per_hour for one in of_clusters)
-        words = f"at most {under_way} under way at once and {begun} begun within an hour in a cluster"
+        words = f"at most {under_way} under way at once and {begun} started within an hour in a cluster"
         held = (
             "lower limits would have held some" if max(under_way, begun) > 1 else "none would have held any"
         )
-        return f"; limits are not asked in shadow: {words}, so {held}"
+        return f"; limits do not apply in shadow: {words}, so {held}"
 
     @property
     def table(self) -> Table:
-        """One line an incident."""
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         for name in ("STARTED", "TARGET", "CHECK", "WOULD HAVE", "THE OTHER", "PARAMEDIC"):
             table.add_column(name, overflow="fold")

@@ -1,4 +1,4 @@
-"""`paramedic show`: all that is known of one incident."""
+"""`paramedic show`: prints all data of one incident."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,7 +19,7 @@ from cli.terminal import console, print_trimmed
 
 
 class PageOutput(StrEnum):
-    """How one incident is printed."""
+    """How one incident or upgrade is printed: for people or for scripts."""
 
     TEXT = "text"
     JSON = "json"
@@ -30,7 +30,7 @@ def show(
     name: Annotated[str, typer.Argument(parser=incident_name, metavar="NAME", help=NAME_HELP)],
     *,
     cluster: Annotated[
-        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster.")
+        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")
     ] = None,
     output: Annotated[
         PageOutput,
@@ -49,7 +49,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Show one incident: phase, timers, reasons, requests, and history; the last one if none is open."""
+    """Show one incident: phase, timers, reasons, requests and history; the last one if none is open."""
     page = carry_out(_read(context, name, cluster or "", ui or ""))
     if output is PageOutput.JSON:
         typer.echo(PageView.of_page(page).model_dump_json(indent=2))

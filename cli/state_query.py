@@ -1,7 +1,7 @@
-"""Querying: the query `state` of one workflow, asked until a worker answers or the time is up.
+"""Sends the query `state` to one workflow until a worker answers or the time is over.
 
-Temporal forgets its workers when nobody has needed them for half a minute, says at once that there may be
-none, and is reminded by the question: so it is asked again.
+Temporal forgets idle workers after half a minute. It then fails a query at once, but also wakes the worker,
+so the query is repeated.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from cli.history import is_of_a_failing_task
 RPC_TIMEOUT = timedelta(seconds=3)
 AGAIN_SECONDS = 0.1
 NO_ANSWER = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION}
-"""How an RPC ends that no worker answered."""
+"""Status codes of a query that no worker answered."""
 
 State = TypeVar("State")
 
@@ -29,11 +29,13 @@ def _never() -> bool:
 async def query_state(
     handle: WorkflowHandle[Any, Any], kind: type[State], is_hopeless: Callable[[], bool] = _never
 ) -> State:
-    """Its answer; that Temporal knows of no worker is no answer before the time is up.
+    """The workflow's answer to `state`.
+
+    FAILED_PRECONDITION (no known worker) is retried until the time is over.
 
     Raises:
-        RPCError: there is none.
-        WorkflowQueryFailedError: it refuses.
+        RPCError: no worker answered.
+        WorkflowQueryFailedError: the workflow refuses.
 
     """
     clock = asyncio.get_running_loop().time

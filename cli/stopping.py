@@ -1,4 +1,4 @@
-"""`paramedic stop` and `paramedic start`: the global stop, by the rights of whoever gives it (rule 42).
+"""`paramedic stop` and `paramedic start`: the global stop, set with the caller's own rights (rule 42).
 
 It is an annotation in the cluster, so it works while Temporal is down.
 """
@@ -14,7 +14,8 @@ from cli.parameters import filled
 from runtime.settings import LEASE_NAMESPACE, LEASE_NAMESPACE_VARIABLE
 
 Reason = Annotated[
-    str | None, typer.Option(parser=parse_reason, metavar="WORDS", help="Why; it is shown wherever it holds.")
+    str | None,
+    typer.Option(parser=parse_reason, metavar="WORDS", help="The reason, shown with every hold by the stop."),
 ]
 InNamespace = Annotated[
     str | None,
@@ -22,7 +23,7 @@ InNamespace = Annotated[
         "--lease-namespace",
         parser=filled,
         metavar="NAME",
-        help=f"Where the Leases of nodes are, as {LEASE_NAMESPACE_VARIABLE}.",
+        help=f"Namespace of the Leases of nodes, as {LEASE_NAMESPACE_VARIABLE}.",
     ),
 ]
 OfContext = Annotated[
@@ -38,7 +39,7 @@ def stop(
     kubeconfig_context: OfContext = None,
 ) -> None:
     """Stop everything new in a whole cluster, also while Temporal is down; what exists goes on."""
-    # Here, because few commands need Kubernetes, and the time to load it.
+    # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.global_stop import order_stop  # noqa: PLC0415  see above
 
     where = _namespace(context.obj, namespace)

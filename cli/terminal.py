@@ -1,8 +1,8 @@
-"""What is printed for people: plain words, on standard output, neither cut nor wrapped in a pipe.
+"""Prints plain text for people on standard output; in a pipe, lines are neither cut nor wrapped.
 
-A terminal obeys control characters, and anybody may write a reason: in an order, in a check, in a condition
-of a node. Characters without a width, and those that turn the direction of text, make one name look like
-another. It is shown on the terminal of somebody else, where a newline would begin a row that looks like ours.
+A terminal obeys control characters, and reasons come from untrusted places: an order, a check, a condition of
+a node. Characters without a width, or that change the text direction, can disguise a name. A newline could
+begin a forged row.
 """
 
 import json
@@ -26,7 +26,8 @@ _HIDDEN = (
     r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd"
     r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""C1 controls, line separators, and what has no width or turns the direction of text (`Cf` of Unicode)."""
+"""C1 controls, line separators, characters without a width, and characters that change the text direction
+(`Cf`)."""
 _CONTROLS = re.compile(rf"[\x00-\x1f{_HIDDEN}]+")
 _NEVER_OURS = re.compile(f"[{_HIDDEN}]+")
 PIPE_WIDTH = 100_000
@@ -41,34 +42,34 @@ _STYLES: Mapping[str, str] = {
 
 
 def plain(text: str) -> str:
-    """`text` on one line, with a blank for what a terminal would obey."""
+    """`text` on one line, with spaces in place of control and hidden characters."""
     return _CONTROLS.sub(" ", text)
 
 
 def without_hidden(text: str) -> str:
-    """`text` with a blank for what no line of ours has; newlines, tabs and styles stay."""
+    """`text` with spaces in place of characters that we never print; newlines, tabs and styles stay."""
     return _NEVER_OURS.sub(" ", text)
 
 
 def said_by(error: BaseException) -> str:
-    """One sentence of an error, whose words may be those of anybody."""
+    """The error as one sentence, without control characters, as its text may come from anywhere."""
     return plain(one_sentence(error))
 
 
 class _PlainJSON(PydanticJSONPlainPayloadConverter):
-    """Reads plain words from whatever Temporal keeps."""
+    """Decodes JSON payloads and removes control characters from their strings."""
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:  # noqa: ANN401  as its base
-        """The value of a payload, its texts plain."""
+        """Decode a payload; strings lose their control characters."""
         words = json.dumps(_all_plain(json.loads(payload.data)))
         return super().from_payload(Payload(metadata=payload.metadata, data=words.encode()), type_hint)
 
 
 class PlainPayloadConverter(CompositePayloadConverter):
-    """Ours, but for its texts."""
+    """The payload converter of this SDK, with strings made plain."""
 
     def __init__(self) -> None:
-        """As that of the SDK for pydantic is made."""
+        """Replace the JSON converter among the SDK's pydantic converters."""
         json_ = _PlainJSON()
         super().__init__(
             *(
@@ -92,7 +93,10 @@ def _all_plain(value: Json) -> Json:
 
 
 def console(*, is_cut: bool = True) -> Console:
-    """Standard output; lines that are not cut to the terminal are wrapped by it."""
+    """Standard output.
+
+    With `is_cut`, lines are cut to the terminal's width, otherwise the terminal wraps them.
+    """
     found = Console(highlight=False, emoji=False, markup=False)
     if not (found.is_terminal and is_cut):
         found.width = PIPE_WIDTH
@@ -100,7 +104,7 @@ def console(*, is_cut: bool = True) -> Console:
 
 
 def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
-    """A phase for people; a person's hold shows beside a phase that goes on under it."""
+    """A phase for people; a person's hold is shown beside a phase that continues under it."""
     if phase is None:
         return Text("unknown", style="bold red")
     held = ", held" if is_held and phase is not Phase.HELD else ""
@@ -108,7 +112,6 @@ def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
 
 
 def print_trimmed(what: RenderableType, console: Console) -> None:
-    """Print `what`; no line of it ends with blanks."""
     with console.capture() as captured:
         console.print(what)
     typer.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))

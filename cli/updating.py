@@ -1,4 +1,4 @@
-"""What a workflow answers to an order that is sent as an update, or one sentence on why it does not obey."""
+"""Sends an order as a workflow update; returns the answer, or raises an error with one sentence."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -15,19 +15,19 @@ from workflows.messages import UNKNOWN_STEP
 
 RPC_TIMEOUT = timedelta(seconds=5)
 ANSWER_TIMEOUT = timedelta(seconds=20)
-"""For the whole of an order: for an update that was accepted the SDK waits without a limit, also where its
-worker died meanwhile."""
+"""The limit for the whole order: for an accepted update the SDK waits without a limit, even if the worker
+dies."""
 
 
 async def answered(
     workflow_id: str, order: str, updating: Awaitable[str], within: timedelta = ANSWER_TIMEOUT
 ) -> str:
-    """The answer to the order of this name.
+    """The workflow's answer to the order.
 
     Raises:
-        CommandError: the workflow refuses, has ended, or what it answers is not for us to read.
+        CommandError: the workflow refuses or has ended, or its answer cannot be read.
         WorkflowUpdateRPCTimeoutOrCancelledError: no worker answered in time.
-        CancelledError: the person gave up, which must not be taken for a worker that does not answer.
+        CancelledError: the person interrupted the command, which does not mean that no worker answers.
         RPCError: Temporal refuses.
 
     """
@@ -48,14 +48,14 @@ async def answered(
 
 
 def ended(workflow_id: str, error: RPCError) -> Exception:
-    """The error that a person is told: a workflow that Temporal does not find was found a moment ago."""
+    """The error for a person: a workflow that Temporal no longer finds existed a moment ago."""
     if error.status is RPCStatusCode.NOT_FOUND:
         return NotFoundError(f"{workflow_id} has ended meanwhile")
     return error
 
 
 def _reason(error: WorkflowUpdateFailedError) -> str:
-    """Why it refuses, with the option that is refused."""
+    """The reason of the refusal; it names the option `--step` if that was refused."""
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return one_sentence(cause)

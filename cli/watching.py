@@ -1,6 +1,6 @@
-"""A page that is drawn again every two seconds, until Ctrl-C, as much of it as the terminal has lines for.
+"""Redraws a page every two seconds until Ctrl-C, cut to the height of the terminal.
 
-It goes on while Temporal is away. However it ends, the terminal has its cursor again.
+It continues while Temporal is down, and always restores the cursor of the terminal.
 """
 
 import asyncio
@@ -21,20 +21,19 @@ from cli.terminal import console
 from runtime.retrying import one_sentence
 
 HEADLINES = 1
-"""Lines that stand above it."""
+"""Lines above the page."""
 EVERY_SECONDS = 2.0
 TERMINATED = 128 + signal.SIGTERM
 
 
 class Fitting:
-    """A page below a headline."""
+    """A page below a headline, cut to the terminal."""
 
     def __init__(self, body: RenderableType) -> None:
-        """`body` is drawn as it is where it fits."""
         self._body = body
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Its lines; the last one that fits says how many do not."""
+        """The lines that fit; the last one counts the lines that do not."""
         lines = console.render_lines(self._body, options.update(height=None), pad=False)
         room = console.height - HEADLINES
         shown = lines if len(lines) <= room else lines[: max(room - 1, 0)]
@@ -46,11 +45,11 @@ class Fitting:
 
 
 Page = tuple[str, RenderableType]
-"""A headline and what stands under it."""
+"""A headline and the content below it."""
 
 
 async def watch(look: Callable[[], Awaitable[Page]]) -> None:
-    """Draw what `look` sees for ever; the first look alone may raise RPCError."""
+    """Draw the result of `look` until interrupted; only the first call may raise RPCError."""
     end_unheard()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sys.exit, TERMINATED)
     headline, body = await look()
@@ -69,7 +68,7 @@ async def watch(look: Callable[[], Awaitable[Page]]) -> None:
 
 
 def head(headline: str, seen: datetime, problem: str) -> Text:
-    """What stands above a page that was `seen` then; `problem` is why there is none of now."""
+    """The headline of a page from `seen`; `problem` says why there is no newer one."""
     moment = f"{seen:%H:%M:%SZ}"
     if problem:
         return Text(f"{problem}; this is of {moment}", style="bold red")

@@ -1,1 +1,1 @@
-"""`paramedic doctor`: what is wrong with the cluster and with Temporal, and what to do about it."""
+"""`paramedic doctor`: reports problems of the cluster and of Temporal, with advice."""

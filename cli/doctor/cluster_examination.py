@@ -1,7 +1,8 @@
-"""What is wrong with one cluster, each part asked for by itself, and which cluster a person means by a name.
+"""Examines one cluster, part by part, and finds the identity for a name that a person gives.
 
-What we may not see, or what fails, is a finding and hides nothing else. While the checks are watched, the
-other questions go on. A cluster is meant by its configured name (`prod`) or its identity (`prod-1a2b3c4d`).
+A part that fails, or that we may not read, becomes a finding and does not stop the others. They run while the
+status of checks is watched. A person names a cluster by its configured name (`prod`) or by its identity
+(`prod-1a2b3c4d`).
 """
 
 import asyncio
@@ -70,24 +71,22 @@ OURS = frozenset({DETECTOR, WORKER})
 
 
 def identities(given: str, identity: str) -> tuple[str, ...]:
-    """What the cluster may be called by its processes, the likeliest first.
+    """The possible identities of the cluster that a person calls `given`, the likeliest first.
 
-    `identity` is that of processes that are configured with `given`: so a name that ends as it does is an
-    identity already, unless somebody has configured an identity as the name.
+    `identity` is that of processes that are configured with `given`. If `given` already ends with the same
+    uid, it is itself an identity, unless a user has configured an identity as the name.
     """
     end = identity.removeprefix(given)
     return (given, identity) if given.endswith(end) else (identity,)
 
 
 def configured_name(identity: str) -> str:
-    """The name that a process of this identity is configured with."""
+    """The name that processes of this identity are configured with."""
     return identity.rpartition("-")[0]
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """One check as the API server holds it."""
-
     kind: CheckKind
     check: StoredCheck
 
@@ -97,12 +96,12 @@ class _Stored:
 
 
 class ClusterExamination:
-    """The examination of one cluster, once."""
+    """Examines one cluster, once, with the rights of the caller."""
 
     def __init__(
         self, connections: ClusterConnections, settings: Settings, watched: timedelta, temporal_host: str = ""
     ) -> None:
-        """`temporal_host` is where Temporal is; "": it is not asked where it runs."""
+        """`temporal_host` is the host of Temporal; "" skips the question where it runs."""
         self._temporal_host = temporal_host
         self._connections = connections
         self._connection = connections.management
@@ -114,18 +113,20 @@ class ClusterExamination:
         self._workload_clusters: list[WorkloadCluster] = []
         self._policy = NO_OBJECT
         self._admission: PoliciesInForce | None = PoliciesInForce()
-        """None: we are one of the processes, and may not read it."""
+        """None: we run as a detector or worker, which may not read admission policies."""
         self._rights = Rights(self._connection.client, settings.namespace)
         self._is_one_of_us = False
 
     async def findings(self) -> list[Finding]:
-        """All that is wrong; who writes the status of checks is watched for `watched`."""
-        found = await self._findings("who asks", self._examine_ourselves())
+        """All findings; writers of the status of checks are watched for `watched`."""
+        found = await self._findings("the identity of the caller", self._examine_ourselves())
         found += await self._findings("the policy", self._examine_policy())
         found += await self._findings("admission policies", self._read_admission_policies())
         for kind in self._settings.check_kinds:
             found += await self._findings(f"{kind.kind}s", self._examine_kind(kind))
-            found += await self._findings(f"where {kind.kind}s see Nodes", self._find_workload_clusters(kind))
+            found += await self._findings(
+                f"the clusters of the Nodes of {kind.kind}s", self._find_workload_clusters(kind)
+            )
         concurrently = await asyncio.gather(
             self._examine_rest(),
             workload_findings(self._connections, self._workload_clusters),
@@ -135,7 +136,7 @@ class ClusterExamination:
         return [*found, *chain.from_iterable(concurrently), *own_clock]
 
     async def _findings(self, what: str, examination: Awaitable[list[Finding]]) -> list[Finding]:
-        """What is found in one part; that it cannot be examined is a finding, too."""
+        """The findings of one part; a failed request becomes a finding, too."""
         try:
             return await examination
         except KubernetesError as error:
@@ -144,9 +145,11 @@ class ClusterExamination:
     def _not_examined(self, what: str, error: KubernetesError) -> Finding:
         sentence = f"cannot look at {what}: {error.message}"
         if self._is_one_of_us and isinstance(error, Forbidden):
-            advice = "an administrator sees it; what this process itself may not do is told beside"
+            advice = (
+                "an administrator can see it; the missing rights of this process are findings of their own"
+            )
             return note("CannotLook", sentence, advice)
-        return warning("CannotLook", sentence, "make it possible, or run this as somebody who may")
+        return warning("CannotLook", sentence, "make it possible, or run this as a user who may")
 
     async def _examine_ourselves(self) -> list[Finding]:
         self._is_one_of_us = await self._rights.are_of_one_of_us()
@@ -158,7 +161,7 @@ class ClusterExamination:
             found += await self._findings(f"the Lease of the {kind.operator}", self._examine_operator(kind))
         found += await self._findings("the global stop", self._examine_stop())
         found += await self._findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
-        found += await self._findings("what the detector says", self._examine_own_status())
+        found += await self._findings("the ParamedicStatus", self._examine_own_status())
         found += await self._findings("other detectors", self._examine_other_leaders())
         found += await self._findings("rights", self._examine_rights())
         found += await self._findings("where Temporal runs", self._examine_temporal_place())
@@ -196,14 +199,14 @@ class ClusterExamination:
         try:
             await watch.follow(self._connection.transport, self._watched)
         except KubernetesError as error:
-            missed.append(self._not_examined(f"who writes the status of {watch.kind.kind}s", error))
+            missed.append(self._not_examined(f"the writers of the status of {watch.kind.kind}s", error))
         is_kept_off = None if self._admission is None else keeps_off(watch.kind, self._admission)
         return [*missed, *watch.findings(is_kept_off=is_kept_off)]
 
     async def _examine_operator(self, kind: CheckKind) -> list[Finding]:
         shadows = [self._is_in_shadow(one.check) for one in self._checks if one.kind is kind]
         if shadows and all(shadows):
-            return []  # it is meant to run beside us
+            return []  # in shadow, the operator is expected to run
         leases = await self._leases_named(kind.operator_lease)
         admission = self._admission or PoliciesInForce()
         if not keeps_off(kind, admission):
@@ -213,7 +216,7 @@ class ClusterExamination:
         return [*beside, *await self._examine_operator_policies(kind, admission)]
 
     async def _read_admission_policies(self) -> list[Finding]:
-        """Nothing where no kind that is handled goes by them."""
+        """Read them unless no handled kind depends on admission policies."""
         if not any(kind.operator_policies for kind in self._settings.check_kinds):
             return []
         client = self._connection.client
@@ -242,9 +245,7 @@ class ClusterExamination:
         try:
             found = LeaseNamespace.model_validate(await self._connection.client.get(NAMESPACES, name))
         except NotFound:
-            what = (
-                f"the namespace {name} is missing, and Leases in it hold what is remediated: nothing is begun"
-            )
+            what = f"the namespace {name} for the Leases of targets is missing, so no remediation begins"
             return [problem("LeaseNamespaceMissing", what, f"`kubectl create namespace {name}`")]
         if found.stop is None:
             return []
@@ -261,9 +262,7 @@ class ClusterExamination:
             return [missing_policy(settings.namespace)]
         if self._policy.rejection:
             what = f"{stored} cannot be taken: {self._policy.rejection}"
-            advice = (
-                "mend it; until then the last good one is in force, and after a restart nothing new is done"
-            )
+            advice = "correct it; the last valid one is in force, and after a restart nothing new is done"
             return [problem("PolicyRefused", what, advice)]
         return list(outage_guard_findings(self._policy.policy))
 
@@ -285,7 +284,7 @@ class ClusterExamination:
             found = await client.get(PARAMEDIC_STATUSES, NAME, namespace)
         except KindUnknown:
             return [not_served()]
-        except NotFound:  # no detector has led yet, which its Lease says
+        except NotFound:  # no detector has led yet; the finding about its Lease says so
             return []
         return list(own_status_findings(Status.read(found), self._now))
 
@@ -308,12 +307,12 @@ class ClusterExamination:
         return await self._rights.findings([*await needed.all(), *of_clusters])
 
     def _readable(self, kind: CheckKind) -> list[HealthCheck]:
-        """The checks of this kind that can be read."""
+        """The checks of this kind that can be parsed."""
         checks = [read(kind, one.body) for one in self._checks if one.kind is kind]
         return [check for check in checks if not isinstance(check, InvalidCheckError)]
 
     async def _leases_named(self, name: str) -> Sequence[LeaseRecord]:
-        """Those of all namespaces; none where we may not list them all, as our processes may not."""
+        """The Leases of that name in all namespaces; none without the right, which our processes lack."""
         try:
             return [LeaseRecord.read(one) for one in await self._connection.client.list(LEASES, name=name)]
         except Forbidden:
@@ -323,5 +322,5 @@ class ClusterExamination:
 async def _context_of(live: LiveObjects, check: HealthCheck) -> ClusterContext:
     try:
         return await live.context(check)
-    except (ValidationError, StepHeld):  # StepHeld: what it names is not there, as its Cluster
-        return ClusterContext()  # its own status says that it is held, and by what
+    except (ValidationError, StepHeld):  # StepHeld: an object that it names is missing, such as its Cluster
+        return ClusterContext()  # the status of the check reports the hold

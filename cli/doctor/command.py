@@ -1,4 +1,4 @@
-"""`paramedic doctor`: what is wrong with the cluster and with Temporal, one finding a line."""
+"""`paramedic doctor`: reports problems of the cluster and of Temporal, one finding on each line."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -14,12 +14,12 @@ from cli.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
-"""Who writes a status every few seconds is met within six."""
+"""Long enough to see a controller that writes a status every few seconds."""
 _STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
 
 class FindingsOutput(StrEnum):
-    """How findings are printed."""
+    """How findings are printed: for people or for scripts."""
 
     TEXT = "text"
     JSON = "json"
@@ -42,7 +42,7 @@ def doctor(
             "--watch-for",
             parser=at_least(0, LONGEST_WATCH_SECONDS),
             metavar="SECONDS",
-            help="How long to watch who writes the status of checks, at most; 0: look once.",
+            help="The longest time to watch for other writers of the status of checks; 0: look once.",
         ),
     ] = WATCHED_SECONDS,
     output: Annotated[
@@ -56,8 +56,8 @@ def doctor(
         ),
     ] = FindingsOutput.TEXT,
 ) -> None:
-    """Say what is wrong with the cluster and with Temporal, and what to do; exit code 1 if anything is."""
-    # Here, because few commands need Kubernetes, and the time to load it.
+    """Report problems of the cluster and of Temporal, with advice; exit code 1 if there are any."""
+    # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.doctor.examination import examine  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, CHECK_KINDS_VARIABLE: check_kinds}

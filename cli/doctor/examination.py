@@ -1,4 +1,4 @@
-"""Examination of the cluster and of Temporal, side by side."""
+"""Examines the cluster and Temporal concurrently."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ from runtime.temporal_settings import temporal_namespace, temporal_settings
 
 
 async def examine(settings: Settings, environment: Mapping[str, str], watched: timedelta) -> Examined:
-    """All that is wrong; who writes the status of checks is watched for `watched`.
+    """All findings; writers of the status of checks are watched for `watched`.
 
     Raises:
-        SettingsError: what the environment says of Temporal cannot be used.
+        SettingsError: the Temporal configuration in the environment is invalid.
 
     """
     cluster, found = await _examine_both(settings, environment, watched)
@@ -68,14 +68,14 @@ async def _examine_installation(
 ) -> list[Finding]:
     try:
         found = await connection.client.get(PARAMEDIC_STATUSES, NAME, settings.namespace)
-    except KubernetesError:  # the examination of the cluster reads it, too, and reports this
+    except KubernetesError:  # the examination of the cluster reports this error
         return []
     temporal = temporal_namespace(environment)
     return list(installation_findings(Status.read(found).installation, meant, settings, temporal))
 
 
 async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> timedelta:
-    """As the policy says where one can be read; what is wrong with one that cannot be is told by itself."""
+    """The limit of the policy; that of the settings if the policy cannot be read (another finding)."""
     try:
         found = await connection.client.get(CONFIG_MAPS, POLICY, settings.namespace)
         return StoredPolicy.model_validate(found).over(settings.policy).back_off_limit

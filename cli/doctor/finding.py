@@ -1,4 +1,4 @@
-"""Finding: one thing that is wrong, and what to do about it; Examined: all that is."""
+"""Finding: one problem with advice; Examined: the findings about one cluster."""
 
 from enum import StrEnum
 
@@ -6,22 +6,22 @@ from objects.frozen import Frozen
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """How urgent a finding is, the most urgent first."""
 
     PROBLEM = "problem"
-    """Something is not done, or is done twice, until it is mended."""
+    """An operation is not done, or is done twice, until a user corrects this."""
     WARNING = "warning"
-    """Somebody should look: it may be meant so, or be over."""
+    """A user should look at this; it may be intended, or over."""
     NOTE = "note"
-    """Nothing is wrong for all that can be seen here; what cannot be seen, people know."""
+    """No problem is visible here; a user may know more."""
 
 
 class Finding(Frozen):
-    """One line; as JSON its fields."""
+    """One finding; the fields are its JSON."""
 
     severity: Severity
     reason: str
-    """One word for scripts, as conditions have it."""
+    """One word for scripts, in the style of reasons of conditions."""
     what: str
     advice: str
 
@@ -30,36 +30,36 @@ class Finding(Frozen):
 
 
 def problem(reason: str, what: str, advice: str) -> Finding:
-    """What keeps something from being done, or has it done twice."""
+    """An operation is not done, or is done twice."""
     return Finding(severity=Severity.PROBLEM, reason=reason, what=what, advice=advice)
 
 
 def warning(reason: str, what: str, advice: str) -> Finding:
-    """What may be meant so, or be over."""
+    """A state that may be intended, or over."""
     return Finding(severity=Severity.WARNING, reason=reason, what=what, advice=advice)
 
 
 def note(reason: str, what: str, advice: str) -> Finding:
-    """What is good to know where nothing can be seen to be wrong."""
+    """Useful to know; no problem is visible."""
     return Finding(severity=Severity.NOTE, reason=reason, what=what, advice=advice)
 
 
 class Examined(Frozen):
-    """What was looked at, and what is wrong with it; as JSON its fields."""
+    """The findings about one cluster and its Temporal; the fields are its JSON."""
 
     cluster: str | None
-    """Its identity, None where it does not answer."""
+    """Its identity; None if the cluster does not answer."""
     findings: tuple[Finding, ...]
     """Problems first, notes last."""
 
     @property
     def is_wrong(self) -> bool:
-        """Whether anything is: a note alone is not."""
+        """True if there is a problem or a warning."""
         return any(finding.severity is not Severity.NOTE for finding in self.findings)
 
     @property
     def summary(self) -> str:
-        """Which cluster it is, and how many findings of which severity there are."""
+        """The cluster, and the number of findings of each severity."""
         where = f"cluster {self.cluster}: " if self.cluster else ""
         told = [*([] if self.is_wrong else ["nothing is wrong"]), *self._counted]
         return f"{where}{', '.join(told)}"

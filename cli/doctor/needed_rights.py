@@ -1,4 +1,4 @@
-"""NeededRights: what our processes need in one cluster, by its settings, what it serves and its checks."""
+"""NeededRights: the rights that our processes need in one cluster, by settings, served kinds and checks."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,18 +24,18 @@ from runtime.settings import Settings
 
 @dataclass(frozen=True)
 class NeededRights:
-    """Those of one cluster; what is not served needs none."""
+    """The rights for one cluster; kinds that the API server does not serve need none."""
 
     settings: Settings
     discovery: Discovery
     checks: Sequence[HealthCheck]
-    """All that can be read."""
+    """All checks that can be read."""
 
     async def all(self) -> list[Right]:
-        """Each of them.
+        """All needed rights.
 
         Raises:
-            KubernetesError: it cannot be asked what is served.
+            KubernetesError: discovery failed.
 
         """
         return [
@@ -50,13 +50,13 @@ class NeededRights:
     async def _of_signals(self) -> list[Right]:
         wanted: list[Right] = []
         for signal in self.settings.upgrade_signals:
-            with suppress(KindUnknown):  # it signals nothing
+            with suppress(KindUnknown):  # an unserved kind signals nothing
                 kind = await self.discovery.resource(signal.api_version, signal.kind)
                 wanted += needs_for_signal(kind.group, kind.plural)
         return wanted
 
     async def _of_upgrade_pause(self) -> list[Right]:
-        """Nothing where it is turned off, or nothing is served that signals upgrades of this cluster."""
+        """None if upgrade pauses are off, or no served kind signals upgrades of this cluster."""
         if self.settings.upgrade_pause == "off":
             return []
         for signal in signals_upgrades_here(self.settings):
@@ -73,7 +73,6 @@ class NeededRights:
         return list(needs_for_etcd())
 
     def _of_evidence(self) -> list[Right]:
-        """Nothing where no check wants evidence."""
         wants = any(check.choices.evidence is not None for check in self.checks)
         return list(needs_for_evidence(self.settings)) if wants else []
 
@@ -85,10 +84,10 @@ class NeededRights:
 
 
 async def requests_of(discovery: Discovery, checks: Sequence[HealthCheck]) -> list[Resource]:
-    """The kinds of requests that these checks make.
+    """The kinds of requests that these checks create.
 
     Raises:
-        KubernetesError: it cannot be asked what is served.
+        KubernetesError: discovery failed.
 
     """
     return [requests for _, requests in await _remediators(discovery, checks)]
@@ -97,11 +96,11 @@ async def requests_of(discovery: Discovery, checks: Sequence[HealthCheck]) -> li
 async def _remediators(
     discovery: Discovery, checks: Sequence[HealthCheck]
 ) -> list[tuple[Resource, Resource]]:
-    """The kinds of templates that checks name, each with that of its requests; those that are served."""
+    """Each served kind of template that checks name, with the kind of its requests."""
     found: list[tuple[Resource, Resource]] = []
     steps = (step.template for check in checks for step in check.steps)
     for template in {(one.api_version, one.kind): one for one in steps}.values():
-        with suppress(KindUnknown):  # the check that names it says so
+        with suppress(KindUnknown):  # the check's own finding reports it
             templates = await discovery.resource(template.api_version, template.kind)
             requests = await discovery.resource(template.api_version, template.request_kind)
             found.append((templates, requests))

@@ -1,6 +1,6 @@
-"""What is wrong with one health check, by what the API server stores of it.
+"""Findings about one health check as the API server stores it.
 
-It cannot be read, or says itself that it does not work, or somebody else writes the status that we write.
+The check is invalid, its own conditions report a failure, or another controller writes its status.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,14 +24,14 @@ from objects.timestamps import stamp
 
 _WRITTEN_BY_ANOTHER = "StatusWrittenByAnother"
 MOST_NAMED = 3
-"""Checks by name in one finding."""
-_KEPT_OFF = "nothing is to be done: admission policies leave that to it, and refuse what would remediate"
-_MAYBE_KEPT_OFF = "an administrator sees whether admission policies refuse what would remediate"
+"""The number of checks that one finding names."""
+_KEPT_OFF = "no action is needed: admission policies allow this, and refuse its remediations"
+_MAYBE_KEPT_OFF = "an administrator can see whether admission policies refuse its remediations"
 _TWO_CONTROLLERS = "two controllers would remediate the same targets"
 
 
 class StoredMetadata(FrozenObject):
-    """What identifies it, and who wrote it."""
+    """Name, uid and version of a check, and the managers of its fields."""
 
     name: str
     namespace: str = ""
@@ -46,11 +46,11 @@ class StoredCheck(Frozen):
 
     metadata: StoredMetadata
     body: Object
-    """All of it; it need not be a check that can be read."""
+    """The complete object, which may be an invalid check."""
 
     @model_validator(mode="before")
     @classmethod
-    def _keep_all(cls, stored: Any) -> Any:  # noqa: ANN401  whatever was stored
+    def _keep_all(cls, stored: Any) -> Any:  # noqa: ANN401  any stored object
         return {"metadata": stored.get("metadata"), "body": stored} if isinstance(stored, dict) else stored
 
 
@@ -58,13 +58,13 @@ STORED_CHECKS = Decoder(StoredCheck)
 
 
 def name_of(kind: CheckKind, namespace: str, name: str) -> str:
-    """How a finding names a check: "MachineHealthCheck openshift-machine-api/workers"."""
+    """The name of a check in findings: "MachineHealthCheck openshift-machine-api/workers"."""
     reference = CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
     return str(reference).replace("/", " ", 1)
 
 
 def read(kind: CheckKind, stored: Mapping[str, Any]) -> HealthCheck | InvalidCheckError:
-    """The check that is stored, or what is wrong with it."""
+    """The parsed check, or the reason why it is invalid."""
     try:
         return kind.parse(stored)
     except InvalidCheckError as error:
@@ -72,14 +72,14 @@ def read(kind: CheckKind, stored: Mapping[str, Any]) -> HealthCheck | InvalidChe
 
 
 def check_findings(kind: CheckKind, stored: Mapping[str, Any]) -> list[Finding]:
-    """What is wrong with the check, whoever writes its status."""
+    """The findings about the check itself, without those about writers of its status."""
     metadata = stored["metadata"]
     name = name_of(kind, metadata.get("namespace", ""), metadata["name"])
     return _unreadable(kind, name, stored) or _ailing(kind, name, stored)
 
 
 def shadow_findings(kind: CheckKind, checks: Iterable[StoredCheck]) -> list[Finding]:
-    """That nothing is written for these checks, which are in shadow."""
+    """A note that Paramedic writes nothing for these checks, which are in shadow."""
     names = [name_of(kind, one.metadata.namespace, one.metadata.name) for one in checks]
     if not names:
         return []
@@ -92,11 +92,11 @@ def _unreadable(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[F
     check = read(kind, stored)
     if not isinstance(check, InvalidCheckError):
         return []
-    return [problem(UNREADABLE, f"{name} cannot be read: {check}", "mend it; until then it does nothing")]
+    return [problem(UNREADABLE, f"{name} cannot be read: {check}", "correct it; until then it does nothing")]
 
 
 def _ailing(kind: CheckKind, name: str, stored: Mapping[str, Any]) -> list[Finding]:
-    """What its status says; of a check that cannot be read that is the same again, or out of date."""
+    """Failures in its conditions; for an invalid check they are redundant, or out of date."""
     conditions = (stored.get("status") or {}).get("conditions") or ()
     return [
         _shown(name, sign, one)
@@ -113,16 +113,17 @@ def _shown(name: str, sign: FailingCondition, condition: Mapping[str, str]) -> F
 
 @dataclass(frozen=True)
 class StatusWatched:
-    """For how long who writes a status was watched, until when, and under which policies."""
+    """How long, until when, and under which policies the writers of a status were watched."""
 
     lasting: timedelta
     ended: datetime
     is_kept_off: bool | None = False
-    """Whether admission policies keep the operator of the kind off, and it may write on; None: unknown."""
+    """Whether admission policies refuse remediations by the kind's operator, so that it may write; None if
+    unknown."""
 
 
 def writer_finding(kind: CheckKind, name: str, writer: StatusWriter, watched: StatusWatched) -> Finding:
-    """That somebody else writes the status of the check `name`, of that kind."""
+    """The finding that another controller writes the status of the check `name`."""
     who, last = repr(writer.manager), f"last at {stamp(writer.last)}"
     policies = kind.operator_policies
     if watched.is_kept_off is not False and policies is not None and writer.manager == policies.manager:
@@ -140,7 +141,7 @@ def writer_finding(kind: CheckKind, name: str, writer: StatusWriter, watched: St
 
 
 def _off(kind: CheckKind, stop: str) -> str:
-    """How the other one is kept off: a process with other controllers in it must go on."""
+    """The advice how to turn the other controller off; a process with other controllers must keep running."""
     if not kind.operator_guide:
         return stop
     return f"keep its {kind.plural} off by {kind.operator_guide}, and do not stop its process"

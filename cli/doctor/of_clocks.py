@@ -1,7 +1,8 @@
-"""What clocks and leader Leases say: whose clock is wrong, who leads, and whether an operator runs beside us.
+"""Findings about clocks and leader Leases: clock skew, no leader, another leader, an operator beside us.
 
-Our clock is compared with the `Date` of the API server's answers. The detector's is in the leader Lease: it
-wrote renewTime, and the API server noted in `managedFields` when that came. Both are of the last renewal.
+The `Date` header of the API server's answers shows the skew of our clock. The leader Lease shows the skew of
+the detector's clock: the detector wrote renewTime, and the API server recorded the time of that write in
+`managedFields`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from objects.timestamps import stamp
 from runtime.process_names import DETECTOR
 
 _RENEWAL = timedelta(seconds=1)
-"""How long a renewal takes, and the resolution of the API server's time of it."""
+"""The duration of a renewal, and the resolution of the API server's timestamps."""
 
 
 class _LeaseMetadata(FrozenObject):
@@ -34,21 +35,21 @@ class _WrittenLease(FrozenObject):
 
     @property
     def written(self) -> datetime | None:
-        """When the detector wrote it last, by the API server's clock."""
+        """The time of the detector's last write, by the API server's clock."""
         times = [one.time for one in self.metadata.managed_fields if one.manager == DETECTOR]
         return max((time for time in times if time is not None), default=None)
 
 
 def own_clock_findings(skew: timedelta | None) -> Iterator[Finding]:
-    """That the clock of this machine is ahead of the API server's by `skew`."""
+    """A finding if the clock of this machine differs from the API server's by more than the limit."""
     if skew is None or abs(skew) <= WARNED:
         return
     what = f"the clock of the machine that this runs on is {skew_in_words(skew)}"
-    yield warning("ClockSkew", what, "set it, ages and times that are shown here are off by as much")
+    yield warning("ClockSkew", what, "set it; ages and times in this output are off by as much")
 
 
 def detector_clock_findings(lease: Object) -> Iterator[Finding]:
-    """That the clock of who renewed the leader Lease is ahead of the API server's, or behind."""
+    """A finding if the clock of the leading detector differs from the API server's by more than the limit."""
     skew = _skew_of_holder(lease)
     if skew is None or abs(skew) <= WARNED:
         return
@@ -61,7 +62,7 @@ def detector_clock_findings(lease: Object) -> Iterator[Finding]:
 
 
 def _skew_of_holder(lease: Object) -> timedelta | None:
-    """By how much at least the holder's clock is ahead; None where the Lease does not say."""
+    """The least skew of the holder's clock; None if the Lease does not show it."""
     try:
         found = _WrittenLease.model_validate(lease)
     except ValidationError:
@@ -74,7 +75,7 @@ def _skew_of_holder(lease: Object) -> timedelta | None:
 
 
 def leader_findings(name: str, lease: LeaseRecord | None, now: datetime) -> list[Finding]:
-    """What is wrong with the leader Lease `name` of our detector, None where there is none."""
+    """Findings about the leader Lease `name` of our detector; None if there is no such Lease."""
     advice = "start a detector, or look at /readyz of the one that runs"
     if lease is None:
         return [problem("NoDetector", f"no detector has led yet: there is no Lease {name}", advice)]
@@ -82,13 +83,13 @@ def leader_findings(name: str, lease: LeaseRecord | None, now: datetime) -> list
         return []
     renewed = lease.spec.renew_time
     last = f", last renewed at {stamp(renewed)}" if renewed else ""
-    return [problem("NoDetector", f"no detector leads: nobody holds the Lease {name}{last}", advice)]
+    return [problem("NoDetector", f"no detector leads: no process holds the Lease {name}{last}", advice)]
 
 
 def other_leader_findings(
     ours: str, namespace: str, leases: Sequence[LeaseRecord], now: datetime
 ) -> Iterator[Finding]:
-    """Detectors that lead by a Lease `ours` in another namespace than `namespace`."""
+    """Detectors that lead by a Lease `ours` in a namespace other than `namespace`."""
     for lease in leases:
         if lease.metadata.namespace == namespace or not holder_is_valid(lease, now):
             continue
@@ -101,7 +102,7 @@ def other_leader_findings(
 
 
 def operator_findings(kind: CheckKind, leases: Sequence[LeaseRecord], now: datetime) -> Iterator[Finding]:
-    """The operator of a kind, where it holds one of `leases`, which are of the name that they use."""
+    """Findings about an operator of the kind that holds one of `leases`, its leader Leases."""
     for lease in leases:
         if not holder_is_valid(lease, now):
             continue

@@ -1,7 +1,7 @@
-"""What admission policies refuse to the operator of a kind whose process has to go on.
+"""Findings about the admission policies that keep an operator from remediating while its process runs.
 
-An operator may have no switch for its checks, while its process runs other controllers that are needed. Then
-the documented set-up is to let it run, under policies that refuse what its checks would do.
+An operator may have no switch for its checks, while its process runs other controllers that are needed. The
+documented set-up lets it run, and policies refuse the remediations of its checks.
 """
 
 import re
@@ -54,7 +54,7 @@ class _Policy(FrozenObject):
 
     @property
     def service_accounts(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of those that its conditions name."""
+        """Namespace and name of the ServiceAccounts in its conditions."""
         texts = (condition.expression for condition in self.spec.match_conditions)
         return frozenset(found.groups() for text in texts for found in _SERVICE_ACCOUNT.finditer(text))  # type: ignore[misc]  # two groups
 
@@ -73,37 +73,36 @@ class _Binding(FrozenObject):
 
 @dataclass(frozen=True)
 class PoliciesInForce:
-    """The policies of a cluster that some binding denies by."""
+    """The policies of a cluster that have a binding with the action Deny."""
 
     policies: tuple[_Policy, ...] = ()
 
     @classmethod
     def of(cls, policies: Iterable[Object], bindings: Iterable[Object]) -> "PoliciesInForce":
-        """Those of the API server's lists."""
         bound = [_Binding.model_validate(one).spec for one in bindings]
         denied = {one.policy_name for one in bound if "Deny" in one.validation_actions}
         read = (_Policy.model_validate(one) for one in policies)
         return cls(tuple(one for one in read if one.metadata.name in denied))
 
     def missing(self, wanted: OperatorPolicies) -> list[str]:
-        """The names that are not in force."""
+        """The names of wanted policies that are not in force."""
         known = {one.metadata.name for one in self.policies}
         return [name for name in wanted.names if name not in known]
 
     def service_accounts(self, wanted: OperatorPolicies) -> frozenset[tuple[str, str]]:
-        """Whom they refuse something."""
+        """The ServiceAccounts that the wanted policies restrict."""
         named = (one.service_accounts for one in self.policies if one.metadata.name in wanted.names)
         return frozenset().union(*named)
 
     def unnamed(self, wanted: OperatorPolicies, requests: Iterable[Resource]) -> list[Resource]:
-        """The kinds of requests that no policy refuses to them."""
+        """The kinds of requests that no policy refuses to these ServiceAccounts."""
         whom = self.service_accounts(wanted)
         of_them = [one for one in self.policies if one.service_accounts & whom]
         return [one for one in requests if not any(policy.refuses_creation_of(one) for policy in of_them)]
 
 
 def keeps_off(kind: CheckKind, found: PoliciesInForce) -> bool:
-    """Whether the operator of `kind` is kept off by its policies, as they are documented."""
+    """True if the documented policies keep the operator of `kind` from remediating."""
     wanted = kind.operator_policies
     return wanted is not None and not found.missing(wanted)
 
@@ -111,9 +110,9 @@ def keeps_off(kind: CheckKind, found: PoliciesInForce) -> bool:
 def policy_findings(
     kind: CheckKind, found: PoliciesInForce, requests: Sequence[Resource]
 ) -> Iterator[Finding]:
-    """What is wrong with the policies for a kind, of which at least one is in force.
+    """Findings about the policies of a kind, if at least one is in force.
 
-    `requests` are the kinds of requests that its checks make.
+    `requests` are the kinds of requests that its checks create.
     """
     wanted = kind.operator_policies
     if wanted is None or len(found.missing(wanted)) == len(wanted.names):
@@ -128,10 +127,10 @@ def policy_findings(
 
 
 def absent_account(kind: CheckKind, namespace: str, name: str) -> Finding:
-    """The policies name a ServiceAccount that is not there."""
+    """The finding that the policies name a ServiceAccount that does not exist."""
     wanted = kind.operator_policies
     account = f"the ServiceAccount {namespace}/{name}"
-    what = f"the admission policies for {kind.operator} name {account}, which is not there"
+    what = f"the admission policies for {kind.operator} name {account}, which does not exist"
     file = wanted.file if wanted is not None else ""
     return warning(
         "OperatorPolicyForNobody", what, f"name the one of its process in {file}; nothing is refused now"
@@ -139,7 +138,7 @@ def absent_account(kind: CheckKind, namespace: str, name: str) -> Finding:
 
 
 def kept_off(kind: CheckKind, lease: LeaseRecord) -> Finding:
-    """The process of the operator runs, and its policies are in force."""
+    """The note that the operator runs and its policies are in force."""
     place = f"{lease.metadata.namespace}/{lease.metadata.name}"
     what = (
         f"{lease.spec.holder_identity!r} holds the Lease {place} for all controllers of {kind.operator} "

@@ -1,7 +1,7 @@
-"""What the processes say of themselves in the ParamedicStatus, as far as it cannot be seen from here.
+"""Findings from the ParamedicStatus that this command cannot observe itself.
 
-That nobody leads and that no worker polls `paramedic doctor` sees by itself; that the detector does not reach
-Temporal it does not: it has a connection of its own.
+`paramedic doctor` sees itself whether a detector leads and a worker polls. It cannot see whether the detector
+reaches Temporal, because it uses a connection of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from runtime.settings import Settings
 
 
 def not_served() -> Finding:
-    """That nothing of it can be said."""
+    """The finding that the CRD of ParamedicStatus is missing."""
     what = f"{PARAMEDIC_STATUSES.full_name} is not served: kubectl does not show whether we can work"
     return warning("StatusNotServed", what, "apply deploy/base/crds/paramedic.dev_paramedicstatuses.yaml")
 
@@ -38,7 +38,7 @@ def installation_findings(
 
 
 def own_status_findings(status: Status, now: datetime) -> Iterator[Finding]:
-    """What the detector that leads says is wrong; what is old it does not say any more."""
+    """Problems that the leading detector reports; an outdated status is ignored."""
     if status.is_older(STALE, now):
         return
     temporal = status.condition(ConditionType.TEMPORAL_REACHABLE)

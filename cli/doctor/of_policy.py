@@ -1,4 +1,4 @@
-"""Findings about the policy: that it is missing, or leaves off what most clusters are better with."""
+"""Findings about the policy: a missing one, or an outage guard that is off."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def missing_policy(namespace: str) -> Finding:
 
 
 def outage_guard_findings(policy: Policy) -> Iterator[Finding]:
-    """That nodes which all fall silent at once are remediated like any others."""
+    """A note that nodes which become silent all at once are remediated like any others."""
     if policy.outage_guard is None:
         what = "the outage guard is off: nodes that a failing network makes silent all at once are remediated"
         yield note(

@@ -1,7 +1,7 @@
-"""Where Temporal runs: whether that is in this cluster, on nodes that a check selects.
+"""Findings about Temporal in this cluster, on nodes that a check selects.
 
-Then a failure of these nodes takes away what remediates them. Only the Service that is asked is seen: not the
-database, and not what else Temporal consists of.
+A failure of these nodes would stop the remediation of them. Only the Service of the frontend is examined, not
+the database or the other services of Temporal.
 """
 
 from collections import defaultdict
@@ -30,19 +30,19 @@ _NODE = GroupKind("", NODES.kind)
 _GUIDE = "see docs/temporal.md#where-temporal-lives"
 
 Selected = Mapping[str, Sequence[str]]
-"""By node, the checks that select it."""
+"""The checks that select a node, by its name."""
 
 
 def place_findings(service: ServiceName, nodes: Sequence[str], selected: Selected) -> list[Finding]:
-    """What is to say of a Temporal that is this Service, with a pod on each of `nodes`."""
+    """Findings about Temporal as this Service, with a pod on each of `nodes`."""
     what = f"Temporal is the Service {service} of this cluster"
     endangered = [node for node in nodes if node in selected]
     if not endangered:
-        where = "on nodes that no check selects" if nodes else "and no pod of it is known to stand on a node"
-        advice = f"make sure that its database stands on no node that a check selects either, {_GUIDE}"
+        where = "on nodes that no check selects" if nodes else "and no pod of it is known on a node"
+        advice = f"make sure that its database runs on no node that a check selects either, {_GUIDE}"
         return [note("TemporalInThisCluster", f"{what}, {where}", advice)]
     named = "; ".join(f"{node} (selected by {', '.join(selected[node])})" for node in sorted(set(endangered)))
-    what += f", and {len(endangered)} of its {len(nodes)} pods stand on nodes that are remediated: {named}"
+    what += f", and {len(endangered)} of its {len(nodes)} pods run on nodes that are remediated: {named}"
     advice = (
         f"while Temporal is away nothing is remediated: move it and its database to other nodes, {_GUIDE}"
     )
@@ -51,18 +51,18 @@ def place_findings(service: ServiceName, nodes: Sequence[str], selected: Selecte
 
 @dataclass(frozen=True)
 class TemporalPlace:
-    """Looks for Temporal in one cluster."""
+    """Finds the nodes that Temporal runs on, if it runs in this cluster."""
 
     connection: ClusterConnection
     live: LiveObjects
     namespace: str
-    """That of our processes, by which a host of one word is understood."""
+    """The namespace of our processes, which completes a host of one label."""
 
     async def findings(self, host: str, checks: Iterable[tuple[CheckKind, HealthCheck]]) -> list[Finding]:
-        """What is to say of the Temporal at this host, with these checks in the cluster.
+        """Findings about the Temporal at this host, with these checks in the cluster.
 
         Raises:
-            KubernetesError: it cannot be looked at.
+            KubernetesError: the cluster cannot be read.
 
         """
         service = await self._service(host)
@@ -90,11 +90,14 @@ class TemporalPlace:
         return None if found["spec"].get("type") == "ExternalName" else name
 
     async def _selected(self, kind: CheckKind, check: HealthCheck, nodes: frozenset[str]) -> set[str]:
-        """Which of these nodes the check selects, itself or by their Machines."""
+        """The nodes among these that the check selects, itself or by their Machines."""
         try:
             context = await self.live.context(check)
-        except (ValidationError, StepHeld):  # StepHeld: what it names is not there, as its Cluster
-            return set()  # its own status says that it is held, and by what
+        except (
+            ValidationError,
+            StepHeld,
+        ):  # StepHeld: an object that it names is missing, such as its Cluster
+            return set()  # the status of the check reports the hold
         if check.node_cluster(context) != MANAGEMENT_CLUSTER:
             return set()
         found: set[str] = set()
@@ -109,14 +112,14 @@ class TemporalPlace:
         return found
 
     async def _targets(self, kind: CheckKind, namespace: str, nodes: frozenset[str]) -> list[TargetReference]:
-        """The targets of a kind of check that are these nodes, or bear them."""
+        """The targets of a kind of check that are these nodes, or are Machines of them."""
         of = kind.targets
         if of.group_kind == _NODE:
             return [TargetReference(kind=of.kind, name=node, uid="") for node in sorted(nodes)]
         try:
             listed = await self.connection.client.list(await self.connection.discovery.find(of), namespace)
         except KindUnknown:
-            return []  # that is told by itself
+            return []  # another finding reports it
         return [
             TargetReference(kind=of.kind, group=of.group, namespace=namespace, name=_name(one), uid="")
             for one in listed

@@ -1,7 +1,7 @@
-"""Whether Temporal can tell our processes from strangers: without TLS and credentials it cannot. Pure.
+"""Findings about a connection to Temporal without TLS and credentials. Pure.
 
-A client that may write to the namespace can stop remediation, and have unhealthy targets remediated out of
-turn (docs/security.md).
+Without them Temporal accepts any client, and a client that may write to the namespace can stop remediation,
+or have unhealthy targets remediated out of turn (docs/security.md).
 """
 
 from ipaddress import ip_address
@@ -15,7 +15,7 @@ _GUIDE = "see docs/security.md"
 
 
 def protection_findings(config: ClientConnectConfig) -> list[Finding]:
-    """What is to say of a connection with these settings, which can be used."""
+    """Findings about a connection with these settings, which are valid."""
     address = config["target_host"]
     metadata = {name.lower() for name in config.get("rpc_metadata") or {}}
     has_credentials = bool(config.get("api_key")) or "authorization" in metadata

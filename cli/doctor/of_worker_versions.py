@@ -1,13 +1,13 @@
 """Findings about the builds of the workers of one queue. Pure.
 
-| what polls                                      | finding            |
-|-------------------------------------------------|--------------------|
-| nothing                                         | NoWorker           |
-| versions, and none of them gets new workflows   | NoCurrentVersion   |
-| two unversioned builds                          | SeveralBuilds      |
-| unversioned builds beside versions              | SeveralBuilds      |
-| several versions                                | SeveralVersions    |
-| not a version that open workflows are pinned to | VersionWithoutWorker |
+| pollers                                       | finding              |
+|-----------------------------------------------|----------------------|
+| none                                          | NoWorker             |
+| versions, and none of them gets new workflows | NoCurrentVersion     |
+| two unversioned builds                        | SeveralBuilds        |
+| unversioned builds beside versions            | SeveralBuilds        |
+| several versions                              | SeveralVersions      |
+| a version with pinned workflows is missing    | VersionWithoutWorker |
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ ROLL_OUT = "docs/rolling-out.md#worker-versions"
 
 
 def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[Finding]:
-    """Findings about the pollers; `start` is how a worker is started."""
+    """Findings about the pollers; `start` is the advice how to start a worker."""
     builds = {build for _, build in pollers.builds}
     versions = sorted((one for one in builds if one.deployment), key=str)
     unversioned = sorted((one for one in builds if not one.deployment), key=str)
@@ -44,7 +44,7 @@ def version_findings(queue: str, pollers: QueuePollers, start: str) -> Iterator[
 
 
 def drained_findings(pinned: Mapping[Build, int], pollers: QueuePollers) -> Iterator[Finding]:
-    """Versions that open workflows are pinned to, by how many, and that no worker runs."""
+    """Versions that open workflows are pinned to, but that no worker runs, with the number of workflows."""
     running = {build for _, build in pollers.builds}
     for build in sorted(pinned.keys() - running, key=str):
         yield problem(

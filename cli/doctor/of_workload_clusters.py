@@ -1,8 +1,8 @@
-"""Workload clusters that checks name: whether each has a kubeconfig that may be used, and shows its Nodes.
+"""Findings about the workload clusters that checks name: their kubeconfig, their Nodes, our rights there.
 
-They are looked at all at once, each for a bounded time: one that does not answer delays none. A kubeconfig is
-read as our processes read it, and nothing of what is in it is shown. The API
-server of that cluster answers what its identity may do there (SelfSubjectAccessReview).
+They are examined concurrently, each with a time limit, so a cluster that does not answer delays no other.
+Kubeconfigs are read as our processes read them, and their content is never shown. The API server of each
+cluster answers what its identity may do there (SelfSubjectAccessReview).
 """
 
 import asyncio
@@ -28,30 +28,30 @@ from runtime.rights import (
 )
 
 PATIENCE = timedelta(seconds=10)
-"""For the answer of each; a healthy one takes milliseconds."""
+"""The limit for each cluster; a healthy one takes milliseconds."""
 
 
 @dataclass(frozen=True)
 class WorkloadCluster:
-    """One of them, and where its kubeconfig is."""
+    """A workload cluster, and the Secret of its kubeconfig."""
 
     name: str
     secret: SecretField
     part: Part
-    """Which rights let our processes read that Secret."""
+    """The rights that let our processes read that Secret."""
     saves_evidence: bool = False
-    """Whether a check has evidence of its Nodes saved."""
+    """Whether a check asks for evidence of its Nodes."""
 
     @property
     def needs(self) -> Iterator[Right]:
-        """What our processes must be allowed to do for it in the management cluster."""
+        """The rights that our processes need for it in the management cluster."""
         return needs_for_secret(self.part, self.secret.namespace, self.secret.name)
 
 
 def workload_clusters(
     kind: CheckKind, judged: Iterable[tuple[HealthCheck, ClusterContext]]
 ) -> list[WorkloadCluster]:
-    """Those in which the verdicts of these checks, each in its context, read Nodes."""
+    """The clusters whose Nodes these checks judge, each in its context."""
     if kind.kubeconfig is None or kind.kubeconfig_part is None:
         return []
     named = [(check.node_cluster(context), check.choices.evidence is not None) for check, context in judged]
@@ -65,7 +65,7 @@ def workload_clusters(
 async def workload_findings(
     connections: ClusterConnections, clusters: Iterable[WorkloadCluster], patience: timedelta = PATIENCE
 ) -> list[Finding]:
-    """What is wrong with each."""
+    """The findings about all these clusters, which are examined concurrently."""
     found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
     return [finding for of_one in found for finding in of_one]
 
@@ -76,11 +76,11 @@ async def _examine(
     try:
         connection = await connections.of(cluster.name, cluster.secret)
     except NotConfigured as error:
-        advice = "mend that Secret; it is read again by itself"
+        advice = "correct that Secret; it is read again automatically"
         return [problem("KubeconfigUnusable", f"{_held(cluster)}: {_clause(error)}", advice)]
     except KubernetesError as error:
         what = f"cannot look at the workload cluster {cluster.name}: {_clause(error)}"
-        return [warning("CannotLook", what, "make it possible, or run this as somebody who may")]
+        return [warning("CannotLook", what, "make it possible, or run this as a user who may")]
     of_nodes = await _examine_nodes(cluster, connection, patience)
     return [of_nodes] if of_nodes is not None else await _examine_rights(cluster, connection, patience)
 
@@ -96,7 +96,7 @@ async def _examine_rights(
             refused = await Rights(connection.client, "").refused_to_us(needs)
     except (KubernetesError, TimeoutError) as error:
         why = _clause(error) if isinstance(error, KubernetesError) else "it does not answer in time"
-        what = f"cannot ask the workload cluster {cluster.name} what our processes may do there: {why}"
+        what = f"cannot review the rights of our processes in the workload cluster {cluster.name}: {why}"
         return [warning("RightsUnknown", what, "make it possible, or look at its roles")]
     return [_may_not(cluster, need, verbs) for need, verbs in refused]
 
@@ -119,7 +119,7 @@ async def _examine_nodes(
         return problem("NodesForbidden", f"{_held(cluster)}: {_clause(error)}", advice)
     except KubernetesError as error:
         what = f"the workload cluster {cluster.name} does not show its Nodes here: {_clause(error)}"
-        advice = "mend its API server, or the way to it; whether the detector sees it, its checks say"
+        advice = "repair its API server or the network; the status of its checks says what the detector sees"
         return problem("WorkloadClusterUnreachable", what, advice)
     return None
 

@@ -1,8 +1,7 @@
-"""Rights of the detector and the worker: whether they have in a cluster what the table of rights says.
+"""Findings about rights that the table of rights lists and a cluster does not grant.
 
-Who may review others (an administrator) asks about the ServiceAccounts that
-`deploy/` makes. Who may not asks about itself, where it is one of them; of the other one it can say nothing,
-and says so.
+An administrator, who may review others, asks about the ServiceAccounts of `deploy/`. One of these accounts
+asks about itself, and reports that it cannot review the other.
 """
 
 import asyncio
@@ -25,14 +24,14 @@ _WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubje
 
 
 class Rights:
-    """The rights of the processes in one namespace, as `client` may ask for them."""
+    """Reviews the rights of our processes in one namespace, as far as `client` may."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
 
     async def are_of_one_of_us(self) -> bool:
-        """Whether who asks is a process of ours, which sees what it needs, and no more.
+        """True if the caller is one of our processes, which have only the rights that they need.
 
         Raises:
             KubernetesError: the API server cannot be asked.
@@ -42,7 +41,7 @@ class Rights:
         return user in map(self._account, Process)
 
     async def findings(self, needs: Iterable[Right]) -> list[Finding]:
-        """What is not allowed, or cannot be reviewed.
+        """Missing rights, and rights that cannot be reviewed.
 
         Raises:
             KubernetesError: the API server cannot be asked.
@@ -57,7 +56,7 @@ class Rights:
             return await self._of_ourselves(wanted)
 
     async def refused_to_us(self, needs: Iterable[Right]) -> list[tuple[Right, list[str]]]:
-        """Which verbs of each are not allowed to the identity that `client` has, where any are not.
+        """The missing verbs of each right, for the identity of `client`; complete rights are left out.
 
         Raises:
             KubernetesError: the API server cannot be asked.

@@ -1,7 +1,7 @@
-"""StatusWatch: follows the checks of one kind for some seconds, to see who writes their status.
+"""StatusWatch: watches the checks of one kind for some seconds, to find the writers of their status.
 
-A watch tells each version of each check, also the one between a write of somebody else and ours that makes
-the status true again. It ends before its time when a writer is found for every check: no more can be found.
+A watch shows each version of each check, also a foreign write that our next write corrects. It ends early
+once it has found a writer for every check: no more can be found.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from kube.status import from_status
 from kube.transport import Transport
 from kube.watching import watch
 
-_MARGIN = timedelta(seconds=30)  # for which the API server would go on: the end is ours to choose
+_MARGIN = timedelta(seconds=30)  # the API server's timeout is later, so that ours ends the watch
 
 
 class StatusWatch:
-    """Who writes the status of each check of one kind; before `follow` by one look."""
+    """Finds the writers of the status of each check; before `follow` from a single look."""
 
     def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
         self,
@@ -37,7 +37,7 @@ class StatusWatch:
         now: datetime,
         is_left_to_others: Callable[[StoredCheck], bool] = lambda _: False,
     ) -> None:
-        """Of what was `listed` at `path`, which is that of a version that is served."""
+        """`listed` is the list at `path`, the path of a served version."""
         self._is_left_to_others = is_left_to_others
         self.kind = kind
         self._path = path
@@ -52,10 +52,10 @@ class StatusWatch:
         self._unfound = {key for key in self._writers if not self._is_found(key)}
 
     async def follow(self, transport: Transport, lasting: timedelta) -> None:
-        """Watch for so long, or until there is nothing more to find; 0 is not at all.
+        """Watch for `lasting`, or until there is nothing more to find; 0 skips the watch.
 
         Raises:
-            KubernetesError: it could not be watched for so long; what was seen counts.
+            KubernetesError: the watch ended early; versions that it has shown count.
 
         """
         if not self._unfound or not lasting:
@@ -69,7 +69,7 @@ class StatusWatch:
             self._watched = timedelta(seconds=time.monotonic() - began)
 
     def findings(self, *, is_kept_off: bool | None = False) -> list[Finding]:
-        """Everybody but us who writes the status of a check; admission policies may keep its operator off."""
+        """A finding for each other writer of a check; `is_kept_off`: policies keep its operator off."""
         watched = StatusWatched(self._watched, self._now + self._watched, is_kept_off)
         return [
             writer_finding(self.kind, name_of(self.kind, *key), writer, watched)

@@ -1,4 +1,4 @@
-"""What is wrong with Temporal: no answer, namespace, setup or worker, a short retention, or failing code."""
+"""Findings about Temporal: no answer, namespace, setup or worker, short retention, failing workflow tasks."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -34,12 +34,12 @@ RPC_TIMEOUT = timedelta(seconds=10)
 NO_BACK_OFF = timedelta()
 MOST_VERSIONS = 20
 _VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
-"""The version that a workflow is pinned to, or ran on last."""
+"""The version that a workflow is pinned to, or last ran on."""
 NAMED = 3
-"""How many are told by their workflow id."""
+"""The number of workflow ids in a finding."""
 ADVICE = (
-    "roll the worker back, or forward to one that goes on with them; until then nothing is done for these "
-    "targets, what an upgrade has paused stays paused, and nothing is lost"
+    "roll the worker back, or forward to a build that can continue them; until then nothing is done for "
+    "these targets, checks that an upgrade has paused stay paused, and nothing is lost"
 )
 
 OF_STRANGERS = (
@@ -49,7 +49,7 @@ OF_STRANGERS = (
 
 
 async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
-    """What is wrong with the code of the workflows of these clusters, as far as Temporal reports that.
+    """Workflows of these clusters whose workflow task keeps failing, as far as Temporal reports that.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -69,7 +69,7 @@ async def task_failure_findings(client: Client, clusters: Sequence[str]) -> list
 
 
 async def stranger_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
-    """Name workflows of these clusters that have not the id of their incident or cluster.
+    """Workflows of these clusters under an id other than that of their incident or cluster.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -89,11 +89,13 @@ async def _described(client: Client, workflow_id: str, run_id: str) -> str:
 
 
 def retention_findings(namespace: str, retention: timedelta, back_off_limit: timedelta) -> list[Finding]:
-    """That a namespace forgets what back-off asks for: what ended before a detector started."""
+    """A finding if the namespace deletes closed workflows before back-off has read them."""
     looked_back = 2 * back_off_limit
     if not timedelta() < retention < looked_back:
         return []
-    what = f"namespace {namespace} keeps what has ended for {short(retention)}, and back-off looks back for "
+    what = (
+        f"namespace {namespace} keeps closed workflows for {short(retention)}, and back-off looks back for "
+    )
     days = -(-looked_back // timedelta(days=1))
     advice = (
         f"`paramedic setup --retention {days}d`, or lower the limit of back-off; until then a "
@@ -107,12 +109,12 @@ async def temporal_findings(
     cluster: Sequence[str],
     back_off_limit: timedelta = NO_BACK_OFF,
 ) -> list[Finding]:
-    """All that is wrong with Temporal for a cluster of one of these identities, the likeliest first.
+    """All findings about Temporal for a cluster of one of these identities, the likeliest first.
 
-    Without one nobody knows where its worker polls.
+    Without an identity, the task queue of the worker is unknown and is not examined.
 
     Raises:
-        SettingsError: what the environment says of Temporal, or of the keys of payloads, cannot be used.
+        SettingsError: the Temporal configuration or the payload keys in the environment are invalid.
 
     """
     unprotected = protection_findings(temporal_settings(environment))
@@ -137,14 +139,14 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     too_short = retention_findings(client.namespace, retention, back_off_limit)
     not_set_up = await _examine_search_attributes(client)
     polled = await _examine_worker(client, cluster) if cluster else []
-    # Without its search attributes it has no incidents, and none can be asked for.
+    # Without the search attributes there are no incidents, and Temporal would refuse the query.
     failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
     strange = await stranger_findings(client, cluster) if cluster and not not_set_up else []
     return [*too_short, *not_set_up, *polled, *failing, *strange]
 
 
 async def _retention(client: Client) -> timedelta | None:
-    """How long the namespace keeps what has ended; None: there is no such namespace."""
+    """The retention of the namespace; None if it does not exist."""
     asked = DescribeNamespaceRequest(namespace=client.namespace)
     try:
         answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
@@ -177,7 +179,7 @@ async def _examine_worker(client: Client, cluster: Sequence[str]) -> list[Findin
 
 
 async def _pinned_or_none(client: Client, cluster: str) -> dict[Build, int]:
-    """As `_pinned`; nothing where Temporal is older than Worker Versioning, and has no such attribute."""
+    """As `_pinned`; empty for a Temporal without Worker Versioning, which lacks the search attribute."""
     try:
         return await _pinned(client, cluster)
     except RPCError as error:
@@ -187,7 +189,7 @@ async def _pinned_or_none(client: Client, cluster: str) -> dict[Build, int]:
 
 
 async def _pinned(client: Client, cluster: str) -> dict[Build, int]:
-    """How many open workflows are pinned to each version, of the versions of its deployments."""
+    """The number of open workflows that are pinned to each version."""
     open_here = f"ParamedicCluster = {quoted(cluster)} AND ExecutionStatus = 'Running'"
     found: dict[Build, int] = {}
     while len(found) < MOST_VERSIONS:

@@ -1,8 +1,7 @@
-"""TemporalService: whether the address of Temporal is a Service of this cluster, and where its pods stand.
+"""TemporalService: finds out whether the address of Temporal is a Service of this cluster.
 
-Pure. A host is taken as it is written: by the forms that the DNS of a cluster knows, or as an IP of a
-Service. That a name of some other DNS leads here cannot be told. `temporal.example` may be either: whether
-such a Service is there decides.
+Pure. The host is compared with the DNS names of Services, or with their IPs. Another DNS name that resolves
+to a Service is not recognised. `temporal.example` may be either: it depends on whether such a Service exists.
 """
 
 import re
@@ -17,7 +16,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 @dataclass(frozen=True)
 class ServiceName:
-    """A Service of this cluster."""
+    """The name of a Service in this cluster."""
 
     namespace: str
     name: str
@@ -27,7 +26,7 @@ class ServiceName:
 
 
 def ip_of(host: str) -> str | None:
-    """The IP that the host is; None: it is a name, or this machine."""
+    """The IP address in `host`; None for a name, and for the loopback."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -36,9 +35,9 @@ def ip_of(host: str) -> str | None:
 
 
 def service_named(host: str, namespace: str) -> ServiceName | None:
-    """The Service that a host may name for a pod in `namespace`; None: it names none.
+    """The Service that a host may name for a pod in `namespace`; None if it names none.
 
-    Before the Service may stand one of its pods, as of a StatefulSet.
+    The name of a pod, as of a StatefulSet, may precede the Service.
     """
     labels = host.lower().removesuffix(".").split(".")
     if labels == [_THIS_MACHINE] or not all(map(_LABEL.fullmatch, labels)):
@@ -52,7 +51,7 @@ def service_named(host: str, namespace: str) -> ServiceName | None:
 
 
 def service_at(ip: str, services: Iterable[Mapping[str, Any]]) -> ServiceName | None:
-    """The Service that has this IP, in the cluster or outside of it."""
+    """The Service with this IP, inside or outside the cluster."""
     for service in services:
         if ip in _ips(service):
             metadata = service["metadata"]
@@ -73,7 +72,7 @@ def _ips(service: Mapping[str, Any]) -> set[str]:
 
 
 def nodes_behind(slices: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The nodes of its pods, ready or not: one for each pod, which has an endpoint for each family of IPs."""
+    """The nodes of its pods, ready or not, one for each pod even if it has an endpoint for each IP family."""
     nodes = {
         (endpoint.get("targetRef") or {}).get("uid") or tuple(endpoint.get("addresses") or ()): node
         for one in slices

@@ -1,1 +1,1 @@
-"""`paramedic retire`: ends what is under way, and leaves a cluster without anything of ours."""
+"""`paramedic retire`: ends all incidents and removes our objects from a cluster."""

@@ -1,7 +1,7 @@
-"""RetiredCluster: reads all of a cluster that may be ours, and removes what is.
+"""RetiredCluster: reads all objects of a cluster that may be ours, and removes our own.
 
-Each write carries the uid and the resourceVersion that were read, so what somebody changed meanwhile is read
-anew. One object that cannot be removed keeps no other.
+Each write carries the uid and the resourceVersion that were read, so an object that changed meanwhile is read
+again. An object that cannot be removed does not keep others from being removed.
 """
 
 from contextlib import suppress
@@ -40,7 +40,7 @@ _REQUEST, _TEMPLATE = "Remediation", "Template"
 
 
 class RetiredCluster:
-    """One cluster, with the rights of whoever asks."""
+    """One cluster, with the rights of the caller."""
 
     def __init__(self, connection: ClusterConnection, settings: Settings) -> None:
         self._connection = connection
@@ -48,11 +48,10 @@ class RetiredCluster:
         self._request_kinds: frozenset[Resource] | None = None
 
     def now(self) -> datetime:
-        """The time by the API server's clock."""
         return self._connection.server_clock.now()
 
     async def read(self) -> Snapshot:
-        """What there is now.
+        """The present state of the cluster.
 
         Raises:
             KubernetesError: a part of it cannot be read.
@@ -73,26 +72,26 @@ class RetiredCluster:
         )
 
     async def detectors(self) -> tuple[str, ...]:
-        """Those that run, or will: one that cannot reach Temporal neither leads nor stands by.
+        """The detectors that run or will run; one without Temporal neither leads nor stands by.
 
         Raises:
-            KubernetesError: nobody can say.
+            KubernetesError: this cannot be found out.
 
         """
         found = running_detectors(await self._leases(self.settings.namespace), self.now())
         return found or await self._deployed(DETECTOR)
 
     async def workers(self) -> tuple[str, ...]:
-        """Those that run, or will, as far as that can be told without Temporal.
+        """The workers that run or will run, as far as Kubernetes shows them.
 
         Raises:
-            KubernetesError: nobody can say.
+            KubernetesError: this cannot be found out.
 
         """
         return await self._deployed(WORKER)
 
     async def _deployed(self, process: str) -> tuple[str, ...]:
-        """Its Deployment as our manifests name it; a detector of another is known by its Leases alone."""
+        """Finds a Deployment of our manifests; a detector deployed otherwise is known by its Leases."""
         namespace = self.settings.namespace
         try:
             found = await self._connection.client.get(DEPLOYMENTS, process, namespace)
@@ -101,10 +100,10 @@ class RetiredCluster:
         return (f"of Deployment/{namespace}/{process}",) if is_scaled_up(found) else ()
 
     async def operator_leases(self) -> list[LeaseRecord]:
-        """The leader Leases of operators, wherever they are.
+        """The leader Leases of operators, in all namespaces.
 
         Raises:
-            KubernetesError: it cannot be told which of them run.
+            KubernetesError: this cannot be found out.
 
         """
         client = self._connection.client
@@ -112,7 +111,7 @@ class RetiredCluster:
         return [LeaseRecord.read(one) for name in names for one in await client.list(LEASES, name=name)]
 
     async def evidence(self) -> str:
-        """What there is of evidence, and how it is deleted; "": nothing."""
+        """A sentence about the evidence that exists, and how to delete it; "" if there is none."""
         namespace = self.settings.namespace
         delete = f"`kubectl delete configmaps -n {namespace} -l {LABEL}` deletes it"
         try:
@@ -122,7 +121,7 @@ class RetiredCluster:
         return f"{len(found)} ConfigMaps with evidence in {namespace}, for people: {delete}" if found else ""
 
     async def dispose(self, of: OwnedObject) -> str:
-        """Do to an object what is to become of it; why it could not be done, "" if it was."""
+        """Do the action of `of`. Returns the reason of a failure, "" if it succeeded."""
         try:
             await (self._delete(of) if of.disposal is Disposition.DELETE else self._patch(of))
         except Conflict:
@@ -161,7 +160,7 @@ class RetiredCluster:
     async def _listed(self, resource: Resource) -> list[Stored]:
         try:
             return [Stored(resource, body) for body in await self._connection.client.list(resource)]
-        except KindUnknown:  # its CRD went meanwhile, and its objects with it
+        except KindUnknown:  # its CRD was deleted meanwhile, with its objects
             return []
 
     async def _served(self, kind: ServedKind) -> list[Stored]:
@@ -172,7 +171,7 @@ class RetiredCluster:
         return await self._listed(resource)
 
     async def _find_request_kinds(self, checks: list[tuple[CheckKind, Stored]]) -> frozenset[Resource]:
-        """What templates of checks make, and whatever else is called as requests are and has a template."""
+        """Kinds that the checks' templates create, and kinds named like a request with a template."""
         found: dict[tuple[str, str], Resource] = {}
         for resource in await self._named_as_requests():
             found[resource.group, resource.kind] = resource
@@ -202,7 +201,7 @@ class RetiredCluster:
         return [(kind, one) for kind in kinds for one in await self._served(kind.targets)]
 
     async def _upgrading(self) -> str:
-        """Why nobody may unpause a check now; "": no upgrade goes on."""
+        """Why a check must not be unpaused now; "" if there is no upgrade."""
         known = []
         for signal in signals_upgrades_here(self.settings):
             with suppress(KindUnknown):
@@ -215,7 +214,7 @@ class RetiredCluster:
                     known.append(upgrade(signal, (), unreadable=["its conditions are not of that form"]))
         now = gravest(known)
         if now.phase is UpgradePhase.UNKNOWN:
-            return f"nobody can say whether the cluster is being upgraded: {now.why_unknown}"
+            return f"it is unknown whether the cluster is being upgraded: {now.why_unknown}"
         return (
             f"the cluster is being upgraded, says {now.sign}" if now.phase is UpgradePhase.UNDER_WAY else ""
         )

@@ -1,4 +1,4 @@
-"""`paramedic retire`: ends what is under way before Paramedic is uninstalled."""
+"""`paramedic retire`: ends all incidents, and removes our objects, before Paramedic is uninstalled."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -19,18 +19,16 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
     *,
     is_handed_over: Annotated[
         bool,
-        typer.Option(
-            "--hand-over", help="Leave requests and Leases as they are, for the operators to adopt."
-        ),
+        typer.Option("--hand-over", help="Keep requests and Leases, for the operators to adopt."),
     ] = False,
     is_dry: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done now, and change nothing.")
+        bool, typer.Option("--dry-run", help="Print what the command would do now, and change nothing.")
     ] = False,
     is_without_temporal: Annotated[
         bool,
         typer.Option(
             "--without-temporal",
-            help="Where Temporal is gone for good: clean up what can be told to be ours in Kubernetes.",
+            help="If Temporal is lost for good: remove the objects that Kubernetes shows to be ours.",
         ),
     ] = False,
     cluster: Annotated[
@@ -46,20 +44,18 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         typer.Option(
             parser=filled,
             metavar="CLUSTER",
-            help="Another name that this cluster has, or had: it is known, and what has that name is left.",
+            help="Another name that this cluster has, or had; objects of that name stay.",
         ),
     ] = None,
     namespace: InNamespace = None,
     kubeconfig_context: OfContext = None,
     timeout: Annotated[
         timedelta,
-        typer.Option(
-            parser=parse_time, metavar="DURATION", help="How long to wait for what has to end, at most."
-        ),
+        typer.Option(parser=parse_time, metavar="DURATION", help="The longest time to wait."),
     ] = PATIENCE,  # type: ignore[assignment]  # typer parses it
 ) -> None:
-    """End what is under way in a whole cluster, and remove what is Paramedic's, before it is uninstalled."""
-    # Here, because few commands need Kubernetes, and the time to load it.
+    """End all incidents of a cluster, and remove Paramedic's objects, before it is uninstalled."""
+    # Imported here, because few commands need Kubernetes, and the time to load it.
     from cli.retire.performing import Asked, perform  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, LEASE_NAMESPACE_VARIABLE: namespace}

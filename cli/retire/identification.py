@@ -1,17 +1,17 @@
 """Identification: whether a name is that of the installation that is to be retired. Pure.
 
-Names of one cluster end in the same characters of kube-system's uid, so another name there is another
-installation, an earlier name of this one, or the name that was meant. The first row that fits wins:
+Names of one cluster end with the same characters of kube-system's uid, so another name with that end is of
+another installation, an earlier name of this one, or the name that was meant. The first row that fits wins:
 
-| this name                                  | another name                                | what is done |
-|--------------------------------------------|---------------------------------------------|--------------|
-| no trace                                   |                                             | refused      |
-| its status names another namespace         |                                             | refused      |
-|                                            | a status, a Lease, a request, open workflow | refused      |
-| no status, and no Lease                    | closed workflows                            | refused      |
-| else                                       |                                             | retired      |
+| this name                                  | another name                                | result  |
+|--------------------------------------------|---------------------------------------------|---------|
+| no trace                                   |                                             | refused |
+| its status names another namespace         |                                             | refused |
+|                                            | a status, a Lease, a request, open workflow | refused |
+| no status, and no Lease                    | closed workflows                            | refused |
+| else                                       |                                             | retired |
 
-`--beside NAME` takes that name out of the comparison: a person knows of it, and its objects are left.
+`--beside NAME` excludes that name from the comparison: the user knows of it, and its objects stay.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,18 +27,18 @@ UNCHANGED = "nothing was changed"
 
 @dataclass
 class Traces:
-    """The traces of one name."""
+    """Evidence of one name: installations, requests and workflows."""
 
     installed: list[FoundInstallation] = field(default_factory=list)
     requests: int = 0
     open: int = 0
-    """Workflows that run."""
+    """Open workflows."""
     closed: int = 0
-    """Workflows that have ended, as far as Temporal remembers."""
+    """Closed workflows within the retention."""
 
     @property
     def is_live(self) -> bool:
-        """Whether there is more than what Temporal remembers."""
+        """True if there is more than closed workflows."""
         return bool(self.installed or self.requests or self.open)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Traces:
 
 
 def traces_of(identity: str, snapshot: Snapshot, of_workflows: Mapping[str, Traces]) -> dict[str, Traces]:
-    """The traces of each name of this cluster, by its identity."""
+    """The traces of each name of this cluster, by identity."""
     uid = identity.rpartition("-")[2]
     found = dict(of_workflows)
     for one in snapshot.installed:
@@ -66,10 +66,10 @@ def traces_of(identity: str, snapshot: Snapshot, of_workflows: Mapping[str, Trac
 
 
 def refuse_other_name(identity: str, traces: Mapping[str, Traces], beside: Collection[str] = ()) -> None:
-    """Refuse a name that is not, or not alone, the name of what is installed.
+    """Refuse a name that is not the only name of an installation in this cluster.
 
     Raises:
-        NotFoundError: with the names that there are.
+        NotFoundError: the message lists the other names.
 
     """
     others = {name: of for name, of in traces.items() if name != identity}
@@ -89,12 +89,12 @@ def refuse_other_name(identity: str, traces: Mapping[str, Traces], beside: Colle
 def refuse_other_place(
     identity: str, traces: Mapping[str, Traces], settings: Settings, temporal: str
 ) -> None:
-    """Refuse namespaces other than the ones that the installation of this name says it has.
+    """Refuse namespaces other than those that the installation itself names.
 
-    `temporal` is the Temporal namespace that is asked; "": none is.
+    `temporal` is the given Temporal namespace, "" if Temporal is not asked.
 
     Raises:
-        NotFoundError: with the namespace that the installation names.
+        NotFoundError: the message names the installation's namespace.
 
     """
     for found in traces[identity].installed:

@@ -1,18 +1,18 @@
-"""IncidentStep: what retiring does next to one open incident. Pure.
+"""IncidentStep: what `paramedic retire` does next to one open incident. Pure.
 
 The first row that fits wins:
 
-| what is so                                    | next                                                       |
-|-----------------------------------------------|------------------------------------------------------------|
-| all is handed over                            | ended: requests and Leases stay for the operators          |
-| no worker polls, or its code fails            | ended: it could not obey; what is its own is removed here  |
-| it was not told to abort, as far as one knows | told so                                                    |
-| nobody knows whether it obeyed                | waited for                                                 |
-| it is left alone, or tried to clean up        | ended: what hangs after that is waited for here            |
-| else                                          | waited for                                                 |
+| state                                        | next step                                                   |
+|----------------------------------------------|-------------------------------------------------------------|
+| handed over                                  | end: requests and Leases stay for the operators             |
+| no worker polls, or its workflow task fails  | end: it cannot obey; `retire` removes its objects           |
+| no order to abort is known                   | abort                                                       |
+| it is unknown whether it obeyed              | wait                                                        |
+| it is left alone, or has tried to clean up   | end: `retire` waits for objects that remain                 |
+| else                                         | wait                                                        |
 
-Ended is terminated, and only while none of its activities is at work, or about to be: so nothing of it comes
-afterwards. Of a worker that was killed in the middle of one, Temporal gives that up after a while.
+To end means to terminate, and only while none of its activities runs or is scheduled, so that none of them
+acts later. Temporal times out the activity of a killed worker after a while.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from health.model.moves import Phase
 
 
 class Action(StrEnum):
-    """What is done to an incident."""
+    """The action of `retire` on an incident in one round."""
 
     ABORT = "abort"
     END = "end"
@@ -32,7 +32,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class IncidentStep:
-    """It, and why."""
+    """The action on an incident, with the reason in words."""
 
     action: Action
     why: str
@@ -41,7 +41,7 @@ class IncidentStep:
 def next_step(
     summary: IncidentSummary, *, is_handed_over: bool, has_worker: bool, was_told: bool
 ) -> IncidentStep:
-    """The next step; `was_told`: to abort, by this command."""
+    """The next step; `was_told`: this command has sent `abort` already."""
     if is_handed_over:
         return IncidentStep(Action.END, "what exists is left to the operators")
     if not has_worker:

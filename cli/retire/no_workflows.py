@@ -1,4 +1,4 @@
-"""NoWorkflows: in place of the workflows of a cluster whose Temporal is gone. Nothing is known of any."""
+"""NoWorkflows: stands in for `Workflows` if Temporal is lost; it knows no workflow."""
 
 from cli.incident_summary import IncidentSummary
 from cli.retire.identification import Traces
@@ -7,7 +7,7 @@ from runtime.strangers import Stranger
 
 
 class NoWorkflows:
-    """As `Workflows`, where there is nobody to ask."""
+    """The interface of `Workflows`, without Temporal: all answers are empty."""
 
     progress = "Temporal is not asked"
     namespace = ""
@@ -17,21 +17,16 @@ class NoWorkflows:
         self.adopted: dict[str, IncidentReference] = {}
 
     async def note_open(self) -> list[IncidentSummary]:
-        """None that is known of."""
         return []
 
     async def traces(self) -> dict[str, Traces]:
-        """None that is known of."""
         return {}
 
     async def terminated(self) -> frozenset[IncidentReference]:
-        """None that is known of."""
         return frozenset()
 
     async def strangers(self) -> list[Stranger]:
-        """None that is known of."""
         return []
 
     async def advance(self) -> tuple[str, ...]:
-        """Nothing can be ended, or waited for."""
         return ()

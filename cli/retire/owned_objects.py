@@ -1,22 +1,22 @@
-"""Belongings: which objects in a cluster are ours when Paramedic leaves it, and what becomes of each. Pure.
+"""Decides which objects in a cluster are Paramedic's when it leaves, and what becomes of each. Pure.
 
-| object                   | by what it is ours                      | without `--hand-over`             |
+| object                   | it is ours if                           | without `--hand-over`             |
 |--------------------------|-----------------------------------------|-----------------------------------|
 | a request                | its annotation names an incident of     | deleted                           |
-|                          | this cluster; or an open one says that  |                                   |
-|                          | it adopted it                           |                                   |
-| the Lease of a target,   | held as an incident signs it, and our   | deleted, once its request is gone |
+|                          | this cluster, or an open incident says  |                                   |
+|                          | that it adopted it                      |                                   |
+| the Lease of a target,   | its holder is an incident, and our      | deleted, once its request is gone |
 | the control-plane lock   | worker wrote it last; without Temporal, |                                   |
-|                          | which knows the incidents, by the       |                                   |
-|                          | latter alone                            |                                   |
-| the pause of a check for | the mark is beside it                   | both are taken off, once the      |
+|                          | incidents are unknown, and the last     |                                   |
+|                          | writer alone decides                    |                                   |
+| the pause of a check for | our mark stands beside it               | both are removed, once the        |
 | an upgrade               |                                         | upgrade is over                   |
-| the Leases of detectors  | their names and label, unless the       | deleted, in either case           |
-|                          | leader's names another cluster          |                                   |
-| a mark on a target       | nobody can tell                         | left to who acts on it            |
+| the Leases of detectors  | name and label match, unless the        | deleted, in either case           |
+|                          | leader's Lease names another cluster    |                                   |
+| a mark on a target       | unknown                                 | left to the target's owner        |
 
-With `--hand-over` the rest stays as it is: the operators find what they would have written (rule 39). What is
-being deleted and hangs on a finalizer is waited for. While a request is there its remediator may be at work,
+With `--hand-over` the other objects stay as they are: the operators would have written the same (rule 39).
+The command waits for an object that a finalizer keeps. While a request exists its remediator may be at work,
 so the Lease of its target stays with it (NHC 2.6).
 """
 
@@ -40,77 +40,76 @@ from runtime.process_names import LEADER_LEASE, WORKER
 
 
 class Disposition(StrEnum):
-    """What becomes of an object."""
+    """The action on one of our objects."""
 
     DELETE = "delete"
     UNPAUSE = "unpause"
     AWAIT = "wait for"
-    """It has to go, and cannot yet."""
+    """It is being removed, and a finalizer or another object delays that."""
     LEAVE = "leave"
 
 
 @dataclass(frozen=True)
 class Stored:
-    """An object as the API server holds it."""
+    """An object as the API server stores it."""
 
     resource: Resource
     body: Object
 
     @property
     def metadata(self) -> ObjectMetadata:
-        """What identifies it."""
         return ObjectMetadata.model_validate(self.body["metadata"])
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All of a cluster that may be ours, at one moment."""
+    """All objects of a cluster that may be ours, at one moment."""
 
     now: datetime
     requests: tuple[Stored, ...] = ()
-    """Of every kind of request that there is, whoever made them."""
+    """Requests of all kinds, from all creators."""
     target_leases: tuple[Object, ...] = ()
     own_leases: tuple[Object, ...] = ()
-    """Those in the namespace of our processes."""
+    """The Leases in the namespace of our processes."""
     installed: tuple[FoundInstallation, ...] = ()
-    """Of this name, and of others."""
+    """Installations of this name and of others."""
     pausable: tuple[tuple[CheckKind, Stored], ...] = ()
     markable: tuple[tuple[CheckKind, Stored], ...] = ()
-    """Targets that may be marked for somebody else."""
+    """Targets that may have been marked for their owner."""
     upgrading: str = ""
-    """Why checks that are paused for an upgrade have to stay so; "": no upgrade goes on."""
+    """Why checks that are paused for an upgrade must stay paused; "" if there is no upgrade."""
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """By what it is told what is ours."""
+    """Decides by incidents and adopted requests which objects are ours."""
 
     cluster: str
-    """The identity of this cluster: another name of it is another installation."""
+    """The identity of this cluster; another name of it is another installation."""
     incidents: frozenset[IncidentReference] = frozenset()
-    """Those that were open."""
+    """The incidents that were open."""
     earlier: frozenset[IncidentReference] = frozenset()
-    """Those that somebody terminated before: of these a Lease may be left; an operator may have the rest."""
+    """Incidents that were terminated earlier. Only a Lease of theirs is ours; an operator may own the
+    rest."""
     adopted: Mapping[str, IncidentReference] = field(default_factory=dict)
-    """By uid, requests of operators that an open incident went on with; in shadow it adopts none."""
+    """By uid, requests of operators that an open incident adopted; none in shadow."""
     is_handed_over: bool = False
     is_without_temporal: bool = False
-    """No incident is known; so it is by its writer alone that a Lease is ours."""
+    """No incident is known, so only its last writer shows that a Lease is ours."""
 
 
 @dataclass(frozen=True)
 class OwnedObject:
-    """One object, what becomes of it, and why."""
+    """One of our objects, the action on it, and the reason."""
 
     stored: Stored
     disposal: Disposition
     why: str
     annotations: Mapping[str, str | None] = field(default_factory=dict)
-    """What is patched, of one that is unpaused."""
+    """The patch of annotations that unpauses a check."""
 
     @property
     def name(self) -> str:
-        """Its kind, namespace and name."""
         known = self.stored.metadata
         return "/".join(part for part in (self.stored.resource.kind, known.namespace, known.name) if part)
 
@@ -119,7 +118,7 @@ class OwnedObject:
 
 
 def owned_objects(snapshot: Snapshot, whose: Ownership) -> tuple[OwnedObject, ...]:
-    """All that is ours, and the marks that are left to others."""
+    """All objects of ours, and the marks that stay for their owners."""
     owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, whose))]
     ours = [(one, incident) for one, incident in owned if incident.cluster == whose.cluster]
     of_others = [incident for _, incident in owned if incident.cluster != whose.cluster]
@@ -135,19 +134,19 @@ def owned_objects(snapshot: Snapshot, whose: Ownership) -> tuple[OwnedObject, ..
 
 
 def running_detectors(leases: Iterable[Object], now: datetime) -> tuple[str, ...]:
-    """Who leads, or stands by to lead, by the Leases in the namespace of our processes."""
+    """The detectors that lead or stand by, by the Leases in the namespace of our processes."""
     records = [LeaseRecord.read(body) for body in leases if _is_of_detector(body)]
     return tuple(one.spec.holder_identity or "" for one in records if holder_is_valid(one, now))
 
 
 def is_scaled_up(deployment: Object) -> bool:
-    """Whether a Deployment has Pods, or is to have some."""
+    """True if a Deployment has Pods, or is to have some."""
     wanted = deployment["spec"].get("replicas", 1)
     return bool(wanted or (deployment.get("status") or {}).get("replicas"))
 
 
 def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord], now: datetime) -> list[str]:
-    """The operators in whose place we are, that run all the same; of Leases in all namespaces."""
+    """The running operators that Paramedic replaces, by Leases in all namespaces."""
     return [
         f"the {kind.operator} runs: {lease.spec.holder_identity!r} holds the Lease "
         f"{lease.metadata.namespace}/{lease.metadata.name}"
@@ -159,12 +158,12 @@ def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord],
 
 
 def _incident_of(stored: Stored, whose: Ownership) -> IncidentReference | None:
-    """The incident that a request is of, of whatever cluster; None: it is somebody else's."""
+    """The incident of a request, in any cluster; None if the request is not ours."""
     return incident_on(stored) or whose.adopted.get(stored.metadata.uid)
 
 
 def incident_on(stored: Stored) -> IncidentReference | None:
-    """The incident that a request is annotated with, of whatever cluster; None: it has no such annotation."""
+    """The incident in the request's annotation, in any cluster; None without the annotation."""
     request = RemediationRequest.model_validate({"metadata": stored.body["metadata"]})
     if request.is_unsigned:
         return None
@@ -204,7 +203,7 @@ def _leases(
         is_known = is_signed or (whose.is_without_temporal and (name, holder) not in of_others)
         if not is_known:
             continue
-        if not _is_of_worker(body):  # the operator signs alike, and may hold it by now
+        if not _is_of_worker(body):  # the operator uses the same holder identity, and may hold it by now
             continue
         if whose.is_handed_over:
             why = "it runs out by itself" if is_lock else f"{holder} goes on to hold it"
@@ -216,14 +215,14 @@ def _leases(
 
 
 def _is_of_worker(lease: Object) -> bool:
-    """Whether our worker alone wrote it last; the API server notes whole seconds."""
+    """True if our worker alone wrote it last; the API server records whole seconds."""
     entries = [ManagedFields.model_validate(one) for one in lease["metadata"].get("managedFields") or ()]
     times = [one.time for one in entries if one.time is not None]
     return {one.manager for one in entries if times and one.time == max(times)} == {WORKER}
 
 
 def _sign(incident: IncidentReference) -> tuple[str, str]:
-    """The name of the Lease of its target, and how it signs there."""
+    """The name of the target's Lease, and the incident's holder identity in it."""
     target = incident.target
     return name_for(target.kind_name, target.namespace, target.name), incident.check.lease_holder
 
@@ -269,9 +268,9 @@ def _is_of_detector(lease: Object) -> bool:
 
 
 def _marks(targets: Iterable[tuple[CheckKind, Stored]]) -> Iterator[OwnedObject]:
-    """Who acts on a mark takes it off; without it he would not know of a target that is powered off."""
+    """Only the owner takes a mark off: without it, the owner would forget a target that is powered off."""
     for kind, stored in targets:
         mark = kind.mark_on(stored.body) if kind.mark_on else ""
         if mark:
-            why = f"it is marked by {mark} for somebody else to remediate it, who takes that off"
+            why = f"its owner remediates it because of the mark {mark}, and takes that off"
             yield OwnedObject(stored, Disposition.LEAVE, why)

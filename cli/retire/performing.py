@@ -1,4 +1,4 @@
-"""Performing: `paramedic retire` from its connections to its last words."""
+"""Runs `paramedic retire`: connections, progress, and the closing report."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line says."""
+    """The arguments and options of the command."""
 
     settings: Settings
     kubeconfig_context: str | None
@@ -49,10 +49,10 @@ class Asked:
 async def perform(
     context: typer.Context, asked: Asked, tell: Callable[[str], None], tell_progress: Callable[[str], None]
 ) -> None:
-    """Retire the cluster, or say how.
+    """Retire the cluster, or print the plan.
 
     Raises:
-        CommandError: it is not retired, or nobody knows.
+        CommandError: the cluster is not retired, or that is unknown.
 
     """
     settings = asked.settings
@@ -120,13 +120,13 @@ async def _say_plan(retirement: Retirement, asked: Asked, identity: str, tell: C
 def _say_end(
     left: tuple[OwnedObject, ...], evidence: str, asked: Asked, identity: str, tell: Callable[[str], None]
 ) -> None:
-    """What is left, and what is next."""
+    """Print the objects that are left, and the next command."""
     for one in left:
         tell(f"left {one.name}: {one.why}")
     if evidence:
         tell(f"left {evidence}")
     stop = f"the stop on the namespace {asked.settings.lease_namespace}"
-    tell(f"left {stop}: nobody else reads it, and `paramedic start` lifts it if Paramedic comes back")
+    tell(f"left {stop}: no other controller reads it, and `paramedic start` lifts it if Paramedic comes back")
     if asked.is_without_temporal:
         tell(UNKNOWN.format(identity))
     done = "handed over" if asked.is_handed_over else "retired"

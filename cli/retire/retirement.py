@@ -1,16 +1,18 @@
-"""Retirement: ends what is under way in a cluster, so that nothing is lost or done twice (ADR 37).
+"""Retirement: ends all incidents of a cluster, so that nothing is lost or done twice (ADR 37).
 
-1. The global stop: from here on no act begins, whatever still runs (rule 42).
-2. The detector has to go, by whoever deployed it: it is who starts incidents, and would start each again that
-   is ended here. So the incidents that are open then are all that there will be.
-3. Each incident is told to abort, by which the workers clean up, and is ended when it has
-   (`cli/retire/incident_step.py`). When it is handed over it is ended as it is.
-4. What is left in the cluster is removed with the rights of the person (`cli/retire/owned_objects.py`).
+1. The global stop is set: no act begins any more, whichever process runs (rule 42).
+2. The detector must be gone, removed by the user who deployed it: it would start each incident again that is
+   ended here. After that, the open incidents are the only ones.
+3. Each incident gets the order to abort, so that the workers clean up, and is ended when they have
+   (`cli/retire/incident_step.py`). With `--hand-over` it is ended as it is.
+4. The remaining objects are removed with the rights of the caller (`cli/retire/owned_objects.py`).
 
-Without Temporal nobody is told anything, and nobody knows what a worker does: it has to go as the detector.
+Without Temporal no order can be sent, and the actions of a worker are unknown: it must be gone, like the
+detector.
 
-Each round looks afresh and does what can be done now; so it may be broken off at any moment, and goes on when
-it is begun again. It is over when two looks in a row found nothing to do: a list of Temporal may be late.
+Each round reads everything again and does what is possible then, so the command may be interrupted and
+repeated at any time. It ends after two rounds in a row without anything to do, because a list of Temporal may
+be late.
 """
 
 import asyncio
@@ -38,29 +40,29 @@ from runtime.process_names import DETECTOR, WORKER
 BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
 MOST_TOLD = 10
-"""Of what is still waited for when the time is over."""
+"""The most reasons in the message of a time-out."""
 _DONE = {Disposition.DELETE: "deleted", Disposition.UNPAUSE: "unpaused"}
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What one round found and did."""
+    """The result of one round: actions, waits and leftovers."""
 
     waits: tuple[str, ...] = ()
-    """What has to be so, and is not yet."""
+    """Conditions that are not met yet."""
     has_acted: bool = False
     left: tuple[OwnedObject, ...] = ()
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was to be done."""
+        """True if there was nothing to do."""
         return not self.waits and not self.has_acted
 
 
 class Retirement:
-    """That of one cluster."""
+    """Retires one cluster, in rounds that may be interrupted and repeated."""
 
-    def __init__(  # noqa: PLR0913  each is a part of what is retired, or of how it is told
+    def __init__(  # noqa: PLR0913  each is a part of what is retired, or of how it is reported
         self,
         cluster: RetiredCluster,
         workflows: Workflows | NoWorkflows,
@@ -72,7 +74,7 @@ class Retirement:
         tell: Callable[[str], None],
         tell_progress: Callable[[str], None],
     ) -> None:
-        """`beside` are other names in this cluster that a person knows of, `scale_down` ends a process."""
+        """`beside`: other known names of this cluster; `scale_down`: the command that ends a process."""
         self._cluster = cluster
         self._workflows = workflows
         self._identity = identity
@@ -84,10 +86,10 @@ class Retirement:
         self._progress = ""
 
     async def planned(self) -> list[str]:
-        """What would be done now, and changes nothing.
+        """The actions that `carry_out` would take now; nothing is changed.
 
         Raises:
-            CommandError: it cannot be begun.
+            CommandError: the retirement cannot begin.
             KubernetesError: a part of the cluster cannot be read.
             RPCError: Temporal cannot be asked.
 
@@ -104,7 +106,7 @@ class Retirement:
         ]
 
     async def examine(self) -> None:
-        """See that it can be begun, before anything is changed.
+        """Check that the retirement can begin, before any change.
 
         Raises:
             CommandError: the name is wrong, an operator runs, or an incident cannot be read.
@@ -116,10 +118,10 @@ class Retirement:
         await self._workflows.note_open()
 
     async def carry_out(self, within: timedelta) -> tuple[OwnedObject, ...]:
-        """Do it all; what is left.
+        """Retire the cluster. Returns the objects that are left.
 
         Raises:
-            CommandError: it is not over in that time.
+            CommandError: the time is over before the end.
             RPCError: Temporal cannot be asked.
 
         """
@@ -139,7 +141,7 @@ class Retirement:
         return latest.left
 
     async def _identified(self) -> Snapshot:
-        """The cluster, if what is in it has the name that is to be retired."""
+        """The snapshot, if the installation in it has the name that is to be retired."""
         snapshot = await self._examined()
         traces = traces_of(self._identity, snapshot, await self._workflows.traces())
         refuse_other_name(self._identity, traces, self._beside)
@@ -147,21 +149,21 @@ class Retirement:
         return snapshot
 
     async def _examined(self) -> Snapshot:
-        """The cluster, where no operator runs that what is to be removed may be of."""
+        """The snapshot, unless an operator runs that may own the objects that would be removed."""
         snapshot = await self._cluster.read()
         leases = await self._cluster.operator_leases()
         running = running_operators(CHECK_KINDS.values(), leases, snapshot.now)
         if running and not self._is_handed_over:
-            message = "what it made cannot be told from what is to be removed: --hand-over leaves both to it"
+            message = "its objects look like ours, which would be removed: --hand-over leaves all to it"
             raise CommandError(f"{running[0]}; {message}")
         return snapshot
 
     async def _running(self) -> list[tuple[str, str, str]]:
-        """What must not run any more: each process, which one, and how it is ended."""
+        """The processes that must end first: kind, name, and the command that ends each."""
         running = [
             ("the detector", one, self._scale_down(DETECTOR)) for one in await self._cluster.detectors()
         ]
-        if isinstance(self._workflows, NoWorkflows):  # else it is told what to do, and waited for
+        if isinstance(self._workflows, NoWorkflows):  # with Temporal, the worker is needed to clean up
             running += [
                 ("the worker", one, self._scale_down(WORKER)) for one in await self._cluster.workers()
             ]
@@ -202,7 +204,7 @@ class Retirement:
         )
 
     def _show(self, waits: tuple[str, ...]) -> None:
-        """Tell what is waited for, when it is something else than before."""
+        """Print the progress when the first wait changes."""
         if not waits:
             return
         more = f"; and for {len(waits) - 1} more" if len(waits) > 1 else ""

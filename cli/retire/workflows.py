@@ -1,6 +1,6 @@
-"""Workflows: the open incidents of a cluster and its upgrade pause, told to clean up, and ended.
+"""Workflows: aborts and ends the open incidents of a cluster, and its upgrade pause.
 
-Whom it ends it remembers: by these incidents it is told afterwards which Leases are ours.
+It remembers the incidents, because the Leases that they held are ours and are removed later.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,25 +32,25 @@ from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=10)
 _READS = {OBSERVE.name, OBSERVE_UPGRADE.name}
-"""They change nothing, and wait for a detector for as long as there is none."""
+"""Activities that only read; without a detector they stay pending."""
 
 
 def at_work(pending: Iterable[PendingActivityInfo]) -> list[str]:
-    """The activities that change something now, or may the next moment.
+    """The pending activities that change the cluster now, or may at any moment.
 
-    One that is scheduled, or scheduled again, a worker may have begun when the workflow is ended. All of them
-    are given up within a minute (`workflows/contracts.py`).
+    A worker may have started a scheduled activity when the workflow is terminated. Each times out within a
+    minute (`workflows/contracts.py`).
     """
     return sorted({one.activity_type.name for one in pending} - _READS)
 
 
 class Workflows:
-    """Those of one cluster, by its identity."""
+    """The open workflows of one cluster, by its identity."""
 
     def __init__(
         self, client: Client, cluster: str, reason: str, tell: Callable[[str], None], *, is_handed_over: bool
     ) -> None:
-        """`reason` is noted in each that is aborted or ended, `tell` hears of each."""
+        """`reason` is recorded in each aborted or ended workflow; `tell` prints a line for each."""
         self._client = client
         self._cluster = cluster
         self._reason = reason
@@ -59,25 +59,24 @@ class Workflows:
         self._told: set[str] = set()
         self._open = 0
         self.incidents: set[IncidentReference] = set()
-        """Those that were seen open so far."""
+        """The incidents that were seen open so far."""
         self.adopted: dict[str, IncidentReference] = {}
-        """By uid, the requests that they say they made or adopted."""
+        """By uid, the requests that incidents report as created or adopted."""
 
     @property
     def progress(self) -> str:
-        """How many have ended."""
         return f"{len(self.incidents) - self._open} of {len(self.incidents)} incidents have ended"
 
     async def note_open(self) -> list[IncidentSummary]:
-        """The incidents that are open, which are remembered.
+        """List the open incidents and remember them.
 
         Raises:
-            UsageError: one cannot be read, and so nothing may be sent to it.
+            UsageError: one is encrypted with an unknown key, so it cannot receive an order.
             RPCError: Temporal cannot be asked.
 
         """
         listed = await open_incidents(self._client, Filter(cluster=self._cluster))
-        found = [one for one in listed if one.incident.cluster == self._cluster]  # a name may be another's
+        found = [one for one in listed if one.incident.cluster == self._cluster]  # not of a like name
         unreadable = next((one for one in found if one.unreadable), None)
         if unreadable is not None and not self._is_handed_over:
             raise UsageError(f"{unreadable.incident.workflow_id}: {unreadable.unreadable}")
@@ -87,11 +86,10 @@ class Workflows:
 
     @property
     def namespace(self) -> str:
-        """The Temporal namespace that is asked."""
         return self._client.namespace
 
     async def traces(self) -> dict[str, Traces]:
-        """How many workflows there are of each name of this cluster.
+        """The number of workflows for each name of this cluster.
 
         Raises:
             RPCError: Temporal cannot be asked.
@@ -110,7 +108,7 @@ class Workflows:
         return (await self._client.count_workflows(query, rpc_timeout=RPC_TIMEOUT)).count
 
     async def terminated(self) -> frozenset[IncidentReference]:
-        """The incidents that somebody ended before, as far as Temporal remembers."""
+        """The incidents that were terminated earlier, within the retention."""
         query = (
             f"WorkflowType = '{WORKFLOW}' AND ParamedicCluster = {quoted(self._cluster)}"
             " AND ExecutionStatus = 'Terminated'"
@@ -122,7 +120,7 @@ class Workflows:
         return frozenset(one.as_named for one in listed if one.as_named is not None)
 
     async def advance(self) -> tuple[str, ...]:
-        """Do the next step of each that is open; what is waited for."""
+        """Take the next step of each open incident. Returns the reasons to wait."""
         listed = await self.note_open()
         if not listed:
             return (*await self._end_strangers(), *await self._end_upgrade_pause())
@@ -136,11 +134,11 @@ class Workflows:
         self._open = len(still_open)
         return still_open
 
-    def _needs_answers(self, has_worker: bool) -> bool:  # noqa: FBT001  there is nothing else to say
+    def _needs_answers(self, has_worker: bool) -> bool:  # noqa: FBT001  its only argument
         return has_worker and not self._is_handed_over
 
     async def _advance(self, summary: IncidentSummary, *, has_worker: bool) -> str:
-        """Do its next step; what is waited for, "" if it has ended. One that fails keeps no other."""
+        """Take its next step. Returns the reason to wait, "" if it has ended; an error stops no other."""
         try:
             return await self._take_step(summary, has_worker=has_worker)
         except CommandError as error:
@@ -179,7 +177,7 @@ class Workflows:
         return f"{name}: it cleans up"
 
     async def strangers(self) -> list[Stranger]:
-        """The open workflows of this cluster that have not the id of what they are about.
+        """The open workflows under an id other than that of their incident or cluster.
 
         Raises:
             RPCError: Temporal cannot be asked.
@@ -188,19 +186,19 @@ class Workflows:
         return await strangers(self._client, [self._cluster], RPC_TIMEOUT)
 
     async def _end_strangers(self) -> tuple[str, ...]:
-        """Nothing of theirs is known to be in the cluster: a worker ends them before they do anything."""
+        """End them; a worker would end them before their first action, so they own nothing in the cluster."""
         step = IncidentStep(Action.END, "its id is not that of what it is about")
         waits = [await self._end(one.workflow_id, str(one), step) for one in await self.strangers()]
         return tuple(wait for wait in waits if wait)
 
     async def _end_upgrade_pause(self) -> tuple[str, ...]:
-        """Nobody would unpause by it any more; what it paused is a belonging as any other."""
-        step = IncidentStep(Action.END, "nobody pauses checks any more")
+        """End it; the checks that it has paused are unpaused as objects of ours."""
+        step = IncidentStep(Action.END, "Paramedic no longer pauses checks")
         wait = await self._end(upgrade_pause_id(self._cluster), "the upgrade pause", step)
         return (wait,) if wait else ()
 
     async def _end(self, workflow_id: str, name: str, step: IncidentStep) -> str:
-        """Terminate it unless an activity of it is at work; that is waited for, "" if it has ended."""
+        """Terminate it unless an activity is at work. Returns the reason to wait, "" if it has ended."""
         handle = self._client.get_workflow_handle(workflow_id)
         try:
             found = await handle.describe(rpc_timeout=RPC_TIMEOUT)

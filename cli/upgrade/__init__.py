@@ -1,1 +1,1 @@
-"""`paramedic upgrade`: the pause of checks while a cluster is upgraded, and orders to it."""
+"""`paramedic upgrade`: shows the upgrade pause of a cluster, and sends orders to it."""

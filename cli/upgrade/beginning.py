@@ -1,8 +1,8 @@
-"""Beginning: a person's order where no upgrade pause is open.
+"""Handles a person's order when no upgrade pause is open.
 
-A pause that has a time begins one, in the call that gives the order. It is of the cluster that the person
-means: Temporal knows clusters by the workflows that it still has of them, and one of which it has none by
-who polls its queue, if it is named in full. What needs an upgrade is refused, with what to do instead.
+A pause with a duration starts the workflow in the call that gives the order, for the cluster that the person
+names. Temporal knows a cluster by its workflows, or by the pollers of its task queue if the full identity is
+given. Other orders need an upgrade and are refused with advice.
 """
 
 from typing import Any
@@ -30,15 +30,15 @@ from workflows.upgrade_orders import Order
 
 
 def refuse_without_upgrade(order: Order, cluster: str) -> None:
-    """Refuse an order that only an open upgrade pause can obey.
+    """Refuse an order that needs an open upgrade pause.
 
     Raises:
-        NotFoundError: it is one.
+        NotFoundError: the order needs one.
 
     """
     none = f"no upgrade pause{f' of cluster {cluster!r}' if cluster else ''} is open"
     if isinstance(order, UnpauseOrder):
-        raise NotFoundError(f"{none}, so it has paused no check; what somebody else paused: {_annotate('-')}")
+        raise NotFoundError(f"{none}, so it has paused no check; to unpause others: {_annotate('-')}")
     if not isinstance(order, PauseOrder):
         raise NotFoundError(f"{none}, so there is nothing to forget: the next upgrade pauses every check")
     if order.for_seconds is None:
@@ -47,7 +47,7 @@ def refuse_without_upgrade(order: Order, cluster: str) -> None:
 
 
 def _annotate(how: str) -> str:
-    """How to write the annotation by hand."""
+    """The commands that write the annotation by hand."""
     commands = (
         f"kubectl annotate {kind.resource_name} -n NAMESPACE CHECK {kind.upgrade_pause.paused}{how}"
         for kind in CHECK_KINDS.values()
@@ -57,13 +57,13 @@ def _annotate(how: str) -> str:
 
 
 def as_written(name: str) -> str:
-    """The name of a check with its kind as that is written, for a pause that knows the checks itself."""
+    """The name of a check with its kind in the right case, for a workflow that looks up the name itself."""
     kinds = (kind_name(kind.group_kind) for kind in CHECK_KINDS.values() if kind.upgrade_pause is not None)
     return next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
 
 
 async def cluster_meant(client: Client, cluster: str) -> str:
-    """The identity of the cluster that a person calls so, or of the only one there is; a worker polls for it.
+    """The identity of the cluster with that name, or of the only cluster; a worker polls for it.
 
     Raises:
         NotFoundError: there is none, or more than one.
@@ -87,7 +87,7 @@ async def cluster_meant(client: Client, cluster: str) -> str:
 
 
 def beginning(cluster: str, order: Order) -> WithStartWorkflowOperation[Any, Any]:
-    """What begins the upgrade pause of a cluster, if none has been begun meanwhile."""
+    """Starts the upgrade pause of a cluster unless one is open."""
     return WithStartWorkflowOperation(
         UPGRADE_PAUSE,
         UpgradePauseInput(cluster=cluster),

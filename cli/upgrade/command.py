@@ -1,4 +1,4 @@
-"""`paramedic upgrade`: who is paused while a cluster is upgraded, since when and why."""
+"""`paramedic upgrade`: shows the checks that are paused for an upgrade."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def show_upgrades(
     context: typer.Context,
     *,
     cluster: Annotated[
-        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster.")
+        str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")
     ] = None,
     output: Annotated[
         PageOutput | None,
@@ -38,9 +38,9 @@ def show_upgrades(
         ),
     ] = None,
 ) -> None:
-    """Show which checks are paused for an upgrade of the cluster, since when and why; else the last time.
+    """Show the checks that are paused for an upgrade, since when and why; else those of the last upgrade.
 
-    `pause`, `unpause` and `forget` order something else for a check.
+    `pause`, `unpause` and `forget` are orders for one check.
     """
     if order := context.invoked_subcommand:
         _refuse_before(order, {"--cluster": cluster, "--output": output})
@@ -55,7 +55,7 @@ def show_upgrades(
 
 
 def _refuse_before(order: str, given: dict[str, str | None]) -> None:
-    """An option that would be without effect there is refused."""
+    """Refuse an option that would have no effect before a subcommand."""
     for option, value in given.items():
         if value is not None:
             raise typer.BadParameter(
@@ -64,7 +64,7 @@ def _refuse_before(order: str, given: dict[str, str | None]) -> None:
 
 
 async def _read(context: typer.Context, cluster: str) -> tuple[Sequence[UpgradeSummary], str]:
-    """The upgrade pauses, and a sentence where there is no cluster of that name."""
+    """The upgrade pauses, and a sentence if the cluster is unknown."""
     async with temporal(context) as client:
         found = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
         unknown = "" if found else await unknown_cluster(client, cluster)
@@ -79,7 +79,7 @@ def _print(summaries: Sequence[UpgradeSummary], cluster: str, unknown: str, comm
         print_trimmed(upgrade_page(summary, now, command), out)
     if not any(summary.is_open for summary in summaries):
         of_cluster = f" of cluster {cluster!r}" if cluster else ""
-        last = "; so ended the last" if summaries else ""
+        last = "; the last one is shown" if summaries else ""
         names = f"; {unknown}" if unknown else ""
         typer.echo(plain(f"no upgrade pause{of_cluster} is open{last}{names}"), err=True)
 

@@ -1,4 +1,4 @@
-"""Finding: which upgrade pauses there are, what each says of itself, and which one a person means.
+"""Finds upgrade pauses and queries their state.
 
 Temporal's lists may be a second late.
 """
@@ -32,7 +32,7 @@ _OF_TYPE = f"WorkflowType = '{UPGRADE_PAUSE}'"
 
 
 async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
-    """Those that run, of a cluster or of all.
+    """The open upgrade pauses of a cluster, or of all.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -44,7 +44,7 @@ async def open_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
 
 
 async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
-    """The one of each cluster that ended last.
+    """The last closed upgrade pause of each cluster.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -62,7 +62,7 @@ async def last_upgrades(client: Client, cluster: str) -> list[UpgradeSummary]:
 
 
 async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
-    """The one that runs; None: none does.
+    """The open upgrade pause; None if there is none.
 
     Raises:
         NotFoundError: there is more than one.
@@ -77,7 +77,7 @@ async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
 
 
 async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
-    """It with what it says now, or ended with; what cannot be known is the problem."""
+    """The summary with its present or last state; if that is unknown, `problem` says why."""
     try:
         state = await (_state(client, summary) if summary.is_open else _end(client, summary))
     except (WorkflowQueryFailedError, WorkflowFailureError) as error:
@@ -123,7 +123,7 @@ async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) 
 
 async def _list(client: Client, query: str) -> AsyncIterator[UpgradeSummary]:
     async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
-        if execution.id.isprintable():  # a terminal would obey another one, which is none of ours
+        if execution.id.isprintable():  # our ids are printable, others could control the terminal
             yield _summary(execution)
 
 

@@ -1,8 +1,8 @@
-"""`paramedic upgrade pause`, `unpause` and `forget`: a person's orders to the upgrade pause of a cluster.
+"""`paramedic upgrade pause`, `unpause` and `forget`: orders to the upgrade pause of a cluster.
 
-Each is an update, which a worker answers. A check is named as people call it, and is looked up among those
-that the workflow knows, so that a name that means none, or several, is refused with those that there are. A
-pause that has a time needs no upgrade: it begins the workflow, which looks the name up itself.
+Each order is an update, which a worker answers. The name of the check is looked up among the checks that the
+workflow knows; an unknown or ambiguous name is refused with the known ones. A pause with a duration needs no
+upgrade: it starts the workflow, which looks up the name itself.
 """
 
 from collections.abc import Awaitable, Iterable
@@ -30,9 +30,9 @@ from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, u
 from workflows.upgrade_orders import NAMES, Order
 
 BEGINNING_TIMEOUT = timedelta(seconds=15)
-"""One that begins asks the detector first, and waits for the checks to be known."""
+"""Longer than usual: a workflow that starts waits for the detector's list of checks first."""
 MOST_NAMED = 10
-"""Checks that a refusal names."""
+"""The most checks that an error lists."""
 Message = TypeVar("Message", PauseOrder, UnpauseOrder, ForgetOrder)
 
 Check = Annotated[
@@ -44,7 +44,7 @@ Check = Annotated[
 EveryCheck = Annotated[bool, typer.Option("--all", help="Every check, instead of CHECK.")]
 Cluster = Annotated[
     str | None,
-    typer.Option(parser=filled, metavar="CLUSTER", help="Of this cluster, where several are upgraded."),
+    typer.Option(parser=filled, metavar="CLUSTER", help="The cluster, if several are being upgraded."),
 ]
 
 
@@ -71,7 +71,7 @@ def unpause(
     reason: Reason = None,
     cluster: Cluster = None,
 ) -> None:
-    """Unpause a check that was paused for the upgrade; it is not paused again in this one."""
+    """Unpause a check that was paused for the upgrade; this upgrade does not pause it again."""
     order = _with_reason(UnpauseOrder(), reason)
     _give(context, _named(check, is_all=is_all), order, cluster or "")
 
@@ -84,7 +84,7 @@ def forget(
     reason: Reason = None,
     cluster: Cluster = None,
 ) -> None:
-    """Treat a check as if it had not been seen in this upgrade: if it is not paused, it is paused."""
+    """Treat a check as new in this upgrade: it is paused unless it is paused already."""
     order = _with_reason(ForgetOrder(), reason)
     _give(context, _named(check, is_all=is_all), order, cluster or "")
 
@@ -94,7 +94,7 @@ def _with_reason(order: Message, reason: str | None) -> Message:
 
 
 def _named(check: str | None, *, is_all: bool) -> str:
-    """The name of the check; "" is every one, which nobody may ask for by leaving something out."""
+    """The name of the check; "" means every check, which requires --all."""
     if is_all == (check is not None):
         raise typer.BadParameter("give one: the name of a check, or --all", param_hint="CHECK")
     return check or ""
@@ -107,7 +107,7 @@ def _give(context: typer.Context, name: str, order: Order, cluster: str) -> None
 async def _execute(context: typer.Context, name: str, order: Order, cluster: str) -> str:
     order = order.model_copy(update={"identity": identity_of(context.obj)})
     async with temporal(context) as client:
-        # Of several clusters none is meant for being the one that is upgraded just now.
+        # A cluster is not chosen just because it is the only one with an upgrade at the moment.
         cluster = cluster or await cluster_meant(client, "")
         found = await find_one(client, cluster)
         if found is None:
@@ -118,7 +118,7 @@ async def _execute(context: typer.Context, name: str, order: Order, cluster: str
 
 
 async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order) -> str:
-    if summary.is_unreadable:  # what we send would be readable in Temporal, and what it answers not to us
+    if summary.is_unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.problem}; nothing was ordered")
     check = str(resolve_check(name, summary)) if name else ""
     handle, update = client.get_workflow_handle(summary.workflow_id), NAMES[type(order)]
@@ -129,7 +129,7 @@ async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order
 
 
 async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
-    """The cluster, and the answer of an upgrade pause that this order begins."""
+    """The cluster, and the answer of the upgrade pause that this order starts."""
     refuse_without_upgrade(order, cluster)
     named, update = await cluster_meant(client, cluster), NAMES[type(order)]
     updating = client.execute_update_with_start_workflow(
@@ -143,11 +143,11 @@ async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple
 
 
 def resolve_check(name: str, summary: UpgradeSummary) -> CheckReference:
-    """The check that a person calls so.
+    """The check with that name.
 
     Raises:
         NotFoundError: there is none, or more than one.
-        CommandError: nobody knows which there are.
+        CommandError: the checks are unknown.
 
     """
     state = summary.state
@@ -173,7 +173,7 @@ def _list(checks: Iterable[CheckReference]) -> str:
 
 
 def standing(order: Order, now: datetime) -> str:
-    """Until when a pause is kept that was given a time at `now`; "" for any other order."""
+    """Until when a pause with a duration stands, if given at `now`; "" for other orders."""
     if not isinstance(order, PauseOrder) or order.for_seconds is None:
         return ""
     duration = timedelta(seconds=order.for_seconds)

@@ -1,4 +1,4 @@
-"""One upgrade pause for people: where it stands, what is tried again, orders, and each check. Pure."""
+"""Renders one upgrade pause for people: state, retries, orders, and each check. Pure."""
 
 import shlex
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Line = tuple[str, str]
 
 
 def upgrade_page(summary: UpgradeSummary, now: datetime, command: str = "paramedic") -> RenderableType:
-    """A label and a value a line, and a table of its checks; orders are given by `command`."""
+    """Labels and values, and a table of the checks; `command` begins the suggested orders."""
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="bold", no_wrap=True)
     lines.add_column(overflow="fold")
@@ -46,7 +46,7 @@ def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
     if state.upgrading_since is not None:
         yield "Upgrade", f"since {ago(state.upgrading_since, now)}"
     if state.warned_at is not None:
-        yield "Takes long", f"told {ago(state.warned_at, now)}"
+        yield "Takes long", f"warned {ago(state.warned_at, now)}"
     for one in state.failed:
         yield "Retrying", f"{one}; failed {one.failures} times since {ago(one.since, now)}"
     for order in state.orders:

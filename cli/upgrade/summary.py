@@ -1,4 +1,4 @@
-"""UpgradeSummary: one upgrade pause as a command sees it, and how each of its checks stands. Pure."""
+"""UpgradeSummary: one upgrade pause with the state of each of its checks. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,57 +9,56 @@ from health.upgrade.memory import CheckPauseState, Handled
 from workflows.upgrade_contracts import UpgradePauseState
 
 AWAITED = "Awaited"
-"""The pause has not come to the check yet; until then the upgrade itself holds it."""
+"""The pause has not reached the check yet; until then the upgrade itself holds it."""
 _SINCE_UNPAUSED = {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS}
 
 
 @dataclass(frozen=True)
 class CheckStanding:
-    """One check."""
+    """The state of one check in an upgrade."""
 
     check: CheckReference
     uid: str
     standing: CheckPauseState | str
-    """How it stands; AWAITED where nothing was done with it."""
+    """CheckPauseState it was handled; AWAITED if it was not yet."""
     since: datetime | None
-    """When it was paused, or unpaused; None: nobody knows."""
+    """When it was paused or unpaused; None if unknown."""
     why: str
     identity: str
-    """Who had it paused or unpaused; "": no order."""
+    """The sender of the order to pause or unpause it; "" without an order."""
     is_deleted: bool = False
 
 
 @dataclass(frozen=True)
 class UpgradeSummary:
-    """One run of its workflow."""
+    """One run of an upgrade pause, open or closed."""
 
     cluster: str
     workflow_id: str
     run_id: str
     status: str
-    """Temporal's word."""
+    """Temporal's status, such as "Running"."""
     started: datetime
     closed: datetime | None = None
     state: UpgradePauseState | None = None
-    """What it says of itself, or ended with; None: see `problem`."""
+    """Its present or last state; None: see `problem`."""
     problem: str = ""
     is_unreadable: bool = False
-    """Whether that is because it is encrypted, and we lack the key."""
+    """Whether the key to decrypt its state is missing."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it runs."""
         return self.closed is None
 
     @property
     def known_checks(self) -> tuple[CheckReference, ...]:
-        """Those that upgrades pause, as far as the detector said."""
+        """The checks that upgrades pause, as the detector observed them last."""
         seen = self.state.observed if self.state else None
         return tuple(one.reference for one in seen.checks) if seen else ()
 
     @property
     def standings(self) -> list[CheckStanding]:
-        """Of each check, by name."""
+        """The state of each check, sorted by its name."""
         return sorted(self._standings(), key=lambda one: (str(one.check), one.uid))
 
     def _standings(self) -> Iterator[CheckStanding]:
@@ -85,4 +84,4 @@ def _why(one: Handled) -> str:
         return one.reason or "the upgrade"
     if one.how is CheckPauseState.UNPAUSED:
         return one.reason or "the upgrade is over"
-    return "somebody else"
+    return "another user or controller"

@@ -1,4 +1,4 @@
-"""Upgrade pauses as `-o json` prints them. docs/cli-json.md documents the fields."""
+"""The JSON of upgrade pauses for `-o json`; docs/cli-json.md documents the fields."""
 
 from datetime import datetime
 from typing import Self
@@ -13,7 +13,7 @@ from objects.frozen import Frozen, OpenEnum
 
 
 class CheckView(Frozen):
-    """One check."""
+    """The state of one check in an upgrade."""
 
     check: str
     uid: str
@@ -25,7 +25,6 @@ class CheckView(Frozen):
 
     @classmethod
     def of(cls, one: CheckStanding) -> Self:
-        """The view of how a check stands."""
         return cls(
             check=str(one.check),
             uid=one.uid,
@@ -38,7 +37,7 @@ class CheckView(Frozen):
 
 
 class PauseOrderView(Frozen):
-    """One order of a person."""
+    """A person's order to an upgrade pause."""
 
     order: OpenEnum[OrderName]
     check: str
@@ -49,7 +48,6 @@ class PauseOrderView(Frozen):
 
     @classmethod
     def of(cls, one: PauseOrderRecord) -> Self:
-        """The view of an order."""
         return cls(
             order=one.order,
             check=one.check,
@@ -61,7 +59,7 @@ class PauseOrderView(Frozen):
 
 
 class UpgradeView(Frozen):
-    """One run of the workflow of a cluster."""
+    """One run of a cluster's upgrade pause, with its checks and orders."""
 
     workflow_id: str
     run_id: str
@@ -81,7 +79,6 @@ class UpgradeView(Frozen):
 
     @classmethod
     def of(cls, summary: UpgradeSummary, now: datetime) -> Self:
-        """The view of what was seen at `now`."""
         state = summary.state
         seen = state.observed if state else None
         return cls(
@@ -104,11 +101,11 @@ class UpgradeView(Frozen):
 
 
 class UpgradesView(Frozen):
-    """What `-o json` prints."""
+    """The JSON that `paramedic upgrade -o json` prints."""
 
     upgrades: tuple[UpgradeView, ...]
 
 
 def _retry(one: FailedWrite, now: datetime) -> Retry:
-    """A write that is due again is tried at once."""
+    """The retry of a failed write; one that is due already shows `now`."""
     return Retry(one.what, one.why, one.failures, one.since, max(one.next_try or now, now))

@@ -163,7 +163,7 @@ async def test_pause_whose_code_fails_is_told_by_upgrade_doctor_and_metric(
 
     assert f"RuntimeError: no pause for {fleet.cluster}" in told
     assert found.what.startswith(f"the code of 1 workflow fails: {pause.id} (its code fails since 20")
-    assert "what an upgrade has paused stays paused" in found.advice
+    assert "checks that an upgrade has paused stay paused" in found.advice
 
 
 async def test_code_that_does_not_fit_its_history_is_told_until_a_worker_goes_on(

@@ -40,13 +40,13 @@ async def test_namespace_is_made_where_it_is_missing_and_its_retention_changes_i
         assert ran.err.endswith(f"has no namespace {name}: `paramedic setup --create-namespace` makes it\n")
 
     ran = await paramedic(*there, "--create-namespace")
-    assert ran.out == f"namespace {name} is set up, new, and keeps what has ended for 30d; added: {ALL}\n"
+    assert ran.out == f"namespace {name} is set up, new, and keeps closed workflows for 30d; added: {ALL}\n"
     assert await retention(temporal_server, name) == timedelta(days=30)
     assert (await paramedic("--namespace", name, "list")).code == 0
 
     ran = await paramedic(*there, "--create-namespace", "--retention", "168h")
     assert ran.out == (
-        f"namespace {name} is set up, and keeps what has ended for 7d, where it was 30d; "
+        f"namespace {name} is set up, and keeps closed workflows for 7d, where it was 30d; "
         "added: nothing, all were there\n"
     )
     assert (await paramedic(*there, "--create-namespace")).code == 0

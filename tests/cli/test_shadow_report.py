@@ -80,8 +80,8 @@ def test_report_leaves_out_what_was_never_in_shadow_and_counts_what_nobody_can_t
 
     assert [one.target for one in report.view.incidents] == ["Node/node-1"]
     assert report.headline == (
-        "1 in shadow: 1 only Paramedic; limits are not asked in shadow: at most 1 under way at once and "
-        "1 begun within an hour in a cluster, so none would have held any; of 1 it is unknown"
+        "1 in shadow: 1 only Paramedic; limits do not apply in shadow: at most 1 under way at once and "
+        "1 started within an hour in a cluster, so none would have held any; unknown for 1"
     )
     assert ShadowReport.of([real], NOW).headline == "no incidents in shadow"
 
@@ -110,11 +110,11 @@ def test_report_says_how_much_limits_would_have_been_about(
     assert max(one.in_flight for one in of_clusters) == in_flight
     assert max(one.starts_per_hour for one in of_clusters) == starts_per_hour
     headline = ShadowReport(NOW, tuple(comparisons), 0).headline
-    words = f"at most {in_flight} under way at once and {starts_per_hour} begun within an hour in a cluster"
+    words = f"at most {in_flight} under way at once and {starts_per_hour} started within an hour in a cluster"
     held = (
         "none would have held any" if max(in_flight, starts_per_hour) == 1 else "lower limits would have held"
     )
-    assert f"limits are not asked in shadow: {words}, so {held}" in headline
+    assert f"limits do not apply in shadow: {words}, so {held}" in headline
 
 
 def test_end_of_an_incident_tells_what_it_would_have_done() -> None:

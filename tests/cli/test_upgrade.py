@@ -66,7 +66,7 @@ async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(
         "s": CheckPauseState.FOUND_PAUSED,
     }
     ran = await paramedic("upgrade", "--cluster", upgrading.cluster)
-    ended = f"no upgrade pause of cluster {upgrading.cluster!r} is open; so ended the last\n"
+    ended = f"no upgrade pause of cluster {upgrading.cluster!r} is open; the last one is shown\n"
     assert (ran.code, ran.err) == (0, ended)
 
 

@@ -57,10 +57,10 @@ def test_page_says_who_is_paused_since_when_and_why() -> None:
         "CHECK STATE SINCE BY WHY",
         "MachineHealthCheck/machines/by-ada Unpaused 2m ada@desk node-4 hangs",
         "MachineHealthCheck/machines/deleted Paused, deleted 8m - the upgrade",
-        "MachineHealthCheck/machines/freed UnpausedByOthers 1m - somebody else",
+        "MachineHealthCheck/machines/freed UnpausedByOthers 1m - another user or controller",
         "MachineHealthCheck/machines/new Awaited - - the upgrade pause has not come to it yet",
         "MachineHealthCheck/machines/ours Paused 8m - the upgrade",
-        "MachineHealthCheck/machines/theirs FoundPaused - - somebody else",
+        "MachineHealthCheck/machines/theirs FoundPaused - - another user or controller",
     ]
 
 
@@ -69,7 +69,7 @@ def test_page_says_what_is_tried_again_what_was_ordered_and_that_it_takes_long()
     told = lines(summary(of))
     assert "State the cluster is being upgraded" in told
     assert "Upgrade since 2026-03-01 11:50:00Z (10m ago)" in told
-    assert "Takes long told 2026-03-01 11:59:00Z (1m ago)" in told
+    assert "Takes long warned 2026-03-01 11:59:00Z (1m ago)" in told
     assert (
         "Retrying cannot Pause MachineHealthCheck/machines/new: the webhook is away "
         "(tried again at 2026-03-01T12:01:00Z); failed 3 times since 2026-03-01 11:59:00Z (1m ago)"

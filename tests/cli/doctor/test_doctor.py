@@ -70,7 +70,7 @@ async def test_who_may_list_checks_but_not_watch_them_is_told_that_writers_canno
     as_user: AsUser, control_plane: ControlPlane, machine_check: str
 ) -> None:
     ran = await as_user(control_plane.worker_kubeconfig)("doctor", "-o", "json")
-    assert about(listed(ran), "who writes the status of MachineHealthChecks") == ["CannotLook"]
+    assert about(listed(ran), "the writers of the status of MachineHealthChecks") == ["CannotLook"]
     assert about(listed(ran), machine_check) == []
 
 
@@ -202,7 +202,7 @@ async def test_namespace_that_is_not_set_up_and_forgets_too_soon_is_told_as_both
     assert about(found, "namespace bare lacks the search attributes ParamedicCluster, ") == [
         "SearchAttributesMissing"
     ]
-    too_short = "namespace bare keeps what has ended for 30d, and back-off looks back for 60d"
+    too_short = "namespace bare keeps closed workflows for 30d, and back-off looks back for 60d"
     assert about(found, too_short) == ["RetentionTooShort"]
 
     # The policy stands above the setting.

@@ -66,7 +66,7 @@ def test_check_that_cannot_be_read_is_said_with_field_and_value_even_while_it_is
     (sentence,) = said(MACHINE_HEALTH_CHECK, machine_check(annotations, **spec))
     assert sentence == (
         f"problem: MachineHealthCheck openshift-machine-api/workers cannot be read: {why}: "
-        "mend it; until then it does nothing"
+        "correct it; until then it does nothing"
     )
 
 
@@ -80,7 +80,7 @@ FLAGGED = {
 
 def test_check_that_cannot_be_read_and_is_flagged_for_it_is_said_once() -> None:
     (finding,) = check_findings(MACHINE_HEALTH_CHECK, with_status(machine_check(maxUnhealthy=-1), FLAGGED))
-    assert (finding.reason, finding.advice) == ("CheckUnreadable", "mend it; until then it does nothing")
+    assert (finding.reason, finding.advice) == ("CheckUnreadable", "correct it; until then it does nothing")
 
 
 def test_check_that_is_still_flagged_is_said_with_what_its_status_says() -> None:

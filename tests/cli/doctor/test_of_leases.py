@@ -11,7 +11,7 @@ from kube.lease import LeaseRecord, new_lease
 from tests.objects import NOW
 
 LEASE = "paramedic-system/paramedic-detector"
-UNHELD = f"nobody holds the Lease {LEASE}, last renewed at"
+UNHELD = f"no process holds the Lease {LEASE}, last renewed at"
 FIFTEEN = timedelta(seconds=15)
 
 

@@ -105,7 +105,7 @@ async def test_temporal_on_nodes_that_checks_select_is_told_with_pods_nodes_and_
     (place,) = (one for one in all_found if f"{placed.namespace}/frontend" in one.what)
     assert (place.reason, place.severity) == ("TemporalOnRemediatedNodes", Severity.WARNING)
     assert place.what.endswith(
-        "and 2 of its 2 pods stand on nodes that are remediated: "
+        "and 2 of its 2 pods run on nodes that are remediated: "
         f"{first} (selected by NodeHealthCheck/{placed.namespace}); "
         f"{second} (selected by MachineHealthCheck/{placed.namespace}/machines)"
     )

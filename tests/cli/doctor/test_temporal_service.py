@@ -89,14 +89,14 @@ def test_pods_on_nodes_that_checks_select_are_told_with_node_and_checks() -> Non
     (finding,) = place_findings(FRONTEND, ["node-1", "node-1", "node-2"], selected)
     assert (finding.severity, finding.reason) == ("warning", "TemporalOnRemediatedNodes")
     assert finding.what == (
-        "Temporal is the Service temporal/frontend of this cluster, and 2 of its 3 pods stand on nodes that "
+        "Temporal is the Service temporal/frontend of this cluster, and 2 of its 3 pods run on nodes that "
         "are remediated: node-1 (selected by NodeHealthCheck/workers, NodeHealthCheck/all)"
     )
 
 
 @pytest.mark.parametrize(
     ("nodes", "words"),
-    [(["node-2"], "on nodes that no check selects"), ([], "and no pod of it is known to stand on a node")],
+    [(["node-2"], "on nodes that no check selects"), ([], "and no pod of it is known on a node")],
 )
 def test_temporal_in_this_cluster_is_a_note_for_its_database_is_not_seen(
     nodes: list[str], words: str

@@ -338,7 +338,7 @@ async def test_beside_an_operator_that_runs_nothing_is_removed(
 
     assert (ran.code, ran.out) == (1, "")
     assert f"'its-pod' holds the Lease {namespace}/e1f13584.medik8s.io" in ran.err
-    assert "--hand-over leaves both to it" in ran.err
+    assert "--hand-over leaves all to it" in ran.err
     assert STOP not in (await client.get(NAMESPACES, namespace))["metadata"].get("annotations", {})
 
 
