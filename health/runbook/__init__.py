@@ -1,1 +1,1 @@
-"""What an incident does next: a state machine, best read from `next_move` on."""
+"""Decides what an incident does next: a state machine, best read from `next_move` on."""

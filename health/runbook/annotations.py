@@ -1,10 +1,11 @@
-"""Annotations that are due on requests, as remediators and the NodeHealthCheck operator read them. Pure.
+"""Annotations that are due on requests, in the format of remediators and the NodeHealthCheck operator. Pure.
 
-Rules: a request that is over tells its remediator to stop, unless it succeeded (NHC 2.4/6, NHC 2.5); one of
-a target that is healthy again says since when, while a healthyDelay keeps it, and no longer says it when the
-target failed again (NHC 2.6, rule 19); one that is older than 48 hours is flagged once (NHC 2.1/17, rule 23).
-An incident writes its name on a request that it adopts, as activities change no other (rule 52).
-What was written is remembered by the incident, since the detector's state may be a moment older.
+Rules: a request that is over gets an annotation that asks its remediator to stop, unless it succeeded (NHC
+2.4/6, NHC 2.5). A request whose target is healthy again says since when, while a healthyDelay keeps it; the
+annotation is removed when the target fails again (NHC 2.6, rule 19). A request older than 48 hours is
+flagged once (NHC 2.1/17, rule 23). An incident writes its name on a request that it adopts, because
+activities change no other request (rule 52). The incident remembers its writes, because the detector's state
+may be slightly older.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,55 +17,55 @@ from health.model.request_snapshot import RequestSnapshot
 from objects.timestamps import as_time, stamp
 
 WRITTEN = frozenset({TIMED_OUT, HEALTHY_DELAY, GREW_OLD})
-"""All that is written on requests after they were made, but for the incident that adopts them."""
+"""All annotations written after the creation of a request, except that of the incident that adopts it."""
 OLD = timedelta(hours=48)
 CLOCK_SKEW = timedelta(minutes=1)
-"""How far a stamp may be ahead of our clock, by which it is judged."""
+"""How far a timestamp may be ahead of our clock."""
 
 
 def adopted(request: RequestSnapshot) -> AnnotationPatch | None:
-    """Write the incident on a request that another operator made."""
+    """The annotation of the incident, for a request that another operator made."""
     if not request.is_unsigned or request.is_being_deleted:
         return None
     return AnnotationPatch(request=request.reference, adopts=True)
 
 
 def timed_out(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
-    """Tell the remediator of a request that is over to stop."""
+    """The annotation that asks the remediator of a request that is over to stop."""
     if request.timed_out_at is not None or request.succeeded:
         return None
     return AnnotationPatch(request=request.reference, annotations={TIMED_OUT: stamp(now)})
 
 
 def healthy(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
-    """Say since when the target is healthy; one far ahead would keep the request, and is written anew."""
+    """The time since when the target is healthy; a timestamp far in the future is replaced."""
     if request.healthy_since is not None and request.healthy_since <= now + CLOCK_SKEW:
         return None
     return AnnotationPatch(request=request.reference, annotations={HEALTHY_DELAY: stamp(now)})
 
 
 def unhealthy(request: RequestSnapshot) -> AnnotationPatch | None:
-    """Take back that the target is healthy."""
+    """The removal of that timestamp after the target failed again."""
     if request.healthy_since is None:
         return None
     return AnnotationPatch(request=request.reference, annotations={HEALTHY_DELAY: None})
 
 
 def old(request: RequestSnapshot, now: datetime) -> AnnotationPatch | None:
-    """Flag a request that is older than 48 hours."""
+    """The flag for a request older than 48 hours."""
     if request.is_flagged_as_old or now < request.created + OLD:
         return None
     return AnnotationPatch(request=request.reference, annotations={GREW_OLD: GREW_OLD_FLAG})
 
 
 def grows_old_at(request: RequestSnapshot, now: datetime) -> datetime | None:
-    """When a request is to be flagged; None where it is, or should be by now."""
+    """When a request is to be flagged; None: it is flagged, or the time has passed."""
     grows_old = request.created + OLD
     return None if request.is_flagged_as_old or now >= grows_old else grows_old
 
 
 def merged(known: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> tuple[AnnotationPatch, ...]:
-    """All that was written so far, one patch for each request."""
+    """All patches so far, merged into one patch per request."""
     patches = {patch.request.uid: patch for patch in known}
     for patch in new:
         before = patches.get(patch.request.uid)
@@ -79,7 +80,7 @@ def merged(known: Iterable[AnnotationPatch], new: Iterable[AnnotationPatch]) -> 
 def patched(
     requests: Iterable[RequestSnapshot], patches: Iterable[AnnotationPatch]
 ) -> tuple[RequestSnapshot, ...]:
-    """The requests as they are once `patches` were written."""
+    """The requests as they look once `patches` are written."""
     return tuple(_patched(request, patches) for request in requests)
 
 
@@ -94,7 +95,7 @@ def _patched(request: RequestSnapshot, patches: Iterable[AnnotationPatch]) -> Re
 
 
 def _is_stamped_by_another(request: RequestSnapshot) -> bool:
-    """Whether its stamp is not ours: ours can be read, and is not older than the request."""
+    """True if the timestamp is not ours: ours is readable and no older than the request."""
     return request.healthy_since is not None and request.healthy_since < request.created
 
 

@@ -1,9 +1,9 @@
-"""Chores: what an incident owes the cluster beside its steps: annotations, Leases, deletions. Pure.
+"""Chores: what an incident does in the cluster besides its steps: annotations, Leases, deletions. Pure.
 
-Rule: each attempt is awaited for a bounded time, and one that failed is never remembered as done. It becomes
-a note: what, why, since when, and when it is tried again, with back-off and jitter (`failed_attempts`).
-Orders, recovery, escalation and the other chores go on meanwhile. What remains once all was cleaned up that
-could be is told when the incident ends.
+Rule: each attempt is awaited for a bounded time, and a failed one is never remembered as done. It becomes a
+note with what, why, since when, and the next try, with back-off and jitter (`failed_attempts`). Orders,
+recovery, escalation and other chores go on meanwhile. The end of the incident reports what could not be
+cleaned up.
 """
 
 from collections.abc import Collection, Iterable
@@ -17,11 +17,11 @@ from health.runbook.failed_attempts import Failed, FailedAttempts, once_more
 from objects.frozen import Frozen
 
 CHECK_HANGING_AFTER = timedelta(minutes=1)
-"""How long a request may hang on a finalizer before it is looked at without a wake."""
+"""How long a finalizer may keep a request before the incident looks again without a wake."""
 
 
 class Chore(StrEnum):
-    """What is to be done, by the name of its activity."""
+    """The activity of a chore."""
 
     ANNOTATE = "annotate"
     RENEW = "renew"
@@ -29,39 +29,36 @@ class Chore(StrEnum):
 
 
 def deleting(request: RequestReference) -> str:
-    """What a clean-up tries for a request, for people: the others say so of what else is tried."""
+    """The words for the deletion of a request; the next functions word the other attempts."""
     return f"delete {request}"
 
 
 def releasing_lease(target: TargetReference) -> str:
-    """And for the Lease of its target, once no request is left."""
     return f"give back the Lease of {target}"
 
 
 def removing_confirmation(target: TargetReference) -> str:
-    """And for a person's word that the target is healthy."""
     return f"remove a person's confirmation of health from {target}"
 
 
 def renewing_lease(target: TargetReference) -> str:
-    """What a renewal tries."""
     return f"renew the Lease of {target}"
 
 
 class ChoreFailure(Frozen):
-    """One thing that an attempt could not do; the others of the same attempt are done."""
+    """One failed part of an attempt; the other parts of the attempt succeeded."""
 
     subject: ChoreSubject = OF_LEASE
     what: str
-    """What could not be done, for people: "delete Reboot/ns/node-1"."""
+    """The words for the failed part: "delete Reboot/ns/node-1"."""
     why: str
     is_forbidden: bool = False
     wait_seconds: float = 0
-    """How long the API server wants to be left alone."""
+    """Seconds that the API server asked to wait."""
 
 
 class ChoreNote(FailedAttempts):
-    """What is still to be done, and failed so far."""
+    """A chore that failed and is still due."""
 
     chore: Chore
     subject: ChoreSubject = OF_LEASE
@@ -76,7 +73,7 @@ def after_attempt(  # noqa: PLR0913, PLR0917  an attempt has these parts
     now: datetime,
     spread: float,
 ) -> tuple[ChoreNote, ...]:
-    """The notes once `chore` was tried for the subjects `tried`, and did not do `failures`."""
+    """The notes after an attempt at `chore` for the subjects `tried`, of which `failures` failed."""
     known = {(note.chore, note.subject): note for note in notes}
     earlier = {subject: known.pop((chore, subject), None) for subject in tried}
     failed = (_note(chore, one, earlier.get(one.subject), now, spread) for one in failures)
@@ -91,40 +88,41 @@ def _note(
 
 
 def is_put_off(notes: Iterable[ChoreNote], chore: Chore, subject: ChoreSubject, now: datetime) -> bool:
-    """Whether this chore failed, and is not tried again yet, though it is due."""
+    """True if the chore failed and waits for its next try, although it is due."""
     next_try = next_try_of(notes, chore, subject)
     return next_try is not None and now < next_try
 
 
 def next_try_of(notes: Iterable[ChoreNote], chore: Chore, subject: ChoreSubject) -> datetime | None:
-    """When this chore is tried again; None where it did not fail."""
+    """When the chore is tried again; None: it did not fail."""
     return next((one.next_try for one in notes if (one.chore, one.subject) == (chore, subject)), None)
 
 
 def still_ahead(notes: Iterable[ChoreNote], now: datetime) -> tuple[ChoreNote, ...]:
-    """Those of an incident that rests: what is due and was not tried has become needless."""
+    """The notes that still matter to a resting incident: a chore that was due and not tried is obsolete."""
     return tuple(note for note in notes if now < note.next_try)
 
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """What remains once all was cleaned up that could be."""
+    """Objects that remain after a clean-up."""
 
     hanging: tuple[RequestReference, ...] = ()
-    """Requests that are being deleted, and that a finalizer keeps."""
+    """Requests that are being deleted and kept by a finalizer."""
     failed: tuple[RequestReference, ...] = ()
-    """Those that could not be deleted."""
+    """Requests whose deletion failed."""
     has_lease: bool = False
 
     @property
     def requests(self) -> tuple[RequestReference, ...]:
-        """All that are there."""
+        """All requests that remain."""
         return (*self.hanging, *self.failed)
 
     def again_at(self, notes: Iterable[ChoreNote], now: datetime) -> datetime | None:
-        """When it is tried again; None: nothing remains.
+        """When the clean-up is tried again; None: nothing remains.
 
-        By the back-off of what failed; each minute what is being deleted, and what nobody says anything of.
+        Failed deletions follow their back-off. Requests being deleted, and a Lease without a note, are
+        looked at each minute.
         """
         tries = [note.next_try for note in notes if note.chore is Chore.CLEAN_UP]
         if self.hanging or (self.has_lease and not tries):

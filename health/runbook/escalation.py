@@ -1,10 +1,11 @@
-"""Escalation: which request is given time now, until when, and which step comes after it. Pure.
+"""Escalation: which request is running, until when, and which step comes next. Pure.
 
-Rule (NHC 2.4/2, NHC 2.4/6, rules 10, 18, 22): the steps are tried in their order, each once. A request
-is over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, or
+Rule (NHC 2.4/2, NHC 2.4/6, rules 10, 18, 22): the steps are tried in their order, each once. A request is
+over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, or
 when it is annotated as timed out; it is not deleted then. A step without a timeout (a classic remediation)
 fails by that annotation alone. A request whose template the check no longer lists keeps running until it
-fails or is annotated, and the next step is of the new list. With no step left the remediation is exhausted.
+fails or is annotated, and the next step is taken from the new list. With no step left the remediation is
+exhausted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,55 +18,55 @@ from health.model.request_snapshot import RequestSnapshot
 from objects.bounds import bounded_seconds
 
 CLASSIC_LEASE = timedelta(minutes=10)
-"""How long a Lease is taken for where the step has no timeout (NHC 2.5)."""
+"""The duration of a Lease for a step without a timeout (NHC 2.5)."""
 
 
 class Stepped(Protocol):
-    """What has steps."""
+    """Any object that has steps: a check or an observation."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What a remediation does, in order."""
+        """The steps of a remediation, in order."""
 
 
 def lease_duration(step: Step) -> timedelta:
-    """How long the Lease of a target is taken for while `step` runs (NHC 2.5/durations)."""
+    """The duration of the target's Lease while `step` runs (NHC 2.5/durations)."""
     return timedelta(seconds=step.timeout_seconds) if step.timeout_seconds else CLASSIC_LEASE
 
 
 def is_classic(check: Stepped) -> bool:
-    """Whether a remediation is one step without a timeout, and no escalation."""
+    """True for a remediation without timeouts, which is not an escalation."""
     return all(step.timeout_seconds is None for step in check.steps)
 
 
 @dataclass(frozen=True)
 class Course:
-    """Where a remediation stands."""
+    """The progress of a remediation at one moment."""
 
     running: RequestSnapshot | None
-    """The request that is given time now."""
+    """The request that is running."""
     until: datetime | None
-    """When that request is over; None: nothing but its remediator says so."""
+    """When that request times out; None: only its remediator ends it."""
     over: tuple[RequestSnapshot, ...]
     next_step: int | None
-    """The step to be taken when none runs; None: no template is left."""
+    """The next step once no request runs; None: no template is left."""
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether every step was tried, and failed."""
+        """True if every step was tried and failed."""
         return self.running is None and self.next_step is None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of a check, and what is known of earlier ones."""
+    """The steps of a check and the steps already tried."""
 
     steps: Sequence[Step]
     spent: Sequence[TemplateReference] = ()
     """Templates that were tried; the cluster may no longer show their requests."""
 
     def course(self, requests: Iterable[RequestSnapshot], now: datetime) -> Course:
-        """Where a remediation with these requests stands at `now`."""
+        """The progress of a remediation with these requests at `now`."""
         by_age = sorted(requests, key=lambda request: request.created)
         over = tuple(request for request in by_age if self.is_over(request, now))
         running = next((request for request in reversed(by_age) if request not in over), None)
@@ -73,12 +74,12 @@ class Plan:
         return Course(running, until, over, self._next(over))
 
     def latest(self, requests: Iterable[RequestSnapshot]) -> RequestSnapshot:
-        """The request that was made last; of two that were made in one second, that of the later step."""
+        """The latest request; of two created in the same second, the one of the later step."""
         numbers: dict[Step | None, int] = {step: number for number, step in enumerate(self.steps)}
         return max(requests, key=lambda one: (one.created, numbers.get(self.step_of(one.reference), -1)))
 
     def is_over(self, request: RequestSnapshot, now: datetime) -> bool:
-        """Whether nothing is expected of `request` any more."""
+        """True if the request has timed out or failed."""
         if self.timed_out_at(request, now) is not None:
             return True
         step = self.step_of(request.reference)
@@ -86,28 +87,28 @@ class Plan:
         return may_fail and request.succeeded is False
 
     def timed_out_at(self, request: RequestSnapshot, now: datetime) -> datetime | None:
-        """When its time was over; None while it is not. One that succeeded is not annotated."""
+        """When it timed out; None while it has not. A request that succeeded is not annotated."""
         end = self.end_of(request)
         return request.timed_out_at or (end if end is not None and now > end else None)
 
     def end_of(self, request: RequestSnapshot) -> datetime | None:
-        """When its step times out; None for a step without a timeout, or that is no longer listed."""
+        """When its step times out; None for a step without a timeout or a template no longer listed."""
         step = self.step_of(request.reference)
         if step is None or step.timeout_seconds is None:
             return None
         return request.created + timedelta(seconds=step.timeout_seconds)
 
     def step_of(self, request: RequestReference) -> Step | None:
-        """The step that a request is of; None if the check no longer lists its template."""
+        """The step of a request; None if the check no longer lists its template."""
         return next(iter(self._steps_of(request)), None)
 
     def _steps_of(self, request: RequestReference) -> list[Step]:
-        """The steps that it may be of; another version of their templates counts where none has its own."""
+        """The possible steps of a request; other API versions count only if none matches exactly."""
         known = [step for step in self.steps if _is_made_from(request, step.template)]
         return [step for step in known if step.template.api_version == request.api_version] or known
 
     def time_before(self, step: Step) -> timedelta:
-        """The timeouts of all steps before `step`, together (NHC 2.5/overdue)."""
+        """The sum of the timeouts of all steps before `step` (NHC 2.5/overdue)."""
         before = self.steps[: list(self.steps).index(step)] if step in self.steps else ()
         return timedelta(seconds=bounded_seconds(sum(one.timeout_seconds or 0 for one in before)))
 
@@ -120,12 +121,12 @@ class Plan:
 
 
 def _is_made_from(request: RequestReference, template: TemplateReference) -> bool:
-    """Whether it is a request of that template; one that does not name its template may be of any.
+    """True if the request is of that template; a request that does not name its template matches any.
 
-    A kind is one in all its versions: the check may name another one than the request was made or seen in.
+    Versions of a kind are not distinguished, because the check may name another version than the request's.
     """
     is_kind = (_group(request), request.kind) == (_group(template), template.request_kind)
-    # A request of a kind without namespaces is in none, whatever the check says of its template.
+    # A request of a cluster-scoped kind has no namespace, even if the check gives one for its template.
     is_there = request.namespace in ("", template.namespace)
     return is_kind and is_there and request.template in ("", template.name)
 

@@ -1,8 +1,9 @@
-"""FailedAttempts: what could not be done, and when it is tried again.
+"""FailedAttempts: a failed attempt, and when it is tried again.
 
-Rule: what failed is never remembered as done (rule 47). It is tried again after 2, 4, 8, … 300 s with jitter,
-no earlier than the API server says. For half a minute 403 is a fault like any other, since kube-apiserver
-answers so to ServiceAccounts right after its start; then it is told as a missing right.
+Rule: a failed attempt is never remembered as done (rule 47). It is tried again after 2, 4, 8, … 300 s with
+jitter, and no earlier than the API server asks. A 403 counts as an ordinary failure for half a minute,
+because kube-apiserver answers so to ServiceAccounts right after its start; after that it is reported as a
+missing right.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from objects.timestamps import stamp
 FIRST_RETRY = timedelta(seconds=2)
 LONGEST_RETRY = timedelta(minutes=5)
 FORBIDDEN_GRACE = timedelta(seconds=30)
-"""How long 403 may be that of an API server that has just started."""
+"""How long a 403 may come from an API server that has just started."""
 _MOST_DOUBLINGS = 30
 
 
@@ -24,40 +25,40 @@ class Failed:
     """One attempt that failed now."""
 
     what: str
-    """What could not be done, for people."""
+    """The failed action, in words."""
     why: str
     is_forbidden: bool
     wait_seconds: float
-    """How long the API server wants to be left alone."""
+    """Seconds that the API server asked to wait."""
     now: datetime
     spread: float
-    """Drawn between 0 and 1."""
+    """A random number between 0 and 1."""
 
 
 class FailedAttempts(Frozen):
-    """One attempt that failed, or several in a row; a subclass says of what."""
+    """One or several failed attempts in a row; a subclass names the action."""
 
     what: str
-    """For people."""
+    """The failed action, in words."""
     why: str
     since: datetime
-    """The first failure in the present row."""
+    """The first failure of the current row."""
     failed: datetime
-    """The latest one."""
+    """The latest failure."""
     failures: int = 1
     forbidden_since: datetime | None = None
-    """The first of those in a row that were 403; None: the latest was none."""
+    """The first of the 403s in the row; None: the latest failure was not a 403."""
     next_try: datetime | None
-    """None: at once."""
+    """None: the next attempt is due at once."""
 
     @property
     def is_right_missing(self) -> bool:
-        """Whether the API server has refused for longer than one does that has just started."""
+        """True if the API server has refused for longer than its start can explain."""
         return self.forbidden_since is not None and self.failed - self.forbidden_since >= FORBIDDEN_GRACE
 
     @property
     def reason(self) -> str:
-        """Why it fails, and what that means."""
+        """Why the attempts fail, and whether a right is missing."""
         missing = "a right is missing, or an admission plugin refuses: " if self.is_right_missing else ""
         return f"{missing}{self.why}"
 
@@ -67,7 +68,7 @@ class FailedAttempts(Frozen):
 
 
 def once_more(before: FailedAttempts | None, failed: Failed) -> dict[str, Any]:
-    """The fields of FailedAttempts with one failure more."""
+    """The fields of FailedAttempts after one more failure."""
     count = before.failures + 1 if before else 1
     forbidden_since = before.forbidden_since if before else None
     return {
@@ -82,9 +83,9 @@ def once_more(before: FailedAttempts | None, failed: Failed) -> dict[str, Any]:
 
 
 def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> timedelta:
-    """How long to wait after so many failures in a row; `spread` is drawn between 0 and 1.
+    """The wait after this many failures in a row; `spread` is a random number between 0 and 1.
 
-    Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server says.
+    Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server asks.
     """
     doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
     longest = min(FIRST_RETRY * 2**doublings, LONGEST_RETRY)

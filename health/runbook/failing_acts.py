@@ -1,11 +1,11 @@
-"""FailingActs: how an incident backs off while one act after another fails. Pure.
+"""FailingActs: how an incident backs off while its acts fail in a row. Pure.
 
-Rule: 5, 10, 20, … 300 s, with jitter, between acts that fail in the same way; of what the API server refuses
-at least as long as its hold says. One that came too late is made anew at once, after another question; 403 is
-tried again after a second or two, because kube-apiserver answers so right after its start, and is told to the
-detector once it lasts half a minute (rule 47); only then these wait as the others. An edit of the check
-or of a template, another fact of the target, and a person's `resume` end the row: the next act is made at
-once.
+Rule: the wait between acts that fail in the same way is 5, 10, 20, … 300 s with jitter, and at least the
+time of the hold if the API server refuses. An act that was too late is repeated at once after a new
+question. A 403 is repeated after a second or two, because kube-apiserver answers so right after its start;
+once it lasts half a minute it is reported to the detector (rule 47) and waits like the others. An edit of
+the check or of a template, a new fact about the target, and a person's `resume` end the row: the next act is
+due at once.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from objects.timestamps import stamp
 FIRST = timedelta(seconds=5)
 LONGEST = timedelta(minutes=5)
 AT_ONCE = timedelta(seconds=1.5)
-"""Before the second attempt where a moment may be all that was wrong."""
+"""The wait before the second attempt, for failures that are often momentary."""
 _MOST_DOUBLINGS = 30
 _FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS, HoldReason.NOT_TRUE})
 
@@ -32,21 +32,21 @@ class FailingActs(Frozen):
     """Why the latest of them failed."""
     next_act: datetime
     basis: str = ""
-    """What they were made by: another fact, generation of the check, or template is another attempt."""
+    """The inputs of these acts: another fact, check generation or template starts a new row."""
 
     @property
     def words(self) -> str:
-        """Why no act is made before its time."""
+        """Why the next act waits, in words."""
         row = f"{self.count} times in a row, " if self.count > 1 else ""
         return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
 
     def goes_on(self, seen: Observation) -> bool:
-        """Whether the next act would be made by the same as these were."""
+        """True if the next act would have the same inputs."""
         return self.basis == _basis_of(seen)
 
 
 def _basis_of(seen: Observation) -> str:
-    """What an act is made by, beside its target."""
+    """The inputs of an act besides its target."""
     fact = seen.fact.identity if seen.fact else ""
     return f"{seen.generation}/{seen.templates}/{fact}"
 
@@ -54,7 +54,7 @@ def _basis_of(seen: Observation) -> str:
 def after_failure(
     before: FailingActs | None, hold: Hold, seen: Observation, now: datetime, spread: float
 ) -> FailingActs | None:
-    """The row once an act was held by `hold`; None where that is no failure. `spread` is between 0 and 1."""
+    """The row after an act held by `hold`; None: no failure. `spread` is between 0 and 1."""
     if hold.reason not in _FAILING:
         return None
     is_of_the_row = before is not None and before.hold.reason == hold.reason and before.goes_on(seen)
@@ -70,12 +70,12 @@ def after_failure(
 
 
 def lasts(failing: FailingActs | None, now: datetime) -> bool:
-    """Whether a row of 403 has lasted for longer than that of an API server that has just started."""
+    """True if a row of 403s has lasted for longer than the start of an API server explains."""
     return failing is not None and now - failing.since >= FORBIDDEN_GRACE
 
 
 def _delay(count: int, hold: Hold, spread: float) -> timedelta:
-    # What broke off may be a server in trouble; of the others a moment may be all that was wrong.
+    # A broken act may mean an overloaded server; the other failures are often momentary.
     failures = count if hold.reason == HoldReason.FAILED else count - 1
     doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
     row = min(FIRST * 2**doublings, LONGEST) if failures else timedelta()

@@ -1,14 +1,14 @@
-"""HealthyDelay: how long the requests of a target that is healthy again are kept, and what is done meanwhile.
+"""HealthyDelay: how long the requests of a recovered target are kept, and what is done meanwhile.
 
-Rule (NHC 2.6, rule 19): no delay, or zero: they go at once; a negative one: they stay until a
-person confirms that the target is healthy; else they go when the target has been healthy for so long. It
-counts from the latest recovery: a target that fails again meanwhile starts over. A change of the delay takes
-effect on those that wait. The confirmation overrides any delay. Meanwhile since when the target is healthy is
-written on them, those of another operator are adopted, those that grow old are flagged, and the Lease is
-kept.
+Rule (NHC 2.6, rule 19): without a delay, or with zero, the requests are deleted at once; with a negative
+delay they stay until a person confirms that the target is healthy; otherwise they are deleted when the
+target has been healthy for that long. The time counts from the latest recovery: a target that fails again
+starts over. A changed delay applies at once. The confirmation overrides any delay. Meanwhile the requests
+are annotated with the time of recovery, requests of another operator are adopted, old ones are flagged, and
+the Lease is renewed.
 
-A recovery that is to be proven (`health.runbook.proven_recovery`) keeps them just so, for the longer of both
-times, and without a word on them. Where there are none the target is waited for.
+A recovery that must be proven (`health.runbook.proven_recovery`) keeps the requests in the same way, for the
+longer of both times and without an annotation. Without requests the incident waits for the target.
 """
 
 from dataclasses import dataclass
@@ -39,28 +39,28 @@ CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 
 @dataclass(frozen=True)
 class Delay:
-    """What the check says, and whether a person has confirmed that the target is healthy."""
+    """The delay of the check, and whether a person confirmed the target as healthy."""
 
     seconds: float
     is_confirmed: bool = False
 
     @classmethod
     def of(cls, seen: Observation) -> Self:
-        """The one that the check says now."""
+        """The delay of the check at this observation."""
         return cls(seen.healthy_delay_seconds, seen.is_confirmed)
 
     @property
     def keeps_requests(self) -> bool:
-        """Whether the requests of a healthy target are kept at all."""
+        """True if the requests of a healthy target are kept at all."""
         return self.seconds != 0 and not self.is_confirmed
 
     @property
     def is_for_good(self) -> bool:
-        """Whether only a person ends it."""
+        """True if only a person ends the delay."""
         return self.keeps_requests and self.seconds < 0
 
     def is_running(self, request: RequestSnapshot, now: datetime) -> bool:
-        """Whether `request` is to be kept at `now`."""
+        """True if `request` is to be kept at `now`."""
         if not self.keeps_requests:
             return False
         return self.is_for_good or request.healthy_since is None or now < self._end(request.healthy_since)
@@ -82,7 +82,7 @@ class Delay:
 
 
 def delaying(seen: Observation, memory: Memory, now: datetime) -> Move | None:
-    """What an incident does while a healthyDelay runs, or its proof; None where neither does."""
+    """The move while a healthyDelay runs or a recovery is being proven; None otherwise."""
     delay, lease, proven = Delay.of(seen), memory.lease, proven_at(seen, memory, now)
     there = [one for one in seen.requests if not one.is_being_deleted]
     kept = [one for one in there if proven is not None or delay.is_running(one, now)]
@@ -118,7 +118,7 @@ def _patches(
 
 
 def _end(delay: Delay, kept: list[RequestSnapshot], proven: datetime | None, now: datetime) -> Until | None:
-    """When both are over; None: not before a person confirms."""
+    """When both have ended; None: not before a person confirms."""
     if kept and delay.is_for_good:
         return None
     left = [rest for one in kept if delay.keeps_requests and (rest := delay.remaining(one, now)) is not None]

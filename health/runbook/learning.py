@@ -1,7 +1,7 @@
 """Learning: what an observation adds to the memory of an incident. Pure.
 
-What the cluster shows of ours is kept, and cleaned up, whoever made it. The same observation again adds
-nothing.
+Objects of the incident in the cluster are remembered and cleaned up, whether or not this run made them. The
+same observation a second time adds nothing.
 """
 
 from datetime import datetime
@@ -16,11 +16,11 @@ from health.runbook.memory import Memory
 from health.runbook.proven_recovery import with_proof
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
-"""States in which the target itself is looked at."""
+"""States that come from looking at the target itself."""
 
 
 def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """The memory after an observation; the order of these counts."""
+    """The memory after an observation; the order of the calls matters."""
     memory = shadow.entered_or_left(memory, seen)
     memory = memory.model_copy(update={"recovery": memory.recovery.observed(seen, now)})
     if memory.is_shadow:
@@ -29,7 +29,7 @@ def learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
 
 
 def _learned_in_shadow(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """What others did is recorded and not adopted; what is ours is learned as ever."""
+    """Record what others did without adopting it; our own objects are learned as usual."""
     memory = shadow.watching_others(memory, seen, now)
     if memory.starts_over and not memory.owns_something:
         memory = shadow.begun_anew(memory)
@@ -52,7 +52,10 @@ def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
 
 
 def _noting_the_boot(memory: Memory, seen: Observation) -> Memory:
-    """By the oldest request; one that was cleaned up may be seen for a moment longer, and begins nothing."""
+    """Take the boot ID of the oldest request.
+
+    A request that was just cleaned up may still be visible, and is ignored.
+    """
     made = [one for one in seen.requests if not one.is_being_deleted and one.uid not in memory.cleaned_up]
     if not made:
         return memory
@@ -62,7 +65,7 @@ def _noting_the_boot(memory: Memory, seen: Observation) -> Memory:
 
 
 def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """A deletion that was ordered and whose answer was lost was ours, if the target goes or is gone."""
+    """A deletion that was ordered and whose answer was lost was ours if the target disappears."""
     is_going = bool(seen.under_way) or (seen.state is TargetState.GONE and not seen.is_replaced)
     if not memory.disruption.may_have_deleted or not is_going:
         return memory
@@ -72,15 +75,15 @@ def _recognizing_the_deletion(memory: Memory, seen: Observation, now: datetime) 
 
 
 def _watching_the_mark(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """A mark is ours whoever made it (rule 39); taken off while the target is unhealthy it was an attempt.
+    """Any mark counts as ours (rule 39); its removal while the target is unhealthy ends an attempt.
 
-    Its own maker may not know of it: the answer of an act is lost with its worker.
+    The incident that set it may not know, because the answer of an act is lost when its worker dies.
     """
     if seen.is_marked == memory.is_marked or seen.state not in _SEEN:
         return memory
     disruption = Disruption() if memory.disruption.marked_at else memory.disruption
     changes = {"is_marked": seen.is_marked, "disruption": disruption, "has_acted": True}
-    if seen.is_marked:  # of a mark that somebody else made nobody knows the boot ID before
+    if seen.is_marked:  # the boot ID before another controller's mark is unknown
         changes["recovery"] = memory.recovery.begun("", is_first=False)
     watched = memory.model_copy(update=changes)
     if seen.is_marked or seen.state is not TargetState.EXPIRED:
@@ -104,7 +107,7 @@ def _adopting(memory: Memory, seen: Observation, now: datetime) -> Memory:
 
 
 def _lease_seconds(seen: Observation) -> float | None:
-    """How long the Lease is taken for while the latest request runs; None: the check does not list it."""
+    """The duration of the Lease for the latest request; None: the check does not list its template."""
     plan = Plan(seen.steps)
     step = plan.step_of(plan.latest(seen.requests).reference)
     return None if step is None else lease_duration(step).total_seconds()
@@ -116,14 +119,14 @@ def _recording(memory: Memory, seen: Observation, now: datetime) -> Memory:
 
 
 def _forgetting_what_was_found(memory: Memory, seen: Observation) -> Memory:
-    """What an act found holds the failure that it was for, and no later one."""
+    """The finding of an act applies to the failure behind that act, and not to later ones."""
     if seen.state in (TargetState.EXPIRED, TargetState.UNKNOWN):
         return memory
     return memory.model_copy(update={"found": None})
 
 
 def _ending_the_row_of_failures(memory: Memory, seen: Observation) -> Memory:
-    """The next act would be made by something else: the next question asks to act."""
+    """End the row when the next act would have other inputs: the next question asks to act."""
     if seen.state is not TargetState.EXPIRED or memory.failing is None or memory.failing.goes_on(seen):
         return memory
     return memory.model_copy(update={"failing": None})
@@ -134,7 +137,7 @@ def _spending(memory: Memory, seen: Observation, now: datetime) -> Memory:
         return memory
     plan = Plan(seen.steps, memory.spent)
     over = {plan.step_of(request.reference) for request in plan.course(seen.requests, now).over}
-    # A classic remediation has one step, never spent: a request of it that somebody deletes is made anew.
+    # A classic remediation has one step, never spent: if its request is deleted, another one is made.
     steps = [step for step in seen.steps if step in over and step.timeout_seconds is not None]
     new = tuple(step.template for step in steps if step.template not in memory.spent)
     return memory.model_copy(update={"spent": (*memory.spent, *new)})

@@ -1,6 +1,6 @@
-"""Memory: what an incident knows that the cluster does not show (yet), and what its own changes add. Pure.
+"""Memory: what an incident knows that the cluster does not show yet, and how its own acts change it. Pure.
 
-What an observation adds is `health.runbook.learning`.
+`health.runbook.learning` adds what observations show.
 """
 
 from collections.abc import Collection, Iterable
@@ -29,104 +29,105 @@ from objects.frozen import Frozen
 
 NO_SHADOW = ShadowRecord()
 _DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False}
-"""What an act leaves behind that did its step."""
+"""Changes after an act that completed its step."""
 
 
 class NewStart(Frozen):
-    """By order of a person all requests go, then the steps are taken anew."""
+    """A person's order to delete all requests and take the steps again."""
 
     first_step: str = ""
-    """The name of the template to begin with; "" for the first one."""
+    """The template of the first step to take; "": the first step of the check."""
 
 
 class Loss(Frozen):
-    """Somebody deleted a request, or took a mark off, while the target was unhealthy."""
+    """The loss of a request or mark, by another actor, while the target was unhealthy."""
 
     at: datetime
     attempt: int
-    """Which remediation in a row that was of: each loss counts as one (rule 14)."""
+    """The number of that remediation in a row; each loss counts as one (rule 14)."""
 
 
 class Memory(Frozen):
-    """What an incident remembers."""
+    """The memory of one incident, kept across runs."""
 
     requests: tuple[RequestReference, ...] = ()
-    """Requests that it made or adopted and has not seen removed."""
+    """Requests that it made or adopted and that it has not seen disappear."""
     withdrawn: tuple[str, ...] = ()
-    """The uids of those that it deleted itself, and that a finalizer kept: their end is no loss."""
+    """The uids of requests that it deleted and that a finalizer kept: their end is not a loss."""
     has_acted: bool = False
     lease: LeaseMemory = LeaseMemory()
     disruption: Disruption = Disruption()
     recovery: RecoveryMemory = RecoveryMemory()
     is_marked: bool = False
-    """Whether the target was seen to be marked."""
+    """Whether the target was last seen with a mark."""
     spent: tuple[TemplateReference, ...] = ()
-    """Templates that were tried, whether their requests still exist or not."""
+    """Templates that were tried, whether or not their requests still exist."""
     is_exhausted: bool = False
-    """Whether no step was left to try, the last time that anybody could tell."""
+    """Whether no step was left at the last observation that could tell."""
     patches: tuple[AnnotationPatch, ...] = ()
-    """What it wrote on requests; the detector's state may be a moment older."""
+    """The annotations that it wrote, because the detector's state may be slightly older."""
     notes: tuple[ChoreNote, ...] = ()
-    """What it could not do beside its steps, and when that is tried again."""
+    """Chores that failed, with their next try."""
     clean_up_at: datetime | None = None
-    """When all is to be cleaned up again, because something of it remained; None: nothing did."""
+    """When the clean-up is due again because something remained; None: nothing remained."""
     cleaned_up: tuple[str, ...] = ()
-    """The uids of the requests that were seen when it was cleaned up last."""
+    """The uids of the requests that the last clean-up saw."""
     found: Hold | None = None
-    """What the latest act found that held it (health/gate/act_finding.py); None once an act did its step."""
+    """The finding of the latest act that was held (health/gate/act_finding.py); None after a completed step.
+    """
     failing: FailingActs | None = None
-    """The row of acts that failed, up to the latest; None once one did its step."""
+    """The row of failed acts; None after a completed step."""
     loss: Loss | None = None
-    """The latest of them."""
+    """The latest loss of a request or mark."""
     attempt: int = 0
-    """Which remediation of the target in a row its latest request is of; 0 before there was one."""
+    """The number, in a row, of the remediation of the latest request; 0: there was no request yet."""
     skips_back_off: bool = False
     """By order of a person, until the next act."""
     starts_over: NewStart | None = None
     records: tuple[RequestRecord, ...] = ()
-    """Of all requests that it made or found, for its result."""
+    """All requests that it made or found, for its result."""
     orders: tuple[OrderRecord, ...] = ()
-    """Of people, for its result."""
+    """The orders of people, for its result."""
     began: datetime | None = None
-    """When its first run was started; None: this is the first."""
+    """When its first run started; None: this is the first run."""
     left_alone: OrderRecord | None = None
-    """The order that all is cleaned up, and nothing done; None: none stands."""
+    """The active order to clean up and leave the target alone; None: there is none."""
     held: OrderRecord | None = None
-    """The order that nothing new is done, and what exists is kept."""
+    """The active order to do nothing new and keep existing requests."""
     evidence: EvidenceRecord | None = None
-    """What became of the evidence of its target; None: it was not tried."""
+    """The result of saving evidence; None: not tried."""
     is_shadow: bool = False
-    """Whether nothing new may be written for it, the last time that anybody could tell."""
+    """Whether it was in shadow at the last observation that could tell."""
     shadow: ShadowRecord = NO_SHADOW
-    """What it would have done, and others did, while that was so."""
+    """What it would have done in shadow, and what others did."""
 
     @property
     def hold_reason(self) -> str | None:
-        """Why a person holds it; None where nobody does."""
+        """Why a person holds it; None: no person does."""
         return self.held.reason if self.held else None
 
     @property
     def has_been_in_shadow(self) -> bool:
-        """Whether it is, or did record something while it was."""
+        """True if it is in shadow, or recorded something in an earlier shadow."""
         return self.is_shadow or self.shadow != NO_SHADOW
 
     @property
     def is_before_the_first_step(self) -> bool:
-        """Whether nothing of a remediation is there, or was tried."""
+        """True before the first step of a remediation: no request exists and no step was tried."""
         return not self.requests and not self.spent
 
     @property
     def may_hold_control_plane_lock(self) -> bool:
-        """An act that broke off does not say whether it took the lock."""
+        """True if it may hold the lock: an act that broke off does not say whether it acquired it."""
         return self.lease.is_of_control_plane or not self.has_acted
 
     @property
     def owns_something(self) -> bool:
-        """Whether something in the cluster must go before the incident may end."""
+        """True if an object in the cluster must be cleaned up before the incident may end."""
         return bool(self.requests) or self.lease.may_be_held
 
     def intent(self, now: datetime) -> Intent:
-        """What the incident would do at `now` with an admission."""
+        """The intent of a question at `now`."""
         backs_off = self.failing is not None and now < self.failing.next_act
         return Intent(
             would_act=not (self.left_alone or self.held or backs_off or self.is_shadow),
@@ -135,25 +136,25 @@ class Memory(Frozen):
         )
 
     def attempt_of(self, seen: Observation) -> int:
-        """Which remediation of the target in a row a request is of that is made or exists now."""
+        """The number, in a row, of the remediation that a request made now, or existing now, belongs to."""
         return max(self.attempt, self.attempts_before(seen) + 1)
 
     def attempts_before(self, seen: Observation) -> int:
-        """Remediations in a row that have ended: a loss may be one of those that the detector knows."""
+        """Remediations in a row that have ended; the detector may already count a loss among them."""
         return max(seen.earlier_attempts, self.loss.attempt if self.loss else 0)
 
     def settled(self, known: tuple[RequestReference, ...], seen: Observation) -> tuple[str, ...]:
-        """The uids of those of `known` whose end is no loss, by whatever hand they went.
+        """The uids of those of `known` whose disappearance is not a loss.
 
-        The incident deleted them itself; or its target recovered and failed again since, and the detector
-        counts their remediation as an earlier one.
+        Either the incident deleted them itself, or the target recovered and failed again since, so that the
+        detector counts their remediation as an earlier one.
         """
         if 0 < self.attempt <= seen.earlier_attempts:
             return tuple(one.uid for one in known)
         return tuple(one.uid for one in known if one.uid in self.withdrawn)
 
     def at(self, now: datetime) -> Self:
-        """The same at `now`: an order for a time ends when the time is over, and so does patience."""
+        """The same at `now`, without expired orders and without a mark that should be visible by now."""
         return self._with(
             left_alone=_standing(self.left_alone, now),
             held=_standing(self.held, now),
@@ -161,19 +162,22 @@ class Memory(Frozen):
         )
 
     def complete(self, seen: Observation) -> Observation:
-        """What was seen, with the annotations that were written and may not be seen yet."""
+        """The observation with annotations that were written and may not be visible yet."""
         if not self.patches or not seen.requests:
             return seen
         return seen.model_copy(update={"requests": patched(seen.requests, self.patches)})
 
     def having_ordered(self, step: Step) -> Self:
-        """The same from the moment that an act is ordered: what nobody knows of it is taken for the worse."""
+        """The same once an act is ordered; its unknown results are assumed to have happened."""
         return self._with(lease=self.lease.ordered(), disruption=self.disruption.ordered(step))
 
     def having_acted(
         self, step: Step, request: RequestSnapshot, acquired: datetime | None, now: datetime
     ) -> Self:
-        """The same once the request of `step` exists; the Lease of one that was found is renewed at once."""
+        """The same once the request of `step` exists.
+
+        The Lease of a request that was found is due for renewal at once.
+        """
         duration = lease_duration(step)
         lease = self.lease.taken(duration, acquired, now + duration / 2 if acquired else now)
         return self._with(
@@ -187,7 +191,7 @@ class Memory(Frozen):
     def having_disrupted(
         self, step: Step, seen: Observation, acquired: datetime | None, now: datetime
     ) -> Self:
-        """The same once the target was deleted or marked, as `step` says."""
+        """The same once the target was deleted or marked by `step`."""
         duration = lease_duration(step)
         return self._with(
             disruption=Disruption(action=step.action, at=now),
@@ -200,13 +204,13 @@ class Memory(Frozen):
     def having_failed_to_act(
         self, hold: Hold, seen: Observation, now: datetime, spread: float, *, is_forbidden: bool
     ) -> Self:
-        """The same once an act was held by `hold`, which nobody but the act may see."""
+        """The same once an act was held by `hold`, which only the act may see."""
         failing = after_failure(self.failing, hold, seen, now, spread)
         is_told = not is_forbidden or lasts(failing, now)
         return self._with(failing=failing, found=finding(self.found, hold) if is_told else self.found)
 
     def having_lost(self, gone: tuple[RequestReference, ...], seen: Observation, now: datetime) -> Self:
-        """The same once an act found that somebody had deleted these requests."""
+        """The same once an act found that another actor deleted these requests."""
         uids = {request.uid for request in gone}
         return self._with(
             requests=tuple(known for known in self.requests if known.uid not in uids),
@@ -214,18 +218,17 @@ class Memory(Frozen):
         )
 
     def having_annotated(self, patches: tuple[AnnotationPatch, ...]) -> Self:
-        """The same once these annotations were written."""
         return self._with(patches=merged(self.patches, patches))
 
     def having_released_lease(self) -> Self:
-        """The same once the Lease was released, while the requests stay."""
+        """The same once the Lease was released while the requests stay."""
         return self._with(lease=self.lease.released())
 
     def having_cleaned_up(self, left: LeftBehind, seen: Iterable[RequestSnapshot], now: datetime) -> Self:
-        """The same once all was cleaned up but what is `left`; its failures are noted already.
+        """The same after a clean-up that left `left` behind; its failures are noted separately.
 
-        `seen` is how the requests were seen before: what somebody else was deleting then was not withdrawn by
-        us. While a request is there its remediator may be at work, so the Lease is kept.
+        `seen` are the requests before it: one that another actor was already deleting was not withdrawn by
+        us. While a request exists its remediator may be working, so the Lease is kept.
         """
         before = tuple(seen)
         not_ours = {one.uid for one in before if one.is_being_deleted}.difference(self.withdrawn)
@@ -249,19 +252,18 @@ class Memory(Frozen):
         now: datetime,
         spread: float,
     ) -> Self:
-        """The same once `chore` was tried for the subjects `tried`: what it could not do is noted."""
+        """The same after an attempt at `chore` for the subjects `tried`, with notes for failures."""
         return self._with(notes=after_attempt(self.notes, chore, tried, failures, now, spread))
 
     def having_saved_evidence(self, record: EvidenceRecord) -> Self:
-        """The same once evidence was saved, or not: it is tried once, as no step waits for it twice."""
+        """The same after the one attempt to save evidence; a step does not wait for a second one."""
         return self._with(evidence=record)
 
     def resting(self, now: datetime) -> Self:
-        """The same when it rests."""
+        """The same once the incident rests."""
         return self._with(notes=still_ahead(self.notes, now))
 
     def having_been_ordered(self, order: OrderRecord) -> Self:
-        """The same once a person gave an order."""
         return self._with(orders=(*self.orders, order)[-MOST_RECORDS:])
 
     def _with(self, **changes: object) -> Self:

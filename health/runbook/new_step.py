@@ -1,25 +1,26 @@
-"""NewStep: whether the next step of a remediation is taken now, or what is waited for first. Pure.
+"""NewStep: whether the next step of a remediation is taken now, or what the incident waits for. Pure.
 
-It is a new act, which must be admitted as the first one was. The first row that fits wins:
+A further step is a new act and needs an admission like the first one. The first row that matches wins:
 
-| what is so                                      | phase   | it waits for                                |
+| state                                           | phase   | it waits for                                |
 |-------------------------------------------------|---------|---------------------------------------------|
-| a person holds it, whatever else is so          | Held    | `resume`, the end of the hold               |
-| the detector cannot tell                        | Held    | another answer                              |
+| a person holds it, in any other state           | Held    | `resume`, the end of the hold               |
+| the state of the target is unknown              | Held    | another answer                              |
 | a timer runs                                    | Waiting | the deadline                                |
-| a remediator could not be told to stop          | Held    | a minute at most                            |
-| something holds it                              | Held    | a wake, or the time to ask again            |
+| the stop annotation could not be written        | Held    | a minute at most                            |
+| another hold                                    | Held    | a wake, or the time to ask again            |
 | the latest act failed a moment ago              | Held    | its back-off (`health.runbook.failing_acts`)|
-| somebody deleted the request before             | Held    | the back-off of remediations (rule 14)      |
-| in shadow                                       | Acting  | it is recorded, and not taken               |
+| another actor deleted the previous request      | Held    | the back-off of remediations (rule 14)      |
+| in shadow                                       | Acting  | the step is recorded, not taken             |
 | not admitted (ADR 40)                           | Held    | another question, which asks to act         |
 | admitted                                        | Acting  |                                             |
 
-A remediator may be at work until it was told to stop: visibly, and for a minute at most, since an annotation
-that is refused for good (a webhook that is dead, a right that is missing) must not keep a target from being
-remediated. A request or mark that somebody removed while its target is unhealthy counts as an attempt (rule
-14): the next one waits, as if the incident had ended with it; a person's `resume` skips that. What the
-incident deleted itself, or the detector knows as an earlier remediation, is no loss (`Memory.settled`).
+A remediator may still work until an annotation asks it to stop. The incident waits for that annotation a
+minute at most, and its details say so, because a permanent refusal (a dead webhook, a missing right) must not
+block the remediation. A request or mark that another actor removed while the target is unhealthy counts as an
+attempt (rule 14): the next one waits as if the incident had ended with it, and a person's `resume` skips that
+wait. A request that the incident deleted itself, or that the detector counts as an earlier remediation, is
+not a loss (`Memory.settled`).
 """
 
 from collections.abc import Iterable
@@ -48,17 +49,17 @@ from health.runbook.waiting import (
 from objects.timestamps import stamp
 
 NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
-"""Our detector answers no such thing; what anybody starts by hand carries whatever was written."""
+"""The detector never answers so, but a workflow that was started by hand may carry any facts."""
 NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
 ASK_AGAIN = timedelta(minutes=1)
 STOP_PATIENCE = timedelta(minutes=1)
-"""Counted from the first failure to tell a remediator to stop."""
+"""Starts at the first failure to write the stop annotation."""
 
 
 def new_step(
     number: int, seen: Observation, memory: Memory, now: datetime, over: Iterable[RequestSnapshot] = ()
 ) -> TakeStep | RecordStep | Wait:
-    """Take the step of that number, or wait; `over` are the requests of earlier ones."""
+    """Take the step with that index, or wait; `over` are the requests of earlier steps."""
     if memory.held:
         return Wait(Phase.HELD, status(seen, memory), otherwise=BY_RESUME).or_until(hold_ends(memory))
     if seen.state is TargetState.UNKNOWN:
@@ -76,7 +77,7 @@ def new_step(
 
 
 def _due(number: int, seen: Observation, memory: Memory, now: datetime) -> TakeStep | RecordStep | Wait:
-    """The step, if it is admitted; in shadow nothing is asked for."""
+    """The step, if it is admitted; in shadow it needs no admission."""
     if memory.is_shadow:
         return RecordStep(number, seen.details())
     if seen.admission is not None:
@@ -101,9 +102,9 @@ def _wait_for_deadline(seen: Observation, memory: Memory, now: datetime) -> Wait
 
 
 def _wait_for_stop(until: datetime, seen: Observation, memory: Memory, now: datetime) -> Wait:
-    why = f"the next step waits until {stamp(until)} for the one before to be told to stop"
+    why = f"the next step waits until {stamp(until)} for the stop annotation of the previous request"
     next_step = followed(step_at(now, seen, memory))
-    ends = Until(until, f"it waits no longer for the step before to be told to stop{next_step}")
+    ends = Until(until, f"it stops waiting for the stop annotation of the previous request{next_step}")
     return wait(Phase.HELD, status(seen, memory).and_also(why), now, ends)
 
 
@@ -123,7 +124,10 @@ def _not_yet(why: str, seen: Observation, now: datetime, until: Until) -> Wait:
 
 
 def _is_held(seen: Observation, memory: Memory) -> bool:
-    """Whether more than the lack of an admission holds it; in shadow nobody else skips the back-off."""
+    """True if another hold than the missing admission applies.
+
+    In shadow the incident itself skips back-off after `resume`.
+    """
     if seen.hold is None or seen.hold.reason is HoldReason.NO_ADMISSION:
         return False
     is_skipped = memory.is_shadow and memory.skips_back_off
@@ -131,7 +135,7 @@ def _is_held(seen: Observation, memory: Memory) -> bool:
 
 
 def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
-    """When the next request is due because somebody deleted the one before; None: it waits for no loss."""
+    """When the next request is due after the loss of the previous one; None: there was no loss."""
     if memory.loss is None or memory.skips_back_off or not seen.back_off_limit_seconds:
         return None
     limit = timedelta(seconds=seen.back_off_limit_seconds)
@@ -139,7 +143,7 @@ def due_after_a_loss(seen: Observation, memory: Memory) -> datetime | None:
 
 
 def stop_awaited_until(over: Iterable[RequestSnapshot], memory: Memory) -> datetime | None:
-    """Until when these requests, which are over, are to be told to stop first; None: none of them is."""
+    """Until when the step waits for the stop annotations of requests that are over; None: it does not."""
     notes = {note.subject: note for note in memory.notes if note.chore is Chore.ANNOTATE}
     hidden = (one for one in over if one.timed_out_at is None and not one.succeeded)
     stops = (ChoreSubject.of_annotations(one.uid, [TIMED_OUT]) for one in hidden)

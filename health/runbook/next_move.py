@@ -1,47 +1,47 @@
-"""NextMove: what an incident does next, as a pure function of what it sees and what it remembers.
+"""NextMove: what an incident does next, as a pure function of its observation and its memory.
 
-This is the runbook. It is asked again after every move and every observation, so it holds from any state:
-after a restart, an edit of the check, a recovery in the middle, an abort. The first row that fits wins:
+This is the runbook. It is called after every move and every observation, so it works from any state: after
+a restart, an edit of the check, a recovery in the middle, an abort. The first row that matches wins:
 
-| what is so                             | phase        | it waits for                 | what follows        |
+| state                                  | phase        | it waits for                 | what follows        |
 |----------------------------------------|--------------|------------------------------|---------------------|
 | healthy, gone or released: `closing`   |              |                              |                     |
 | - deleted by the incident, and not     | Remediating  | the target is gone           | CleaningUp          |
 |   gone; or not as it ought to be yet   |              |                              |                     |
 | - a healthyDelay runs, or a proof      | HealthyDelay | its end, a confirmation      | CleaningUp          |
-| - its end is expected by a remediator  | Remediating  | the remediator               | CleaningUp          |
-| - something of the incident is left    | CleaningUp   | the requests are gone        | Ended               |
+| - a remediator expects its deletion    | Remediating  | the remediator               | CleaningUp          |
+| - objects of the incident are left     | CleaningUp   | the requests are gone        | Ended               |
 | - nothing is left                      | Ended        |                              |                     |
 | in shadow (`health.runbook.shadow`)    | as it would  | as it would                  | recorded, not done  |
 | left alone by a person                 | CleaningUp,  | recovery, `resume`, the end  | Ended, or any other |
 |                                        | LeftAlone    | of the abort                 |                     |
-| told to start over                     | CleaningUp   | the requests are gone        | the first step      |
+| a person ordered a restart             | CleaningUp   | the requests are gone        | the first step      |
 | the target was deleted or marked       | Remediating  | it is gone; the mark is off  | Ended; a new step   |
 | a request exists, a step was tried     | Remediating, | `health.runbook.remediating` | the next step       |
 |                                        | Exhausted    |                              |                     |
-| else, and before each further step     | Held,        | `health.runbook.new_step`    | Acting              |
+| otherwise, and before each next step   | Held,        | `health.runbook.new_step`    | Acting              |
 |                                        | Waiting      |                              |                     |
-| nothing of all this                    | Acting       | the result of the act        | Remediating, Held   |
+| no other row                           | Acting       | the result of the act        | Remediating, Held   |
 | - evidence is chosen, and not tried    | Acting       | that it is saved, or is not  | the act             |
 
-A recovery leads to the first rows from any phase, unless it is to be proven, and is not: then its target is
-as unhealthy as before (`health.runbook.proven_recovery`). Orders of people add up: each ends when its own
-time is over, and `resume` ends them all.
+A recovery leads to the first rows from any phase, unless it must be proven and is not: then its target counts
+as unhealthy (`health.runbook.proven_recovery`). Orders of people add up: each expires by its own time, and
+`resume` ends them all.
 
-A node whose end its remediator expects keeps its request until that reports success, or the check
-selects a node of that name again (NHC 2.1/12). That one has another uid, and an incident of its own
-(rule 11): the first neither recovered, so that a healthyDelay would run (NHC 2.6), nor is the second
-remediated by these requests.
+If a remediator expects the deletion of its Node, the request is kept until the remediator reports success or
+the check selects a Node of that name again (NHC 2.1/12). The new Node has another uid and an incident of its
+own (rule 11). The old Node did not recover, so no healthyDelay runs (NHC 2.6), and the old requests do not
+remediate the new Node.
 
-A Machine that was deleted may hang on finalizers for an hour; what its Node says meanwhile changes nothing. A
-mark is for another controller, which takes it off in the end; until the detector sees it nothing is marked
-again, or a late observation would make a loop of that. A request is kept while its target is neither
-unhealthy nor healthy, as a Machine is that has no Node, or that is going (MHC A.2.6).
+Finalizers may keep a deleted Machine for an hour; the conditions of its Node change nothing meanwhile. A mark
+is for another controller, which removes it in the end. Until the detector sees the mark the target is not
+marked again, because a late observation would cause a loop. A request is kept while its target is neither
+unhealthy nor healthy: a Machine without a Node, or one being deleted (MHC A.2.6).
 
-Clean-up: each object is deleted by itself: what hangs on a finalizer or fails keeps nothing else. While a
-request is there its remediator may be at work, so the Lease of the target stays until it runs out; it is not
-renewed for a target that nobody remediates any more (NHC 2.6). What remains is tried again when the detector
-sees other requests than before, each minute where a finalizer keeps it, and by its back-off where it failed.
+Clean-up: each object is deleted separately, so a finalizer or a failure blocks no other object. While a
+request exists its remediator may be working, so the Lease of the target stays until it expires; it is not
+renewed once the remediation is over (NHC 2.6). A clean-up is repeated when the detector sees other requests
+than before, each minute while a finalizer keeps a request, and by its back-off after a failure.
 """
 
 from datetime import datetime
@@ -82,7 +82,7 @@ REMEDIATOR_IS_DONE = NextTransition(what="when its remediator is done")
 def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
     """The next move of an incident that sees `seen` and remembers `memory`.
 
-    No wait is longer than until a chore that failed is tried again.
+    No wait is longer than until the next try of a failed chore.
     """
     seen = with_proof(seen, memory)
     move = _in_shadow(seen, memory, now) if memory.is_shadow else _by_row(seen, memory, now)
@@ -94,7 +94,7 @@ def next_move(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def _in_shadow(seen: Observation, memory: Memory, now: datetime) -> Move:
-    """As if the recorded steps were taken: after a deletion or a mark there is but to wait."""
+    """The move as if the recorded steps were taken: after a deletion or a mark it only waits."""
     move = _by_row(shadow.as_if(seen, memory), memory, now)
     if isinstance(move, RecordStep) and shadow.is_over(seen.steps[move.step], memory.shadow):
         move = wait(Phase.REMEDIATING, seen.details(), now, otherwise=REMEDIATOR_IS_DONE)
@@ -116,7 +116,7 @@ def _by_row(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def closing(seen: Observation, memory: Memory, now: datetime) -> Move:
-    """The next move of an incident with nothing to remediate any more."""
+    """The next move of an incident whose target needs no remediation any more."""
     if not memory.left_alone and (move := _await_the_end(seen, memory, now)):
         return move
     if memory.owns_something or seen.requests or seen.is_confirmed:
@@ -136,7 +136,7 @@ def _await_the_end(seen: Observation, memory: Memory, now: datetime) -> Move | N
 
 
 def is_in_between(seen: Observation, memory: Memory) -> bool:
-    """Whether a target that is not unhealthy is not yet as it ought to be."""
+    """True for a target that is no longer unhealthy and does not count as healthy yet."""
     return seen.state is TargetState.HEALTHY and (
         memory.disruption.has_deleted or bool(seen.requests and not seen.counts_as_healthy)
     )
@@ -150,7 +150,7 @@ def _is_end_of_node_expected(seen: Observation) -> bool:
 
 def _outcome(state: TargetState, memory: Memory) -> Outcome:
     if state is TargetState.GONE:
-        # Whoever was asked by our mark to remediate it may have replaced it.
+        # The controller that our mark addressed may have replaced it.
         did = memory.disruption
         is_ours = did.has_deleted or did.marked_at is not None or (memory.has_acted and memory.is_marked)
         return Outcome.REMEDIATED if is_ours else Outcome.GONE
@@ -177,7 +177,7 @@ def _start_over(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def is_disrupted(seen: Observation, memory: Memory) -> bool:
-    """Whether nothing is left to do to the target but to wait."""
+    """True if a deletion or mark is in progress, so that the incident only waits."""
     return memory.disruption.has_deleted or bool(seen.under_way) or _is_mark_unseen(seen, memory)
 
 
@@ -187,7 +187,7 @@ def _is_mark_unseen(seen: Observation, memory: Memory) -> bool:
 
 
 def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
-    """Wait, and keep the Lease meanwhile."""
+    """Wait, and renew the Lease meanwhile."""
     waiting = _wait_for_disruption(seen, memory, now)
     if not memory.lease.may_be_held:
         return waiting
@@ -211,16 +211,16 @@ def _why(seen: Observation, memory: Memory) -> str:
     if memory.disruption.has_deleted:
         return "it was deleted, and is not gone yet"
     if _is_mark_unseen(seen, memory):
-        return "it was marked, and is not seen to be yet"
+        return "it was marked, and the mark is not visible yet"
     return "but it does not count as healthy yet"
 
 
 def cleaning(seen: Observation, memory: Memory, now: datetime, details: Details) -> RemoveRequests | Wait:
-    """Clean up now, or wait until that is tried again."""
+    """Clean up now, or wait for the next try."""
     if _is_due(seen, memory, now):
         return RemoveRequests(details)
     has_failed = any(note.chore is Chore.CLEAN_UP for note in memory.notes)
-    what = "what could not be cleaned up is tried again" if has_failed else ""
+    what = "the failed clean-up is tried again" if has_failed else ""
     again = Until(memory.clean_up_at, what) if memory.clean_up_at else None
     return wait(
         Phase.CLEANING_UP, details.and_also(_hanging(memory)), now, again, otherwise=REQUESTS_ARE_GONE

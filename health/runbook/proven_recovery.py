@@ -1,17 +1,17 @@
 """ProvenRecovery: whether a target that is healthy after a step counts as recovered. Pure (ADR 38).
 
-Only where its check asks for that, once a step was taken, and while neither an abort nor a person's
-confirmation nor shadow says otherwise. The first row that fits wins:
+This applies if the check requires it, once a step was taken, and without an abort, a person's confirmation
+or shadow. The first row that matches wins:
 
 | its boot ID                         | it counts as recovered                         | until then          |
 |-------------------------------------|------------------------------------------------|---------------------|
-| is that from before the first step  | not at all                                     | it is unhealthy     |
+| is that from before the first step  | never                                          | it is unhealthy     |
 | is another one                      | when it is healthy for the time, without a gap | requests are kept   |
-| is not known now, or was not before | the same: the time alone must do               | requests are kept   |
+| is unknown, now or before           | the same: only the time counts                 | requests are kept   |
 
-What counts as unhealthy goes by the rest of the runbook: its step goes on until its timeout, then comes the
-next one, and after the last one it waits for `resume`. While requests are kept nothing times out; a target
-that fails again meanwhile is unhealthy, with its step as old as it is.
+A target that counts as unhealthy follows the rest of the runbook: its step runs until its timeout, then comes
+the next one, and after the last one the incident waits for `resume`. While requests are kept no step times
+out; if the target fails again meanwhile, the age of its step has not changed.
 """
 
 from datetime import datetime, timedelta
@@ -25,14 +25,14 @@ from objects.timestamps import stamp
 
 
 def with_proof(seen: Observation, memory: Memory) -> Observation:
-    """What was seen; a target that is healthy and did not boot counts as unhealthy."""
+    """The observation, in which a healthy target that did not boot counts as unhealthy."""
     if not _has_not_booted(seen, memory):
         return seen
     return seen.model_copy(update={"state": TargetState.EXPIRED, "reason": _same_boot(seen, memory)})
 
 
 def with_proof_of_requests(seen: Observation) -> Observation:
-    """The same for who knows no more than what was seen; it takes the oldest request for the first step."""
+    """The same without a memory: the oldest request counts as the first step."""
     first = min(seen.requests, key=lambda request: request.created, default=None)
     if first is None:
         return seen
@@ -40,7 +40,7 @@ def with_proof_of_requests(seen: Observation) -> Observation:
 
 
 def proven_at(seen: Observation, memory: Memory, now: datetime) -> datetime | None:
-    """When the recovery of a healthy target is proven, by the passing of time; None: it is, or not so."""
+    """When time alone proves the recovery of a healthy target; None: it is proven, or not by time."""
     if not _is_asked(seen, memory) or _has_not_booted(seen, memory):
         return None
     at = (memory.recovery.healthy_since or now) + _time(seen)
@@ -48,13 +48,13 @@ def proven_at(seen: Observation, memory: Memory, now: datetime) -> datetime | No
 
 
 def lasting_words(seen: Observation, memory: Memory, now: datetime) -> str:
-    """For how long it must be healthy, and since when it is, for whoever reads it later."""
+    """The required time and its start, for a reader at any later time."""
     since = stamp(memory.recovery.healthy_since or now)
     return f"{_with_which_boot(seen, memory)} since {since}, proven after {in_words(_time(seen))}"
 
 
 def words(seen: Observation, memory: Memory, now: datetime) -> str:
-    """How far the proof is at `now`; "" where it is done, or does not go on."""
+    """The progress of the proof at `now`; "": it is complete, or not running."""
     if proven_at(seen, memory, now) is None:
         return ""
     lasted = in_words(now - (memory.recovery.healthy_since or now))
@@ -69,7 +69,7 @@ def _is_asked(seen: Observation, memory: Memory) -> bool:
 
 
 def _is_begun_anew(seen: Observation, memory: Memory) -> bool:
-    """Whether all is cleaned up for a new start: no act would take a step that the cluster does not show."""
+    """True if all is cleaned up for a restart: no act would take a step that the cluster does not show."""
     return memory.starts_over is not None and not memory.owns_something and not seen.requests
 
 

@@ -1,12 +1,13 @@
-"""RecoveryMemory: by what an incident tells that its target booted, and for how long it is healthy. Pure.
+"""RecoveryMemory: how an incident recognizes a new boot of its target, and how long it is healthy. Pure.
 
-Before: the boot ID that the target had right before the first step that counts. A request says it itself, so
-that a lost answer, a lost incident and a boot between a look and the request change nothing. A step is the
-first one while nothing else of the remediation is there or was tried.
+Before: the boot ID that the target had right before the first step that counts. The request itself records
+it, so a lost answer, a lost incident or a boot between a look and the request do no harm. A step is the
+first one while no other part of the remediation exists or was tried.
 
-Healthy: since the incident first saw it so, with one boot ID and one time of the latest transition of what
-it is judged by. Another one of these is a gap, seen or not. The times of kubelets tell gaps and measure
-nothing: the clock of a machine that has just booted may be off.
+Healthy: since the incident first saw it so, with the same boot ID and the same time of the latest transition
+of a relevant condition. A change of either is a gap, whether or not the incident saw the unhealthy state.
+The kubelet's timestamps only reveal gaps and measure no time, because the clock of a machine that has just
+booted may be off.
 """
 
 from datetime import datetime
@@ -17,25 +18,25 @@ from objects.frozen import Frozen
 
 
 class RecoveryMemory(Frozen):
-    """What is known of the boots and the health of one target."""
+    """The boots and the health of one target."""
 
     boot_id_before: str | None = None
-    """None: no step was taken; "": nobody knows it."""
+    """None: no step was taken; "": unknown."""
     healthy_since: datetime | None = None
-    """Without a gap; None: it is not healthy."""
+    """Without a gap; None: the target is not healthy."""
     boot_id: str = ""
-    """While it is healthy; "": nobody knows it."""
+    """The boot ID while healthy; "": unknown."""
     last_transition: datetime | None = None
-    """While it is healthy; None: nobody knows it."""
+    """The latest transition while healthy; None: unknown."""
 
     def begun(self, boot_id: str, *, is_first: bool) -> Self:
-        """The same once a step was taken of a target with this boot ID."""
+        """The same after a step on a target with this boot ID."""
         if self.boot_id_before is not None and not is_first:
             return self
         return self._with(boot_id_before=boot_id)
 
     def observed(self, seen: Observation, now: datetime) -> Self:
-        """The same once the target was looked at; where nobody can tell nothing is learned."""
+        """The same after an observation; an unknown state changes nothing."""
         if seen.state is TargetState.UNKNOWN:
             return self
         if seen.state is not TargetState.HEALTHY:
@@ -46,11 +47,11 @@ class RecoveryMemory(Frozen):
         return self._with(healthy_since=now, boot_id=seen.boot_id, last_transition=seen.last_transition)
 
     def anew(self, boot_id: str) -> Self:
-        """The same once all steps are to be taken anew: they have to prove what follows them."""
+        """The same once all steps are to be taken again: the new steps need a proof too."""
         return self if self.boot_id_before is None else self._with(boot_id_before=boot_id)
 
     def over(self) -> Self:
-        """The same once nothing is left of the remediation: there is nothing to prove."""
+        """The same once nothing is left of the remediation and no proof is needed."""
         return self._with(boot_id_before=None)
 
     def _with(self, **changes: object) -> Self:

@@ -1,18 +1,18 @@
-"""Remediating: what an incident does while requests of it exist, or steps of it were tried. Pure.
+"""Remediating: what an incident does while it has requests, or has tried steps. Pure.
 
-Chores first, whatever else holds the incident (rule 7): tell the remediator of a request that is over to
-stop, release the Lease when the remediation is overdue, else keep it. While only a timer runs nothing
-escalates: nothing is told to stop, and only the Lease is kept (NHC 2.1/13). Then the first row that fits:
+Chores come first, during any hold (rule 7): ask the remediator of a request that is over to stop, release the
+Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing escalates: no
+remediator is asked to stop, and only the Lease is renewed (NHC 2.1/13). Then the first row that matches:
 
-| what is so                              | phase       | it waits for               | what follows          |
+| state                                   | phase       | it waits for               | what follows          |
 |-----------------------------------------|-------------|----------------------------|-----------------------|
-| the detector cannot tell of a request   | Remediating | another answer             | another row           |
+| the state is unknown, a request exists  | Remediating | another answer             | another row           |
 | a request runs                          | Remediating | its timeout, its remediator| the next step, if any |
 | no template is left                     | Exhausted   | `resume`, recovery         | the first step        |
-| else                                    | `health.runbook.new_step` |              | the next step         |
+| otherwise                               | `health.runbook.new_step` |              | the next step         |
 
-A request of a remediation that is overdue (`health.runbook.lease_memory`) is annotated as timed out; it stays
-until the target is healthy, and only once its Lease is released may another check go on.
+A request of an overdue remediation (`health.runbook.lease_memory`) is annotated as timed out and stays until
+the target is healthy. Another check may act on the target only after the Lease is released.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def remediating(seen: Observation, memory: Memory, now: datetime) -> Move:
 
 
 def becomes_overdue_at(seen: Observation, memory: Memory) -> datetime | None:
-    """When the remediation is overdue; None where none runs for an unhealthy target."""
+    """When the remediation is overdue; None: none runs for an unhealthy target."""
     if not seen.requests or with_proof(seen, memory).state is not TargetState.EXPIRED:
         return None
     plan = Plan(seen.steps, memory.spent)
@@ -97,14 +97,14 @@ class _Remediation:
         return new_step(self._course.next_step or 0, self.seen, self.memory, self.now, self._course.over)
 
     def _undisturbed(self) -> Wait:
-        """What the detector cannot tell is no reason to disturb a remediator."""
+        """Wait without disturbing the remediator, because the state of the target is unknown."""
         details = self._details.and_also(str(self.seen.hold or ""))
         ends = asks_again(self.seen, self.now), hold_ends(self.memory)
         return wait(Phase.REMEDIATING, details, self.now, *ends)
 
     @property
     def _timeout(self) -> Until | None:
-        """When the step that runs times out, and what follows."""
+        """The timeout of the running step, and what follows."""
         running, at = self._course.running, self._course.until
         if running is None or at is None:
             return None
@@ -119,7 +119,7 @@ class _Remediation:
         return f"{followed(step)}{' once the hold ends' if self.memory.held else ''}"
 
     def _chore(self, then: NextTransition) -> Move | None:
-        """The chore that is due first; `then` is what the incident waits for beside it."""
+        """The first chore that is due; `then` is what the incident waits for meanwhile."""
         if not self._can_tell:
             return self._renew(then)
         return self._annotate(then) or self._release(then) or self._renew(then)
@@ -140,7 +140,7 @@ class _Remediation:
             return None
         stop = self._stop_awaited_until
         if stop is not None and self.now < stop:
-            return None  # its remediator was not told to stop: nobody else may have the target yet
+            return None  # its remediator was not asked to stop, so no other holder may get the target yet
         return ReleaseLease(self._phase, self._details.and_also("overdue"), then)
 
     def _renew(self, then: NextTransition) -> Move | None:
@@ -149,7 +149,7 @@ class _Remediation:
         return RenewLease(self._phase, self._details, then)
 
     def _in_time(self, waiting: Wait) -> Wait:
-        """Wait, but not longer than until the next chore, or until a timer says more."""
+        """Wait, but not longer than until the next chore or deadline."""
         renewal = chore(self.memory.lease.renew_at) if self._keeps_lease else None
         ages = [chore(grows_old_at(one, self.now)) for one in self.seen.requests if self._can_tell]
         whole = waiting.or_until(safety_net(self.now), renewal, *ages)
@@ -160,7 +160,7 @@ class _Remediation:
 
     @property
     def _overdue(self) -> Until | None:
-        """When the Lease is released."""
+        """When the Lease is released because the remediation is overdue."""
         at, stop = self._overdue_at, self._stop_awaited_until
         if at is None or not self._may_release:
             return None

@@ -1,9 +1,9 @@
-"""Shadow: how an incident goes on that may write nothing. Pure (ADR 31).
+"""Shadow: the runbook of an incident that may write nothing. Pure (ADR 31).
 
-It goes by the runbook. Where that takes a step, the step is recorded, and counts from then on as a request
-that runs: its timeout passes, and the next step comes. What others do, the present controller above all, is
-recorded beside it, and neither adopted nor looked after. What the incident made itself before the shadow is
-looked after and cleaned up as ever.
+A step is recorded instead of taken, and counts from then on as a running request: its timeout passes, and the
+next step comes. Actions of others, above all of the present controller, are recorded, and their requests are
+neither adopted nor maintained. Requests that the incident made before the shadow are maintained and cleaned
+up as usual.
 """
 
 from dataclasses import replace
@@ -24,19 +24,19 @@ IN_SHADOW = "in shadow"
 
 
 def ours(seen: Observation, memory: Memory) -> Observation:
-    """What was seen, without what others did."""
+    """The observation without the actions of others."""
     known = {request.uid for request in memory.requests}
     changes: dict[str, object] = {"requests": tuple(one for one in seen.requests if one.uid in known)}
     if not memory.has_acted:
         changes |= {"under_way": "", "is_marked": False}
     if not memory.owns_something:
-        # The mark by which a person confirms a node is for whoever keeps its requests.
+        # A person's confirmation is for the controller that keeps the requests of the Node.
         changes |= {"lease_acquired_at": None, "is_confirmed": False}
     return seen.model_copy(update=changes)
 
 
 def as_if(seen: Observation, memory: Memory) -> Observation:
-    """What would be seen had the recorded steps been taken; an abort would have removed what they made."""
+    """The observation as if the recorded steps were taken; an abort would have removed their requests."""
     own = ours(seen, memory)
     if seen.state in ENDED or memory.left_alone:
         return own
@@ -44,7 +44,7 @@ def as_if(seen: Observation, memory: Memory) -> Observation:
 
 
 def _imagined(record: ShadowRecord) -> tuple[RequestSnapshot, ...]:
-    """The requests that would be there: as they succeed nobody annotates them, and their timeouts pass."""
+    """The requests that would exist; they count as succeeded, so that they are not annotated."""
     return tuple(
         RequestSnapshot(
             reference=RequestReference(
@@ -65,7 +65,7 @@ def _imagined(record: ShadowRecord) -> tuple[RequestSnapshot, ...]:
 
 
 def is_over(step: Step, record: ShadowRecord) -> bool:
-    """Whether it was recorded, or a deletion or a mark was: after these there is but to wait."""
+    """True if the step, a deletion or a mark was recorded: after these the incident only waits."""
     return any(
         one.action is not Action.REQUEST or (one.action, one.template) == (step.action, step.template)
         for one in record.current
@@ -73,7 +73,7 @@ def is_over(step: Step, record: ShadowRecord) -> bool:
 
 
 def in_shadow(move: Move, seen: Observation, memory: Memory, now: datetime) -> Move:
-    """A move of the runbook as it is made in shadow, which its details say."""
+    """The move in shadow, with details that say so."""
     if not isinstance(move, End):
         return replace(move, details=_details(move.details, seen, memory))
     return _ended(move, seen, memory, now)
@@ -83,7 +83,7 @@ def _ended(end: End, seen: Observation, memory: Memory, now: datetime) -> Move:
     details = _details(end.details, seen, memory)
     others = [str(one.reference) for one in seen.requests]
     if others:
-        why = f"waits for what others made to go: {', '.join(others)}"
+        why = f"waits until the requests of others are gone: {', '.join(others)}"
         return wait(Phase.CLEANING_UP, details.and_also(why), now, otherwise=REQUESTS_ARE_GONE)
     is_ours = memory.shadow.steps and not memory.has_acted
     return End(Outcome.WOULD_HAVE_REMEDIATED if is_ours else end.outcome, details)
@@ -97,7 +97,7 @@ def _details(details: Details, seen: Observation, memory: Memory) -> Details:
 
 
 def having_recorded(memory: Memory, number: int, seen: Observation, now: datetime) -> Memory:
-    """The memory once the step of that number would have been taken."""
+    """The memory once the step with that index would have been taken."""
     step, record = seen.steps[number], memory.shadow
     new = ShadowStep(number=number + 1, action=step.action, template=step.template, at=now, why=seen.reason)
     kept = (*record.steps, new)[-MOST_RECORDS:]
@@ -107,9 +107,9 @@ def having_recorded(memory: Memory, number: int, seen: Observation, now: datetim
 
 
 def entered_or_left(memory: Memory, seen: Observation) -> Memory:
-    """The memory with whether it is in shadow; what cannot be told now is as it was.
+    """The memory with the current shadow state; an unknown state changes nothing.
 
-    Steps of an earlier shadow do not count in another one.
+    Steps of an earlier shadow do not count in a later one.
     """
     if seen.is_shadow is None or seen.is_shadow == memory.is_shadow:
         return memory
@@ -117,13 +117,13 @@ def entered_or_left(memory: Memory, seen: Observation) -> Memory:
 
 
 def begun_anew(memory: Memory) -> Memory:
-    """The memory once no recorded step counts as taken any more."""
+    """The memory without recorded steps that count as taken."""
     shadow = memory.shadow.model_copy(update={"spent": len(memory.shadow.steps)})
     return memory.model_copy(update={"shadow": shadow})
 
 
 def watching_others(memory: Memory, seen: Observation, now: datetime) -> Memory:
-    """The memory with what others do to the target, as it is seen now."""
+    """The memory with the current actions of others on the target."""
     known = {request.uid for request in memory.requests}
     requests = [one for one in seen.requests if one.uid not in known]
     others = recorded(memory.shadow.others, requests, (), now)
@@ -133,7 +133,7 @@ def watching_others(memory: Memory, seen: Observation, now: datetime) -> Memory:
 
 
 def _with_deed(others: tuple[RequestRecord, ...], under_way: str, now: datetime) -> tuple[RequestRecord, ...]:
-    """With what somebody did to the target itself, which goes on as long as it is under way."""
+    """The records with another actor's deletion or mark of the target, while it is in progress."""
     if not under_way:
         return others
     new = RequestRecord(request=under_way, uid=under_way, template="", started=now)

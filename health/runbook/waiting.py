@@ -1,13 +1,13 @@
-"""Waiting: for what an incident waits, and what people are told of that. Pure.
+"""Waiting: an incident's reasons to wait, and how its details name them. Pure.
 
-Each moment is an `Until` of the `Wait`. Its timer ends with the first of them all, whatever that is; people
-are told the first that takes the incident further. The renewal of its Lease, the flag of a request that grows
-old, a check of what hangs on a finalizer, another try of a chore and a timer that is too long take it
-nowhere; but what could not be deleted, and an act that failed, are all that it waits for. Nor does anything
-that runs out under a person's hold without an end: nothing follows it before `resume`.
+Each moment is an `Until` of the `Wait`. The timer ends with the earliest of them; the details name the
+earliest one that moves the incident on. Some do not: the renewal of its Lease, the flag of an old request, a
+look at a request kept by a finalizer, the next try of a chore, and the split of a long timer. A failed
+deletion and a failed act do, because the incident waits for nothing else. During a person's hold without an
+end no moment moves it on before `resume`.
 
-Where thousands ask at once an answer may be too old when it is read. Asked again at once each would keep the
-others waiting: who is told too late twice in a row waits for a while, and longer each time.
+With thousands of questions at once an answer may be too old when it is read. Asking again immediately would
+delay the other incidents, so after the second late answer in a row the incident waits, each time for longer.
 """
 
 from dataclasses import replace
@@ -24,9 +24,9 @@ from health.runbook.memory import Memory
 ASKS_AGAIN = "asks the detector again"
 DEADLINE_PASSES = "its deadline passes"
 SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
-"""From which length on a hold is asked about again at a random share of its time."""
+"""Holds at least this long are asked about again after a random share of their time."""
 LATE_FIRST, LATE_LONGEST, LATE_SHARE = timedelta(seconds=20), timedelta(seconds=60), (0.5, 1.0)
-"""How long it waits after the second answer in a row that came too late, at most, and which share of that."""
+"""The first and the longest wait after late answers in a row, and the random share of it."""
 _MOST_DOUBLINGS = 30
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
@@ -38,30 +38,30 @@ def wait(
     *until: Until | None,
     otherwise: NextTransition = BY_A_CHANGE,
 ) -> Wait:
-    """Wait until the first of some moments, or until it is time to ask in any case."""
+    """Wait until the earliest of some moments, and never longer than the safety net."""
     return Wait(phase, details, otherwise=otherwise).or_until(*until, safety_net(now))
 
 
 def safety_net(now: datetime) -> Until:
-    """When the detector is asked in any case."""
+    """The longest time without a question to the detector."""
     return Until(now + LONGEST_WAIT)
 
 
 def not_before_resume(waiting: Wait, memory: Memory) -> Wait:
-    """The same, where a person's hold without an end keeps anything from following what runs out."""
+    """The same wait; under a person's hold without an end, no moment moves the incident on."""
     if memory.held is None or memory.held.until is not None:
         return waiting
     return replace(waiting, until=tuple(one.hidden for one in waiting.until), otherwise=BY_RESUME)
 
 
 def status(seen: Observation, memory: Memory) -> Details:
-    """How the target and its requests are, and what a person says."""
+    """The state of the target and its requests, with a person's hold."""
     requests = ", ".join(map(str, seen.requests))
     return seen.details(held=memory.hold_reason).model_copy(update={"requests": requests})
 
 
 def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait:
-    """The same; about a long hold it asks again a little early, so that a thousand don't ask at once."""
+    """The same; a long hold is asked about slightly early, so that thousands do not ask at once."""
     timeout = waiting.requeue_after(now)
     is_held = waiting.phase is Phase.HELD and not memory.held
     if not is_held or timeout is None or timeout < SPREAD_FROM:
@@ -70,50 +70,50 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
 
 
 def after_late_answers(late: int, random: Random) -> timedelta:
-    """How long an incident waits before it asks again, after so many answers in a row that came too late."""
+    """The wait before the next question after this many late answers in a row."""
     if late <= 1:
-        return timedelta()  # a worker may just have been down
+        return timedelta()  # the worker may have been down
     doubled = LATE_FIRST * (1 << min(late - 2, _MOST_DOUBLINGS))
     return min(doubled, LATE_LONGEST) * random.uniform(*LATE_SHARE)
 
 
 def asks_again(seen: Observation, now: datetime) -> Until | None:
-    """When the detector is asked again about what it holds."""
+    """When the detector is asked again about its hold."""
     if seen.hold is None:
         return None
     return Until(now + timedelta(seconds=seen.hold.ask_again_seconds), ASKS_AGAIN)
 
 
 def hold_ends(memory: Memory) -> Until | None:
-    """When a person's hold ends by itself."""
+    """When a person's hold expires; None: it does not."""
     return Until(memory.held.until, "the hold ends") if memory.held and memory.held.until else None
 
 
 def deadline(seen: Observation, now: datetime) -> Until | None:
-    """When the timer of a target runs out."""
+    """When the timer of a waiting target ends."""
     if seen.state is not TargetState.WAITING:
         return None
     return Until(now + timedelta(seconds=seen.remaining_seconds), DEADLINE_PASSES)
 
 
 def chore(at: datetime | None) -> Until | None:
-    """When a chore is due; None where none is."""
+    """When a chore is due; None: no chore is."""
     return None if at is None else Until(at)
 
 
 def step_at(at: datetime, seen: Observation, memory: Memory) -> Step | None:
-    """The step to be taken at that time."""
+    """The step that would be next at that time."""
     number = Plan(seen.steps, memory.spent).course(seen.requests, at).next_step
     return None if number is None else seen.steps[number]
 
 
 def followed(step: Step | None) -> str:
-    """Which step follows, for people."""
+    """The next step, as the end of a sentence."""
     return f", and {named(step)} is next" if step else ""
 
 
 def named(step: Step) -> str:
-    """A step for people, who know it by its template."""
+    """A step in words: people know it by its template."""
     if step.action is Action.REQUEST:
         return f"{step.template.kind}/{step.template.name}"
     return "its deletion" if step.action is Action.DELETE else "a mark for another controller"

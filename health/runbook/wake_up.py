@@ -1,11 +1,11 @@
-"""Wake-up: whether an incident must be woken for what is seen now, by what it was answered last. Pure.
+"""WakeUp: whether an incident must be woken for a new state, given its last answer. Pure.
 
-A deadline that passes is no reason: the incident has its own timer. A request that disappears is one, unless
-the incident is removing it. A request that appears is one only where the incident cannot have made it. It
-acts within a few seconds on an admission, or not at all (rule 4), so a request of its own that appears within
-that time is its own doing. One that appears later was committed after its act was given up, made by a worker
-that was frozen, or is shown by a watch that lags: the incident must be woken, as one that is left alone
-removes it. If it has ended, another one does.
+A deadline that passes is no reason, because the incident has its own timer. A request that disappears is
+one, unless the incident is deleting it. A request that appears is one only if the incident cannot have made
+it: an admission is used within a few seconds or not at all (rule 4), so a request that appears within that
+time is its own. A later one was committed after the act was given up, made by a frozen worker, or shown by a
+watch that lags. The incident is then woken, because one that is left alone deletes the request. If the
+incident has ended, a new one is started.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -19,11 +19,11 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 def needs_wake_up(last: Observation, now: Observation) -> bool:
-    """Whether an incident that was given `last` must be woken for `now`; see `has_late_request`, too."""
+    """True if an incident that was answered `last` must be woken for `now`; see also `has_late_request`."""
     if (last.state in ENDED) != (now.state in ENDED) or (last.state in ENDED and _ended_otherwise(last, now)):
         return True
     if last.under_way and last.under_way != now.under_way:
-        return True  # it is over, or whoever does it says something else
+        return True  # it is over, or its controller reports something else
     if _is_shadow_otherwise(last, now) or _is_proven_otherwise(last, now):
         return True
     if last.counts_as_healthy != now.counts_as_healthy:
@@ -33,19 +33,19 @@ def needs_wake_up(last: Observation, now: Observation) -> bool:
     if _lost_a_request(last, now) or _reports_else(last, now) or last.is_confirmed != now.is_confirmed:
         return True
     if last.lease_acquired_at and now.lease_acquired_at not in (None, last.lease_acquired_at):
-        return True  # by somebody else's hand: it may be overdue now
+        return True  # another process changed the Lease: the remediation may be overdue now
     return _is_held_otherwise(last, now) or _has_another_chance(last, now)
 
 
 def _is_proven_otherwise(last: Observation, now: Observation) -> bool:
-    """Whether a recovery is to be proven otherwise, or there was another boot, or a gap that nobody saw."""
+    """True if the proof of recovery has changed, or there was a new boot or an unseen gap."""
     asked, before = (one.proven_recovery_seconds for one in (now, last))
     is_other = (now.boot_id, now.last_transition) != (last.boot_id, last.last_transition)
     return asked != before or (asked > 0 and now.state is TargetState.HEALTHY and is_other)
 
 
 def _is_shadow_otherwise(last: Observation, now: Observation) -> bool:
-    """Whether it may write now, or no more; in shadow whatever others do is recorded."""
+    """True if shadow began or ended; in shadow every action of others is recorded."""
     if now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow:
         return True
     if not now.is_shadow:
@@ -55,19 +55,22 @@ def _is_shadow_otherwise(last: Observation, now: Observation) -> bool:
 
 
 def _ended_otherwise(last: Observation, now: Observation) -> bool:
-    """Whether it ended in another way; that another took the place of what is gone ends a wait, too."""
+    """True if the end changed; a replacement for a target that is gone also ends a wait."""
     return (last.state, last.is_replaced) != (now.state, now.is_replaced)
 
 
 def _is_another_fact(last: Fact | None, now: Fact | None) -> bool:
-    """A time that moved by itself is none: the incident asks again when its timer ends."""
+    """True for another fact.
+
+    A time that moved by itself is the same fact, because the incident asks again when its timer ends.
+    """
     return now is not None if last is None else not last.same_as(now)
 
 
 def _reports_else(last: Observation, now: Observation) -> bool:
-    """Whether a remediator reports something else; the annotations of requests are the incident's own.
+    """True if a remediator reports something else; annotations of requests are the incident's own.
 
-    But the stamp of a recovery does not turn into another one by the incident.
+    Only the timestamp of a recovery is never changed into another one by the incident.
     """
     before = {one.uid: (one.succeeded, one.is_node_deletion_expected) for one in last.requests}
     since = {one.uid: one.healthy_since for one in last.requests}
@@ -81,7 +84,7 @@ def _reports_else(last: Observation, now: Observation) -> bool:
 
 
 def _is_held_otherwise(last: Observation, now: Observation) -> bool:
-    """Whether what holds the incident is gone, or another reason: what people read must be true."""
+    """True if the hold ended or has another reason, so that the details stay true."""
     if last.hold is None or _is_remediator_at_work(now):
         return False
     if last.state is now.state is TargetState.UNKNOWN:
@@ -94,14 +97,14 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
 
 
 def _is_another_reason(last: Hold, now: Hold) -> bool:
-    """Whether another thing is wrong; of most reasons the words have numbers, which wake nobody."""
-    if now.reason is HoldReason.DISABLED:  # one word for all that may be wrong with a check
+    """True if another reason holds; numbers in the message of the same reason wake no incident."""
+    if now.reason is HoldReason.DISABLED:  # one reason for every problem of a check
         return (now.reason, now.message) != (last.reason, last.message)
     return now.reason != last.reason
 
 
 def _has_another_chance(last: Observation, now: Observation) -> bool:
-    """Whether an act that failed, though it was admitted, may do with the templates as they are now."""
+    """True if an act that failed despite an admission may succeed with the changed templates."""
     is_other = last.templates != now.templates
     return last.may_be_admitted and is_other and not _is_remediator_at_work(now)
 
@@ -114,27 +117,28 @@ def _lost_a_request(last: Observation, now: Observation) -> bool:
     left = {request.uid for request in now.requests}
     lost = [request for request in last.requests if request.uid not in left]
     if now.state in ENDED and not Delay.of(now).keeps_requests and not now.proven_recovery_seconds:
-        # The incident deletes them itself now, and waits for those alone that a finalizer kept, or whose
-        # remediator is to finish.
+        # The incident deletes them itself now, and only waits for requests that a finalizer keeps or whose
+        # remediator must finish.
         return any(request.is_being_deleted or request.is_node_deletion_expected for request in lost)
     return bool(lost)
 
 
 def has_remediator_at_work(seen: Observation, now: datetime) -> bool:
-    """Whether its incident waits for a remediator, and for no admission.
+    """True if its incident waits for a remediator and not for an admission.
 
-    By the times and reports of its requests: to annotate one that is over may be impossible.
+    Decided by the times and reports of the requests, because annotating a request that is over may be
+    impossible.
     """
     plan = Plan(seen.steps)
     return bool(seen.requests) and not any(one.succeeded or plan.is_over(one, now) for one in seen.requests)
 
 
 def admitted_at(last: Observation, *, would_act: bool, before: datetime | None) -> datetime | None:
-    """Since when an incident may be acting on an admission that it was given; None: it is not.
+    """Since when an incident may be acting on an admission; None: it is not acting.
 
-    `before` is the same before it was given `last`. An incident asks between its acts: one that learned that
-    nothing is to be done, or would not act, has none under way. A hold may be answered while the request of
-    its latest act is not seen yet.
+    `before` is the same before the answer `last`. An incident asks between its acts: if it learned that
+    nothing is to be done, or would not act, it has no act in progress. A hold may be answered while the
+    request of its latest act is not visible yet.
     """
     if would_act and last.may_be_admitted:
         return last.seen_at
@@ -144,12 +148,12 @@ def admitted_at(last: Observation, *, would_act: bool, before: datetime | None) 
 def has_late_request(
     last: Observation, now: Observation, admitted: datetime | None, acted_on_within: timedelta
 ) -> bool:
-    """Whether a request appeared since `last` that no act on the admission seen at `admitted` made."""
+    """True if a request appeared since `last` that no act on the admission of `admitted` can have made."""
     if not appeared(last, now):
         return False
     return admitted is None or now.seen_at is None or now.seen_at - admitted > acted_on_within
 
 
 def appeared(last: Observation, now: Observation) -> frozenset[str]:
-    """The uids of the requests that are seen now, and that `last` does not show."""
+    """The uids of requests that are visible now and not in `last`."""
     return frozenset(one.uid for one in now.requests) - {one.uid for one in last.requests}

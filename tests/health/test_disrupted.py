@@ -113,7 +113,7 @@ def test_mark_that_the_detector_does_not_see_yet_is_not_set_again_before_its_tim
     memory = learned(ORDERED.having_disrupted(Step(action=Action.MARK), unmarked, NOW, NOW), unmarked, NOW)
     soon = NOW + SEEN_AFTER - timedelta(seconds=1)
     move = next_move(unmarked, memory.at(soon), soon)
-    words = "it is so; it was marked, and is not seen to be yet"
+    words = "it is so; it was marked, and the mark is not visible yet"
     assert timed(move, soon) == Timed(Phase.REMEDIATING, words, 1.0)
     assert isinstance(next_move(unmarked, memory.at(NOW + SEEN_AFTER), NOW + SEEN_AFTER), TakeStep)
 

@@ -238,7 +238,7 @@ def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
     request = request_of(FIRST)
     memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
     assert told(seen(request), memory) == NextTransition(
-        at=NOW + 2 * A_MOMENT, what="what could not be cleaned up is tried again"
+        at=NOW + 2 * A_MOMENT, what="the failed clean-up is tried again"
     )
 
 
@@ -261,7 +261,9 @@ def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when()
     stop = ChoreSubject.of_annotations(over.uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
     memory = ACTED.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW, 1)
-    words = "it waits no longer for the step before to be told to stop, and RebootTemplate/reset is next"
+    words = (
+        "it stops waiting for the stop annotation of the previous request, and RebootTemplate/reset is next"
+    )
     assert told(seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
     later = memory.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
     assert told(seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
