@@ -62,48 +62,54 @@ def everything() -> Settings:
 
 def _of_detector(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.DETECTOR, settings.lease_namespace, settings.namespace
-    yield Right(one, "", "nodes", WATCH, why="Nodes are what is judged")
-    its_uid = "its uid tells this cluster from others of its name"
+    yield Right(one, "", "nodes", WATCH, why="Nodes are the targets of checks")
+    its_uid = "its uid distinguishes this cluster from others with the same name"
     yield Right(one, "", "namespaces", ("get",), name=KUBE_SYSTEM, why=its_uid)
     yield Right(one, "", "namespaces", WATCH, name=shared, why="the global stop is an annotation on it")
     upgrades = "an upgrade of the cluster holds every check"
     yield Right(one, "config.openshift.io", "clusterversions", WATCH, why=upgrades)
-    yield Right(one, LEASES, "leases", WATCH, shared, why="a target that somebody else holds is left alone")
-    yield Right(one, "", "configmaps", WATCH, ours, POLICY, why="the policy is read while we run")
+    yield Right(
+        one, LEASES, "leases", WATCH, shared, why="a target whose Lease has another holder is left alone"
+    )
+    yield Right(one, "", "configmaps", WATCH, ours, POLICY, why="the policy may change at run time")
     yield Right(
         one,
         "",
         "events",
         ("create",),
         ours,
-        why="edits of the policy, and what keeps us from working, are told of",
+        why="Events report edits of the policy, and problems of the processes",
     )
-    made = "the object that says whether we can work is made where there is none"
+    made = "the detector makes the ParamedicStatus where it is missing"
     yield Right(one, STATUSES.group, STATUSES.plural, ("create",), ours, why=made)
-    said = "what is written there is read before it is changed"
+    said = "the detector reads the ParamedicStatus before it changes it"
     yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=said)
     yield Right(
-        one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why="its conditions"
+        one,
+        STATUSES.group,
+        f"{STATUSES.plural}/status",
+        ("patch",),
+        ours,
+        NAME,
+        why="it has the conditions of the processes",
     )
-    leading = "the Lease of the leader, and those by which detectors that stand by say that they could lead"
+    leading = "the Lease of the leader, and the Leases of standbys that are ready to lead"
     yield Right(one, LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours, why=leading)
 
 
 def _of_worker(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.WORKER, settings.lease_namespace, settings.namespace
     yield Right(one, "", "nodes", ("get",), why="a Node is read again before an act")
-    its_uid = "its uid tells this cluster from others of its name"
+    its_uid = "its uid distinguishes this cluster from others with the same name"
     yield Right(one, "", "namespaces", ("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield Right(
-        one, "", "namespaces", ("get",), name=shared, why="each act looks whether it has the global stop"
-    )
-    shadow = "each act looks whether nothing may be written"
+    yield Right(one, "", "namespaces", ("get",), name=shared, why="each act checks for the global stop")
+    shadow = "each act checks for shadow mode and the limits of the policy"
     yield Right(one, "", "configmaps", ("get",), ours, POLICY, why=shadow)
-    holding = "a target that is remediated is held by a Lease, which is renewed and given back"
+    holding = "the worker acquires, renews and releases the Lease of each target that it remediates"
     yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
-    renewed = "its renewals show whether a detector leads, its annotations which workload clusters are known"
+    renewed = "its renewals show whether a detector leads, its annotations the known workload clusters"
     yield Right(one, LEASES, "leases", ("get",), ours, LEADER_LEASE, why=renewed)
-    nobody_leads = "that no detector leads is said by whoever is left"
+    nobody_leads = "the worker reports that no detector leads"
     yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=nobody_leads)
     yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=nobody_leads)
     yield Right(one, "", "events", ("create",), ours, why=nobody_leads)
@@ -129,7 +135,7 @@ def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
 
 def needs_for_etcd() -> Iterator[Right]:
     """What the worker needs beside where there is OpenShift, whatever is handled."""
-    one, why = Process.WORKER, "a node of the control plane is held until etcd can spare it"
+    one, why = Process.WORKER, "a control-plane node is held until etcd's disruption budget allows its loss"
     yield Right(one, "policy", "poddisruptionbudgets", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
     yield Right(one, "", "pods", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
 
@@ -137,7 +143,7 @@ def needs_for_etcd() -> Iterator[Right]:
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
     """What it takes to save evidence of what checks in this cluster are about, as ConfigMaps."""
     yield from _read_for_evidence(EVIDENCE)
-    why = "evidence is saved, and in time deleted, beside our processes"
+    why = "evidence is saved, and later deleted, in the namespace of the processes"
     verbs = ("create", "list", "delete")
     yield Right(Process.WORKER, "", "configmaps", verbs, settings.namespace, part=EVIDENCE, why=why)
 
@@ -152,18 +158,18 @@ def _read_for_evidence(part: Part) -> Iterator[Right]:
 def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:
     """The rights on the templates and requests of one remediator, by their plurals."""
     detector, worker, part = Process.DETECTOR, Process.WORKER, REMEDIATOR
-    watched = "requests are seen to end, and found where nobody looks after them"
+    watched = "the detector sees the end of requests, and finds requests without an incident"
     yield Right(detector, group, requests, WATCH, part=part, why=watched)
-    named = "checks that name a template that cannot be used are held"
+    named = "a check with an unusable template is held"
     yield Right(detector, group, templates, ("get",), part=part, why=named)
-    made = "what the remediator acts on: it is made, annotated, and deleted when its target is healthy"
+    made = "the worker makes and annotates requests, and deletes them when the target is healthy"
     yield Right(worker, group, requests, ("get", "create", "patch", "delete"), part=part, why=made)
     yield Right(worker, group, templates, ("get",), part=part, why="a request is made from its template")
 
 
 def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
     """What many remediators do not grant, and is of use where it is granted."""
-    why = "templates that may be watched need not be read every 15 seconds"
+    why = "without it the detector reads each template every 15 seconds"
     yield Right(Process.DETECTOR, group, templates, WATCH, part=REMEDIATOR, why=why)
 
 
@@ -177,10 +183,10 @@ def needs_for_secret(part: Part, namespace: str, name: str) -> Iterator[Right]:
 def needs_in_workload_clusters() -> Iterator[Right]:
     """What whoever the kubeconfig says that we are needs in a workload cluster."""
     part = IN_WORKLOAD_CLUSTERS
-    yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are judged there")
+    yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are there")
     yield Right(Process.WORKER, "", "nodes", ("get",), part=part, why="a Node is read again before an act")
     for process in Process:
-        its_uid = "its uid tells that cluster from another one under the same Cluster"
+        its_uid = "its uid identifies the workload cluster, also behind another kubeconfig"
         yield Right(process, "", "namespaces", ("get",), name=KUBE_SYSTEM, part=part, why=its_uid)
 
 

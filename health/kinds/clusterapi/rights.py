@@ -24,7 +24,7 @@ RIGHTS = (
         "clusters",
         ("list", "watch"),
         part=MANAGEMENT,
-        why="whether a Cluster is paused and initialized",
+        why="a check depends on whether its Cluster is paused and initialized",
     ),
     Right(
         Process.DETECTOR,
@@ -32,7 +32,7 @@ RIGHTS = (
         "kubeadmcontrolplanes",
         ("list", "watch"),
         part=MANAGEMENT,
-        why="whether the control plane of a Cluster is being rolled out",
+        why="a rollout of the control plane holds the checks of its Cluster",
     ),
     Right(
         Process.DETECTOR,
@@ -40,7 +40,7 @@ RIGHTS = (
         "machines",
         ("get", "list", "watch"),
         part=MANAGEMENT,
-        why="Machines are what is judged; one is read again right before its status is patched",
+        why="Machines are the targets of checks; one is read again right before its status is patched",
     ),
     Right(
         Process.DETECTOR,
@@ -64,7 +64,7 @@ RIGHTS = (
         "machinehealthchecks/status",
         ("patch",),
         part=MANAGEMENT,
-        why="what is true of a check is in its status",
+        why="the detector reports the state of a check in its status",
     ),
     Right(
         Process.DETECTOR,
@@ -80,7 +80,7 @@ RIGHTS = (
         "machinehealthchecks",
         ("get", "list"),
         part=MANAGEMENT,
-        why="a check is read again before an act; the list tells whether they can be read, at /readyz",
+        why="a check is read again before an act; /readyz lists checks to prove that they can be read",
     ),
     Right(
         Process.WORKER,
@@ -112,6 +112,6 @@ RIGHTS = (
         "events",
         ("create",),
         part=MANAGEMENT,
-        why="what an act did is told of its Machine",
+        why="an Event on the Machine reports the result of an act",
     ),
 )

@@ -16,7 +16,7 @@ RIGHTS = (
         GROUP,
         "nodehealthchecks/status",
         ("patch",),
-        why="what is true of a check is in its status",
+        why="the detector reports the state of a check in its status",
     ),
     Right(
         Process.DETECTOR,
@@ -31,14 +31,14 @@ RIGHTS = (
         "events",
         ("create",),
         namespace="default",
-        why="Events about cluster-scoped objects, as checks, live there",
+        why="Events about cluster-scoped objects, such as checks, are in that namespace",
     ),
     Right(
         Process.WORKER,
         GROUP,
         "nodehealthchecks",
         ("get", "list"),
-        why="a check is read again before an act; the list tells whether they can be read, at /readyz",
+        why="a check is read again before an act; /readyz lists checks to prove that they can be read",
     ),
     Right(
         Process.WORKER,
@@ -53,7 +53,7 @@ RIGHTS = (
         "events",
         ("create",),
         namespace="default",
-        why="a request that somebody deletes is told of its check",
+        why="an Event on the check reports a request that another client deleted",
     ),
 )
 CONFIRMATION_RIGHTS = (
@@ -63,8 +63,8 @@ CONFIRMATION_RIGHTS = (
         "nodes",
         ("patch",),
         part=CONFIRMATIONS,
-        why="a person's mark that a node is healthy is taken off when its requests are gone; "
-        "an admission policy allows nothing else",
+        why="the worker removes a person's mark of a healthy node when its requests are gone; "
+        "an admission policy allows only this",
     ),
 )
 WEBHOOK_RIGHTS = (
@@ -75,6 +75,6 @@ WEBHOOK_RIGHTS = (
         ("get",),
         name="cluster",
         part=WEBHOOK,
-        why="checks are refused on topologies of a control plane that are not supported",
+        why="the webhook refuses checks on an unsupported topology of the control plane",
     ),
 )

@@ -22,7 +22,7 @@ RIGHTS = (
         "machinehealthchecks/status",
         ("patch",),
         part=MACHINES,
-        why="what is true of a check is in its status",
+        why="the detector reports the state of a check in its status",
     ),
     Right(
         Process.DETECTOR,
@@ -30,7 +30,7 @@ RIGHTS = (
         "machines",
         ("list", "watch"),
         part=MACHINES,
-        why="Machines are what is judged",
+        why="Machines are the targets of checks",
     ),
     Right(
         Process.DETECTOR,
@@ -57,7 +57,12 @@ RIGHTS = (
         why="a Machine is deleted, or marked for external remediation",
     ),
     Right(
-        Process.WORKER, "", "events", ("create",), part=MACHINES, why="what an act did is told of its Machine"
+        Process.WORKER,
+        "",
+        "events",
+        ("create",),
+        part=MACHINES,
+        why="an Event on the Machine reports the result of an act",
     ),
 )
 
@@ -68,7 +73,7 @@ UPGRADE_PAUSE_RIGHTS = (
         "machinehealthchecks",
         ("list", "watch"),
         part=UPGRADE_PAUSES,
-        why="which checks there are, and which are paused",
+        why="the detector sees which checks exist, and which are paused",
     ),
     Right(
         Process.WORKER,
@@ -84,6 +89,6 @@ UPGRADE_PAUSE_RIGHTS = (
         "events",
         ("create",),
         part=UPGRADE_PAUSES,
-        why="that an upgrade takes long is told of the checks that it holds up",
+        why="an Event on each paused check reports that an upgrade takes long",
     ),
 )
