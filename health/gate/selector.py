@@ -1,4 +1,4 @@
-"""Label selectors with the semantics of metav1.LabelSelector.
+"""Label selectors with the rules of metav1.LabelSelector.
 
 All of matchLabels and matchExpressions must hold. NotIn also selects objects without the key. The parser is
 beside the parsers of checks and not in `kube/`, because an invalid selector makes its check invalid and the
