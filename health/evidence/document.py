@@ -1,8 +1,8 @@
-"""EvidenceDocument: evidence as texts of YAML that people read, cut to a size. Pure.
+"""EvidenceDocument: evidence as YAML texts for people, cut to a size. Pure.
 
-What is told first is kept longest: the incident, the Node, the target, Events from the newest on, then Pods,
-those with which something is the matter first. What has no room is left out as a whole, an object or an item
-of a list, so that what is there can be parsed; and it is said how much there was.
+The order is the priority: the incident, the Node, the target, Events from the newest on, then Pods, those
+with problems first. An object or list item without room is left out as a whole, so the rest stays valid
+YAML; the document says how many there were.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,35 +14,34 @@ import yaml
 from health.evidence.kept import Object, text
 
 LIMIT_BYTES = 256 * 1024
-"""A quarter of what a ConfigMap may have: a hundred of them are 25 MiB of etcd at most."""
+"""A quarter of the maximum of a ConfigMap: a hundred of them take at most 25 MiB of etcd."""
 INCIDENT = "incident.yaml"
 _LONGEST_LACK = 300
 _LACK_BYTES = 4 * _LONGEST_LACK + 16
-"""Of one in UTF-8, with what YAML puts around it."""
+"""The size of one in UTF-8, with the YAML around it."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What was read of one thing: an object, or a list of what tells most first."""
+    """One part of the evidence: an object, or a list with the most important item first."""
 
     name: str
     items: Sequence[Object] = ()
-    """One, where it is no list."""
+    """One item, unless it is a list."""
     is_list: bool = True
     unread: str = ""
-    """Why it is not there; "" if it is."""
+    """Why it could not be read; "" if it was."""
     most: str = ""
-    """In words how many there are, where not all were read."""
+    """The total in words, if not all items were read."""
 
     @property
     def key(self) -> str:
-        """Its name as a file."""
         return f"{self.name}.yaml"
 
     def lack(self, kept: int) -> str:
-        """What is missing when so many of its items have room; "" if nothing is."""
+        """The parts that are missing if `kept` items have room; "": none."""
         if self.unread:
-            # On one line, as it stands in a comment: what an API server says may have several.
+            # On one line, because it becomes a comment: messages of API servers may have several lines.
             return text(" ".join(f"no {self.name}: {self.unread}".split()), _LONGEST_LACK)
         total = self.most or str(len(self.items))
         if not self.is_list:
@@ -52,20 +51,20 @@ class Part:
 
 @dataclass(frozen=True)
 class EvidenceDocument:
-    """The texts by their names, each valid YAML, together no longer than was asked for."""
+    """The texts by name, each valid YAML, together no longer than the limit."""
 
     texts: Mapping[str, str]
     lacks: tuple[str, ...]
-    """What is missing, in words."""
+    """The missing parts, in words."""
 
     @property
     def as_one(self) -> str:
-        """All of it as one file of several documents."""
+        """All texts as one file of several documents."""
         return "".join(f"---\n# {name}\n{body}" for name, body in self.texts.items())
 
 
 def compose(incident: Mapping[str, str], parts: Iterable[Part], limit: int = LIMIT_BYTES) -> EvidenceDocument:
-    """The document; `incident` are short facts, which always have room."""
+    """The document; `incident` has short facts, which always have room."""
     all_parts = tuple(parts)
     room = (
         limit
@@ -85,12 +84,12 @@ def compose(incident: Mapping[str, str], parts: Iterable[Part], limit: int = LIM
 
 
 def _head_bytes(part: Part) -> int:
-    """Room for its name, and for what it lacks, which is told twice; an empty one has a line as well."""
+    """Room for its name and for its missing items, which are named twice; an empty part has a line too."""
     return len(part.key) + 2 * _LACK_BYTES
 
 
 def _body(part: Part, room: int) -> tuple[str, int]:
-    """What has room, and how many items that is."""
+    """The text of the items that have room, and their number."""
     bodies = []
     for item in part.items:
         body = _dumped([dict(item)] if part.is_list else dict(item))
@@ -105,15 +104,15 @@ def _size(body: str) -> int:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # ten times as fast
-    """Says again what is there twice: references are for programs."""
+    """Writes repeated values in full, because people read the file."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  as there
         return True
 
 
 def _dumped(value: object, *, is_flat: bool | None = None) -> str:
-    """On lines of their own, or on one if it `is_flat`; by itself what has nothing within is on one line."""
-    # No line is folded: it would be hard to look for.
+    """A value on one line if it `is_flat`, else on several; without nested values on one line."""
+    # No line is folded, so that every text can be searched for.
     dumped: str = yaml.dump(
         value, Dumper=_Dumper, default_flow_style=is_flat, sort_keys=False, allow_unicode=True, width=10**6
     )

@@ -1,11 +1,11 @@
-"""Kept: what evidence takes over of an object. It is said what is taken, so what nobody thought of is not.
+"""Kept: the fields of objects that evidence contains, as a list of allowed fields.
 
-Rule: nothing that may be a credential. Values of annotations are left out, and only their names kept: kubectl
-keeps whole manifests there, and distributions the arguments of processes. Of a Pod there is no spec: no
-environment, arguments, or volumes; nor the messages of its containers, which may be lines of its log. Of the
-spec of a target no part in which others write what they like, such as a provider's configuration, which may
-have user data, and of its status not what the provider writes. The rest of a status is taken whole: it is of
-the kind's own schema, and what was wrong stands there.
+Rule: nothing that may be a credential. Only names of annotations are kept, because kubectl stores whole
+manifests in their values, and distributions process arguments. Of a Pod there is no spec (environment,
+arguments, volumes) and no message of a container, which may be a line of its log. The spec of a target is
+kept without free-form parts such as a provider's configuration, which may contain user data, and its status
+without the provider's part. The rest of a status is kept whole: its schema is the kind's own, and it shows
+the failure.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ LONGEST_TEXT = 1000
 LONGEST_NAME = 253
 LEFT_OUT = "(left out)"
 _OF_PROVIDER = "providerStatus"
-"""In the status of a Machine: whatever the provider writes."""
+"""The part of a Machine's status that the provider writes freely."""
 _METADATA = (
     "name",
     "namespace",
@@ -38,7 +38,7 @@ _WELL = ("Running", "Succeeded")
 
 
 def text(of: object, longest: int = LONGEST_TEXT) -> str:
-    """As a text that any file and any API server takes, and no longer than that."""
+    """A text that any file and API server accepts, cut to `longest` characters."""
     whole = "".join(
         char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in str(of)
     )
@@ -46,7 +46,7 @@ def text(of: object, longest: int = LONGEST_TEXT) -> str:
 
 
 def kept_node(node: Object) -> dict[str, Any]:
-    """Of a Node all but values of annotations, and the images on its disk."""
+    """A Node without values of annotations and without the images on its disk."""
     status = {key: value for key, value in _mapping(node.get("status")).items() if key != "images"}
     return _bounded(
         {"kind": "Node", "metadata": _metadata(node), "spec": _mapping(node.get("spec")), "status": status}
@@ -54,7 +54,7 @@ def kept_node(node: Object) -> dict[str, Any]:
 
 
 def kept_target(target: Object) -> dict[str, Any]:
-    """Of a target that is no Node its metadata, its status, and what is short and flat in its spec."""
+    """A target that is not a Node: its metadata, its status, and the short flat fields of its spec."""
     spec = {
         key: value if _is_flat(value) else LEFT_OUT for key, value in _mapping(target.get("spec")).items()
     }
@@ -65,7 +65,7 @@ def kept_target(target: Object) -> dict[str, Any]:
 
 
 def kept_event(event: Object) -> dict[str, Any]:
-    """Of an Event all that is told to people."""
+    """The fields of an Event that people read."""
     about, source = _mapping(event.get("involvedObject")), _mapping(event.get("source"))
     component = event.get("reportingComponent") or source.get("component")
     kept = {
@@ -82,7 +82,7 @@ def kept_event(event: Object) -> dict[str, Any]:
 
 
 def last_seen(event: Object) -> str:
-    """When it was seen last, as the API server writes it; "" sorts as the oldest."""
+    """When it was last seen, as the API server writes it; "" sorts as the oldest."""
     series = _mapping(event.get("series"))
     times = (
         series.get("lastObservedTime"),
@@ -94,7 +94,7 @@ def last_seen(event: Object) -> str:
 
 
 def kept_pod(pod: Object) -> dict[str, Any]:
-    """Of a Pod how it is, and whose."""
+    """The state and the owner of a Pod."""
     metadata, status = _mapping(pod.get("metadata")), _mapping(pod.get("status"))
     owners = [one for one in _listed(metadata.get("ownerReferences")) if one.get("controller")]
     kept = {
@@ -113,7 +113,7 @@ def kept_pod(pod: Object) -> dict[str, Any]:
 
 
 def is_well(pod: Object) -> bool:
-    """Whether nothing is the matter with a Pod, so that it is left out before others."""
+    """True if a Pod has no problem, so that it is left out before others."""
     status = _mapping(pod.get("status"))
     if _mapping(pod.get("metadata")).get("deletionTimestamp") or status.get("phase") not in _WELL:
         return False

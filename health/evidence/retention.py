@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 MOST_AT_ONCE = 10
-"""Deleted after each saving: more than comes, and never long."""
+"""Deletions after each save: more than one, so that they keep up, and few, so that they are quick."""
 
 
 class Kept(NamedTuple):
-    """One ConfigMap or file."""
+    """One ConfigMap or file with evidence, and its age."""
 
     name: str
     created: datetime
@@ -18,13 +18,16 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Retention:
-    """How much is kept, and for how long."""
+    """The number of pieces of evidence to keep, and for how long."""
 
     most: int
     longest: timedelta
 
     def over(self, kept: Iterable[Kept], now: datetime, newest: str = "") -> list[str]:
-        """The names of what goes now, the oldest first; API servers tell times by the second alone."""
+        """The names to delete now, the oldest first.
+
+        Timestamps of API servers have whole seconds, so `newest` is never deleted in favour of another one.
+        """
         newest_first = sorted(kept, key=lambda one: (one.name == newest, one.created, one.name), reverse=True)
         old = [
             one

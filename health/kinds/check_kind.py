@@ -1,7 +1,7 @@
-"""CheckKind: what one kind of health check is to everything that handles all kinds alike.
+"""CheckKind: what a kind of health check provides to the code that handles all kinds alike.
 
-Beside how its checks are read and told of: by which conditions they say that they do not work, and what our
-processes must be allowed to do for them, as `deploy/` grants it and `paramedic doctor` asks.
+Besides parsing and reporting: the conditions that say that a check does not work, and the rights of our
+processes for the kind, which `deploy/` grants and `paramedic doctor` verifies.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,24 +27,23 @@ from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
 
 UNREADABLE = "CheckUnreadable"
-"""What is said of a check that cannot be read."""
+"""The reason of findings about a check that cannot be read."""
 
 
 @dataclass(frozen=True)
 class FailingCondition:
-    """One condition, and what it means to people."""
+    """A condition that shows a failing check, and its meaning for people."""
 
     type: str
     status: str
     finding: str
-    """The reason of what is said of it."""
+    """The reason of the finding."""
     words: str
     only_for: str = ""
-    """The reason that the condition must have; "" is any."""
-    advice: str = "mend what it names; it is noticed by itself"
+    """The required reason of the condition; "": any."""
+    advice: str = "fix the problem that it names; the fix is noticed by itself"
 
     def is_shown_by(self, condition: Mapping[str, str]) -> bool:
-        """Whether this condition is it."""
         if (condition.get("type"), condition.get("status")) != (self.type, self.status):
             return False
         return self.only_for in ("", condition.get("reason"))
@@ -52,13 +51,13 @@ class FailingCondition:
 
 @dataclass(frozen=True)
 class OperatorPolicies:
-    """The admission policies under which the operator of a kind runs beside us and remediates nothing."""
+    """Admission policies that keep the operator of a kind from remediating while it runs beside us."""
 
     names: tuple[str, ...]
-    """Of the ValidatingAdmissionPolicies; all of them have to be in force."""
+    """Names of ValidatingAdmissionPolicies; all of them must be in force."""
     file: str
     manager: str
-    """The field manager by which the operator writes what the policies leave to it."""
+    """The field manager of the operator's writes that the policies allow."""
 
 
 def nothing_owed(
@@ -66,73 +65,76 @@ def nothing_owed(
     metadata: Mapping[str, Any],  # noqa: ARG001
     context: ClusterContext,  # noqa: ARG001
 ) -> dict[str, Any]:
-    """Of a kind whose checks need no metadata of ours."""
+    """The default for a kind whose checks need no metadata of ours."""
     return {}
 
 
 def of_no_cluster(metadata: ObjectMetadata) -> str:  # noqa: ARG001  as CheckKind.cluster_of
-    """Of a kind whose checks are about the cluster that they are in."""
+    """The default for a kind whose checks are about their own cluster."""
     return MANAGEMENT_CLUSTER
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckKind(ServedKind):
-    """Where API servers serve a kind of check, and how to read one."""
+    """A kind of check as API servers serve it, with its functions."""
 
     targets: ServedKind
-    """What its checks watch."""
+    """The kind that its checks watch."""
     parse: Callable[[Mapping[str, Any]], HealthCheck]
-    """Raises InvalidCheckError; `apiVersion` says which of the versions it is."""
+    """Raises InvalidCheckError; `apiVersion` names the version of the object."""
     status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
-    """The merge patch that makes a stored status true; empty if it is."""
+    """The merge patch that corrects a stored status; empty if it is correct."""
     events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]]
-    """What became so between two snapshots, given the stored status."""
+    """The Events for the changes between two snapshots, given the stored status."""
     request_lost: Callable[[LostRequest], Event]
-    """What is told where somebody deleted the request of a target; without a subject it is of the target."""
+    """The Event after another actor deleted a request; without a subject it is about the target."""
     component: str
-    """Who the Events are from."""
+    """The source of the Events."""
     stored_requests: Callable[[Mapping[str, Any]], frozenset[tuple[str, str]]]
     """Kinds, with their apiVersion, of the requests that a stored status lists."""
     stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None]
-    """The storm that a stored status tells of."""
+    """The storm that a stored status describes."""
     failing_conditions: tuple[FailingCondition, ...]
     rights: tuple[Right, ...]
-    """What our processes may have to do for checks of this kind, and need not without them."""
+    """Rights that our processes need for checks of this kind only."""
     confirmation_rights: tuple[Right, ...] = ()
-    """What it takes beside to remove confirmations of people that a target is healthy."""
+    """Further rights, to remove a person's confirmation that a target is healthy."""
     webhook_rights: tuple[Right, ...] = ()
-    """What it takes beside to answer an API server that asks whether a check may be stored."""
+    """Further rights, to answer the admission webhook."""
     operator: str
-    """The controller whose place we take, as people know it."""
+    """The controller that we replace, by its usual name."""
     operator_lease: str
     """The name of its leader Lease."""
     operator_guide: str = ""
-    """Where to read how it is kept off, if others lead by that Lease too and it says nothing of this one."""
+    """Where its shutdown is documented, if other controllers share its Lease so that the Lease proves
+    nothing."""
     operator_policies: OperatorPolicies | None = None
-    """What keeps it off while its process goes on; None: its process is stopped."""
+    """The policies that restrain the operator while it runs; None: its process is stopped."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
-    """The check of this kind that a request belongs to, whoever made it; None if it says of none."""
+    """The check of this kind that owns a request, whoever made it; None if no check does."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
-    """Whether the kind's own operator made it for that uid, if that does not write down the check."""
+    """True if the kind's own operator made the request for that uid without recording the check."""
     target_reports: TargetReports | None = None
-    """What is said of targets in their own status; None: nothing."""
+    """How reports are written into the status of targets; None: no reports."""
     metadata_patch: Callable[[HealthCheck, Mapping[str, Any], ClusterContext], dict[str, Any]] = nothing_owed
-    """The merge patch of what the metadata of a check, as the API server has it, lacks; empty if nothing."""
+    """The merge patch for the stored metadata of a check; empty if nothing is missing."""
     kubeconfig: Callable[[str], SecretField] | None = None
-    """Where the kubeconfig of another cluster is, by its name; None: its Nodes are where its checks are."""
+    """The Secret with the kubeconfig of another cluster, by its name; None: Nodes and checks share a
+    cluster."""
     kubeconfig_part: Part | None = None
-    """Which rights let our processes read it."""
+    """The rights that let our processes read it."""
     mark_on: Callable[[Mapping[str, Any]], str] | None = None
-    """By what a stored target asks somebody else to remediate it, "" by nothing; None: none ever does.
+    """The mark on a stored target that asks another controller to remediate it; "": no mark. None: the kind
+    has no marks.
 
-    Who is asked takes that off, whoever asked."""
+    That controller removes the mark, whoever set it."""
     upgrade_signals: tuple[UpgradeSignal, ...] = ()
-    """What signals upgrades of the clusters that its checks are about, and is watched where it is handled.
+    """Signals of upgrades of the clusters that its checks are about, watched where the kind is handled.
 
-    Objects of these kinds always belong to such a cluster. A setting names others in their place."""
+    Objects of these kinds always belong to such a cluster. A setting can name other signals instead."""
     cluster_of: ClusterOf = of_no_cluster
-    """The managed cluster that an object belongs to, of whatever kind it is."""
+    """The managed cluster that an object of any kind belongs to."""
     upgrade_pause: PauseAnnotations | None = None
-    """By which annotations its checks are paused while the cluster is upgraded; None: they are held alone."""
+    """The annotations that pause its checks during an upgrade; None: the upgrade only holds them."""
     upgrade_pause_rights: tuple[Right, ...] = ()
-    """What our processes need for that, also where its checks are not handled."""
+    """Rights for the pause, needed even where checks of the kind are not handled."""

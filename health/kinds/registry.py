@@ -9,4 +9,4 @@ CHECK_KINDS = {
     for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK, CLUSTER_API_MACHINE_HEALTH_CHECK)
 }
 HANDLED_BY_DEFAULT = (NODE_HEALTH_CHECK,)
-"""Those that a process handles unless it is told which."""
+"""The kinds that a process handles without a setting."""

@@ -1,8 +1,8 @@
-"""Which kinds can be remediation requests. Pure (ADR 42).
+"""Decides which kinds can be remediation requests. Pure (ADR 42).
 
-Remediators bring a kind of their own, as a CustomResourceDefinition in an API group of their own. Kubernetes
-keeps group names without a dot, and those that end in `.k8s.io`, for itself. Nothing in these groups is a
-request, and neither is a target or a check: a Machine is deleted by `act` alone.
+A remediator brings a kind of its own, as a CustomResourceDefinition in its own API group. Kubernetes
+reserves group names without a dot and those that end in `.k8s.io`: no kind in these groups is a request.
+Kinds of targets and checks are not requests either: only `act` deletes a Machine.
 """
 
 from health.kinds.registry import CHECK_KINDS
@@ -14,7 +14,7 @@ _TARGETS_AND_CHECKS = frozenset(
 
 
 def why_no_request(api_version: str, kind: str) -> str:
-    """Why no object of this kind is a request; "" where one may be."""
+    """Why no object of this kind is a request; "": it may be one."""
     group = api_version.rpartition("/")[0]
     if "." not in group or group.endswith(".k8s.io"):
         return f"{GroupKind(group, kind)} is a kind of Kubernetes itself"

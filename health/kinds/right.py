@@ -1,8 +1,7 @@
-"""Right: what one of our processes may do to one resource, and why: a row of the one table of rights.
+"""Right: what one of our processes may do to one resource, and why: one row of the table of rights.
 
-The roles in `deploy/`, what `paramedic doctor` asks for, and docs/rights.md are made from these rows, so that
-none of them says something else. A row that nothing needs is a right too many: say in a clause what would not
-work without it.
+The roles in `deploy/`, the questions of `paramedic doctor` and docs/rights.md are generated from these rows,
+so they always agree. A row without a need is an excess right: its clause says what would fail without it.
 """
 
 from dataclasses import dataclass
@@ -18,14 +17,14 @@ class Process(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """Rights that an installation has or has not as a whole."""
+    """Rights that an installation grants together or not at all."""
 
     granted_by: str
-    """What is to be applied to get them; {process} stands for whose they are."""
+    """The file that grants them; {process} stands for the process."""
     needed: str
     """When they are needed."""
     name: str = ""
-    """How its roles are told from those that every installation has."""
+    """Distinguishes their roles from those of every installation."""
 
 
 BASE = Part("deploy/base/rbac/{process}.yaml", "always")
@@ -33,22 +32,21 @@ BASE = Part("deploy/base/rbac/{process}.yaml", "always")
 
 @dataclass(frozen=True)
 class Right:
-    """Verbs on one resource; "" for namespace or name means all."""
+    """Verbs on one resource; "" as namespace or name means all."""
 
     process: Process
     group: str
     resource: str
-    """With its subresource, if it is about one."""
+    """With its subresource, if any."""
     verbs: tuple[str, ...]
     namespace: str = ""
     name: str = ""
     part: Part = BASE
     why: str = ""
-    """What it is for, in a clause."""
+    """The purpose, in a clause."""
 
     @property
     def granted_by(self) -> str:
-        """What is to be applied to get it."""
         return self.part.granted_by.format(process=self.process)
 
     @property

@@ -1,6 +1,6 @@
-"""MachineHealthCheck of cluster.x-k8s.io: its answers as a kind of check, whatever version it was read in.
+"""MachineHealthCheck of cluster.x-k8s.io as a kind of check, in either version.
 
-What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+`spec` parses its spec; an invalid spec is refused with field and value.
 """
 
 from collections.abc import Mapping
@@ -52,19 +52,19 @@ class _V1Beta1(FrozenObject):
 
 
 class MachineHealthCheck(Frozen):
-    """One MachineHealthCheck; satisfies HealthCheckOf[MachineTarget]."""
+    """One MachineHealthCheck in either version; satisfies HealthCheckOf[MachineTarget]."""
 
     api_version: str
-    """The version that it was read in, which its status is written in."""
+    """The version that it was read in, and that its status is written in."""
     metadata: ObjectMetadata
     spec: Spec
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check that the API server's object says.
+        """The check in the API server's object.
 
         Raises:
-            InvalidCheckError: it does not parse; names the first bad field and its value.
+            InvalidCheckError: it does not parse; names the first invalid field and its value.
 
         """
         api_version = str(raw.get("apiVersion", V1BETA2))
@@ -80,43 +80,41 @@ class MachineHealthCheck(Frozen):
 
     @property
     def reference(self) -> CheckReference:
-        """Its name."""
         named = self.metadata
         return CheckReference(kind=KIND, group=CHECK.group, namespace=named.namespace, name=named.name)
 
     @cached_property
     def choices(self) -> CheckChoices:
-        """What people choose for it by annotations."""
         return CheckChoices.of(self.metadata.annotations)
 
     @property
     def generation(self) -> int:
-        """The generation of its spec; annotations, which pause it, do not move it."""
+        """The generation of its spec; annotations, including the pause, do not change it."""
         return self.metadata.generation
 
     @property
     def template(self) -> TemplateReference | None:
-        """The template of its requests, which is where the check is (CAPI B.1)."""
+        """The template of its requests, in the namespace of the check (CAPI B.1)."""
         if self.spec.template is None:
             return None
         return self.spec.template.reference.model_copy(update={"namespace": self.metadata.namespace})
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The one request, if it has a template."""
+        """A request, if it has a template."""
         return () if self.template is None else (Step(template=self.template),)
 
     @property
     def counts_requests(self) -> bool:
-        """A Machine that is healthy again counts as healthy while its request goes (CAPI B.2.4)."""
+        """False: a recovered Machine counts as healthy while its request is deleted (CAPI B.2.4)."""
         return False
 
     def cluster_in(self, context: ClusterContext) -> Cluster | None:
-        """Its Cluster, if that is there."""
+        """Its Cluster; None if it does not exist."""
         return Clusters.in_context(context).of(self.metadata.namespace, self.spec.cluster_name)
 
     def hold_in(self, context: ClusterContext) -> Hold | None:
-        """Its Cluster's pause, or its own; the words are those of the condition Paused (CAPI B.2.7)."""
+        """The pause of its Cluster or its own, worded like the condition Paused (CAPI B.2.7)."""
         cluster = self.cluster_in(context)
         words = ["Cluster spec.paused is set to true"] if cluster is not None and cluster.is_paused else []
         if PAUSED in self.metadata.annotations:
@@ -124,11 +122,11 @@ class MachineHealthCheck(Frozen):
         return Hold(reason=HoldReason.PAUSED, message=", ".join(words)) if words else None
 
     def is_fully_paused_in(self, context: ClusterContext) -> bool:
-        """A pause stops everything."""
+        """Always True while paused: a pause stops everything."""
         return self.hold_in(context) is not None
 
     def unjudged_in(self, context: ClusterContext) -> Hold | None:
-        """That there is no such Cluster, which all that it calls unhealthy rests on."""
+        """A hold while its Cluster does not exist, because every verdict needs the Cluster."""
         return self._without_cluster(context).hold if self.cluster_in(context) is None else None
 
     def _without_cluster(self, context: ClusterContext) -> CheckProblem:
@@ -136,7 +134,7 @@ class MachineHealthCheck(Frozen):
 
     @property
     def managed_cluster(self) -> str:
-        """The workload cluster that it names, there or not."""
+        """The workload cluster that it names, existing or not."""
         return workload_cluster(self.metadata.namespace, self.spec.cluster_name)
 
     def node_cluster(self, context: ClusterContext) -> str:
@@ -144,54 +142,51 @@ class MachineHealthCheck(Frozen):
         return node_cluster(self.cluster_in(context))
 
     def owner_of_node_cluster(self, context: ClusterContext) -> str:
-        """The uid of its Cluster."""
         cluster = self.cluster_in(context)
         return "" if cluster is None else cluster.metadata.uid
 
     @property
     def storm_cooldown(self) -> timedelta | None:
-        """It knows no storms."""
         return None
 
     @property
     def healthy_delay(self) -> timedelta:
-        """None: requests of a healthy Machine are deleted at once (CAPI B.2.5)."""
+        """Zero: requests of a healthy Machine are deleted at once (CAPI B.2.5)."""
         return timedelta()
 
     @property
     def rules(self) -> Rules:
-        """What it calls unhealthy."""
         return Rules(self.spec.machine_conditions, self.spec.node_conditions, self.spec.node_startup)
 
     def selects(self, target: MachineTarget) -> bool:
-        """Whether `target`, of its namespace, is one of its targets (CAPI B.2.2)."""
+        """True if `target`, of its namespace, is one of its targets (CAPI B.2.2)."""
         if self.spec.selector.is_empty or target.machine.is_left_alone:
             return False
         labels = target.metadata.labels
         return labels.get(CLUSTER_NAME) == self.spec.cluster_name and self.spec.selector.selects(labels)
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
-        """That there is no such Cluster, or why its template leads to no request."""
+        """The problem that its Cluster does not exist, or that its template leads to no request."""
         if self.cluster_in(context) is None:
             return self._without_cluster(context)
         return template_problem(self.template, kinds, may_be_empty=True)
 
     def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
-        """Whether it counts as healthy: its Node is there, nothing is wrong, and it stays (CAPI B.2.4)."""
+        """True if its Node exists, no rule matches, and it is not being deleted (CAPI B.2.4)."""
         if target.node is None or target.machine.is_going:
             return False
         return not self.is_unhealthy(target, context)
 
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:  # noqa: ARG002
-        """The request, or the mark for its owner; one without an owner is marked as well (CAPI B.2.2)."""
+        """The request, or the mark for its owner; a Machine without an owner is marked too (CAPI B.2.2)."""
         return self.steps or (_MARK,)
 
     def replaces(self, target: MachineTarget) -> bool:  # noqa: ARG002
-        """Whether it is left to its owner, which deletes it."""
+        """True without a template: the owner deletes a marked Machine."""
         return self.template is None
 
     def under_way(self, target: MachineTarget) -> str:
-        """That it is being deleted, or what its owner says of the mark."""
+        """The deletion in progress, or the owner's answer to the mark."""
         name, asked = target.metadata.name, target.owner_remediated
         if target.machine.is_going:
             return f"{name} is being deleted"
@@ -201,23 +196,21 @@ class MachineHealthCheck(Frozen):
         return ": ".join(part for part in said if part)
 
     def is_unhealthy(self, target: MachineTarget, context: ClusterContext) -> bool:
-        """Whether anything makes it unhealthy, expired or not."""
+        """True if any rule matches, expired or not."""
         return bool(facts(self._situation(target, context), self.rules))
 
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
-        """What it says of `target` at `now`."""
         return verdict(self._situation(target, context), self.rules, now)
 
     def failure(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Failure | None:
-        """Why the health check of `target` failed, all of it; None where it has not."""
+        """Why the health check of `target` failed, in full; None if it did not."""
         return failure(self._situation(target, context), self.rules, now)
 
     def next_deadline(self, target: MachineTarget, now: datetime, context: ClusterContext) -> datetime | None:
-        """When more of what makes `target` unhealthy expires."""
         return next_deadline(self._situation(target, context), self.rules, now)
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
-        """When the latest of its unhealthy conditions came or went, of the Machine or of its Node."""
+        """The latest transition of a condition used by its rules, of the Machine or its Node."""
         of_node = target.node.status.conditions if target.node is not None else ()
         times = (
             last_transition(target.machine.status.conditions, self.rules.machine_conditions),
@@ -226,11 +219,10 @@ class MachineHealthCheck(Frozen):
         return max((time for time in times if time is not None), default=None)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
-        """Whether that very fact is still among what makes `target` unhealthy."""
+        """True if that fact still makes `target` unhealthy."""
         return any(fact.same_as(one) for one in facts(self._situation(target, context), self.rules))
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """What its threshold says of these numbers."""
         return allowance(self.spec.trigger, total=total, healthy=healthy)
 
     def _situation(self, target: MachineTarget, context: ClusterContext) -> MachineContext:

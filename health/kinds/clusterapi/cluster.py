@@ -1,13 +1,12 @@
-"""Cluster: what checks go by of the Cluster that they name, slim, and all Clusters as one value.
+"""Cluster: the fields of a Cluster that checks use, and all Clusters as one value.
 
-Two conditions and the pause are kept. What else a Cluster says changes often, and nothing here; nor does its
-resourceVersion, so that two Clusters that say the same are equal.
+Two conditions and the pause are kept. Other fields change often, and so does the resourceVersion, which is
+not compared. A workload cluster is named `<namespace>/<name>`; its kubeconfig is where Cluster API stores
+it.
 
-A workload cluster is called `<namespace>/<name>`; its kubeconfig is where Cluster API keeps it.
-
-A check says in its metadata to which Cluster it belongs (CAPI B.1): by the label, which selects everything of
-a Cluster, and by an owner reference, with which the check goes when the Cluster does. Owners and labels of
-others stay as they are.
+The metadata of a check names its Cluster (CAPI B.1): by the label that selects everything of a Cluster, and
+by an owner reference, through which the check is deleted with the Cluster. Other owners and labels stay
+unchanged.
 """
 
 import dataclasses
@@ -31,7 +30,7 @@ from objects.metadata import ObjectMetadata
 KIND = "Cluster"
 CLUSTERS = ServedKind(group=GROUP, kind=KIND, plural="clusters", versions=VERSIONS, is_namespaced=True)
 CHECK = GroupKind(GROUP, "MachineHealthCheck")
-"""Whose context the Clusters are."""
+"""The kind of check whose context the Clusters are."""
 CONTROL_PLANE_INITIALIZED = "ControlPlaneInitialized"
 INFRASTRUCTURE_READY = "InfrastructureReady"
 _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
@@ -72,7 +71,7 @@ class ClusterStatus(FrozenObject):
 
 
 class Cluster(FrozenObject):
-    """A Cluster as its checks see it."""
+    """A Cluster with the fields that checks use."""
 
     metadata: ClusterMetadata
     spec: ClusterSpec = ClusterSpec()
@@ -80,22 +79,22 @@ class Cluster(FrozenObject):
 
     @property
     def is_paused(self) -> bool:
-        """Whether everything in it is."""
+        """True if the Cluster, and so everything in it, is paused."""
         return self.spec.paused is True
 
     @property
     def is_control_plane_initialized(self) -> bool:
-        """Whether there is an API server that Nodes can be read from; once it is so, it stays so."""
+        """True if there is an API server to read Nodes from; it never becomes False again."""
         return _is_true(self.status.control_plane_initialized)
 
     @property
     def is_infrastructure_ready(self) -> bool:
-        """Whether Machines can be expected to come up."""
+        """True if Machines can be expected to start."""
         return _is_true(self.status.infrastructure_ready)
 
     @property
     def ready_times(self) -> tuple[datetime, ...]:
-        """When either became true, as far as they are."""
+        """When either condition became true, for those that are."""
         conditions = (self.status.control_plane_initialized, self.status.infrastructure_ready)
         times = (one.last_transition_time for one in conditions if one is not None and one.is_true)
         return tuple(time for time in times if time is not None)
@@ -103,25 +102,25 @@ class Cluster(FrozenObject):
 
 @dataclasses.dataclass(frozen=True)
 class Clusters:
-    """All Clusters, at one moment."""
+    """All Clusters of the management cluster, at one moment."""
 
     by_name: Mapping[tuple[str, str], Cluster] = dataclasses.field(default_factory=dict)
     """By namespace and name."""
     unreadable: int = 0
-    """How many others there are that cannot be read."""
+    """The number of Clusters that cannot be read."""
 
     @classmethod
     def in_context(cls, context: ClusterContext) -> Self:
-        """Those of a context; none where it has none."""
+        """The Clusters of a context; empty without any."""
         found = context.of_kinds.get(CHECK)
         return found if isinstance(found, cls) else cls()
 
     def of(self, namespace: str, name: str) -> Cluster | None:
-        """The Cluster of that name, if it is there and can be read."""
+        """The Cluster of that name, if it exists and can be read."""
         return self.by_name.get((namespace, name))
 
     def not_found(self, namespace: str, name: str) -> CheckProblem:
-        """Why checks that name it do nothing."""
+        """The problem of checks that name a Cluster which does not exist."""
         others = f"; {self.unreadable} Clusters cannot be read" if self.unreadable else ""
         return CheckProblem(CLUSTER_NOT_FOUND, f"Cluster {namespace}/{name} not found{others}")
 
@@ -130,13 +129,13 @@ CLUSTER_NOT_FOUND = "ClusterNotFound"
 
 
 def judge(clusters: Iterable[Cluster], unreadable: int = 0) -> Clusters:
-    """What Clusters come to, given how many others cannot be read."""
+    """The value of all Clusters, with the number of unreadable ones."""
     by_name = {(one.metadata.namespace, one.metadata.name): one for one in clusters}
     return Clusters(by_name, unreadable)
 
 
 def workload_cluster(namespace: str, name: str) -> str:
-    """What the cluster of a Cluster is called."""
+    """The name of the workload cluster of a Cluster."""
     return f"{namespace}/{name}"
 
 
@@ -149,34 +148,34 @@ def cluster_of(metadata: ObjectMetadata) -> str:
 
 
 def kubeconfig_secret(cluster: str) -> SecretField:
-    """Where the kubeconfig of a workload cluster is."""
+    """The Secret with the kubeconfig of a workload cluster."""
     namespace, _, name = cluster.partition("/")
     return SecretField(namespace, f"{name}-kubeconfig", "value")
 
 
 def node_cluster(cluster: Cluster | None) -> str:
-    """The cluster whose Nodes its checks are judged by; their own one where nobody looks for Nodes yet."""
+    """The cluster whose Nodes its checks use; the management cluster while there are no Nodes to read."""
     if cluster is None or not cluster.is_control_plane_initialized:
         return MANAGEMENT_CLUSTER
     return workload_cluster(cluster.metadata.namespace, cluster.metadata.name)
 
 
 def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Cluster) -> dict[str, Any]:
-    """The part of a merge patch by which the raw `metadata` of a check names its Cluster; empty if so."""
+    """The patch by which the raw `metadata` of a check names its Cluster; empty if it does."""
     patch: dict[str, Any] = {}
     labels = metadata.get("labels")
     if not isinstance(labels, Mapping) or labels.get(CLUSTER_NAME) != cluster.metadata.name:
         patch["labels"] = {CLUSTER_NAME: cluster.metadata.name}
     owners = items(metadata, "ownerReferences")
     if not any(_is_owner(one) and string(one, "uid") == cluster.metadata.uid for one in owners):
-        # One of an earlier Cluster of that name would have the check collected.
+        # A reference to an earlier Cluster of that name would get the check garbage-collected.
         others = [one for one in owners if not _is_of_same_name(one, cluster)]
         patch["ownerReferences"] = [*others, _owner(api_version, cluster)]
     return patch
 
 
 def _is_owner(reference: Mapping[str, Any]) -> bool:
-    """In whatever version the reference was written."""
+    """True for a Cluster, in any version of the reference."""
     group = string(reference, "apiVersion").partition("/")[0]
     return (group, string(reference, "kind")) == (GROUP, KIND)
 

@@ -1,8 +1,7 @@
 """The order of conditions in a status, as controllers of Cluster API sort them at each write (rule 48).
 
-The form of v1beta2 has an order of its own: availability first, then what the table says, then types that the
-table does not know, and at the end `Paused` and `Deleting`. The form of v1beta1 has `Ready` first. Types of
-the same place stand by the alphabet.
+v1beta2 has its own order: availability first, then the types of the table, then unknown types, and at the
+end `Paused` and `Deleting`. v1beta1 has `Ready` first. Types with the same rank are sorted by name.
 """
 
 from collections.abc import Callable, Iterable
@@ -55,7 +54,7 @@ _T = TypeVar("_T")
 
 
 def in_order(conditions: Iterable[_T], type_of: Callable[[_T], str], *, is_old: bool) -> list[_T]:
-    """The conditions as their list has them; `is_old` is the form of v1beta1."""
+    """The conditions in the order of their list; `is_old` means v1beta1."""
 
     def place(condition: _T) -> tuple[int, str]:
         type_ = type_of(condition)

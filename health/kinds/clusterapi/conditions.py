@@ -1,13 +1,14 @@
-"""The conditions of a MachineHealthCheck that are ours (CAPI B.1, rules 31 and 45), as they ought to be now.
+"""The conditions that we write on a MachineHealthCheck (CAPI B.1, rules 31 and 45).
 
-- `RemediationAllowed`: False while anything holds the check as a whole, with the reason (rule 55); of the
-  threshold with the numbers that decided. A check whose spec cannot be read says so there, too.
-- `Paused`: whether it is, in the words of Cluster API's controller; while it is nothing else is touched.
-- `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
+- `RemediationAllowed`: False while the check is held as a whole, with the reason (rule 55); for the
+  threshold with its numbers. A check whose spec cannot be read says so here too.
+- `Paused`: whether it is paused, in the words of Cluster API's controller; while it is, nothing else is
+  changed.
+- `ExternalRemediationTemplateAvailable`, only with a template: False while the template is unusable.
 - `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created.
 
-Cluster API's controller has the last two in the deprecated form alone, and loses them. Here they are in both,
-since nobody is to be told of a problem in a list alone that a schema may drop.
+Cluster API's controller writes the last two only in the deprecated form, and loses them. We write them in
+both, because a schema may drop one of the lists.
 """
 
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ FAILING = (
 
 @dataclass(frozen=True)
 class BlockingReason:
-    """Why nothing can be said of the Machines of a check."""
+    """Why nothing can be said about the Machines of a check."""
 
     reason: str
     message: str
@@ -58,7 +59,7 @@ class BlockingReason:
 
 
 def obstacle(snapshot: CheckSnapshot) -> BlockingReason | None:
-    """What is in the way of one that is not paused; None if nothing is."""
+    """The blocking reason of a check that is not paused; None without one."""
     if isinstance(snapshot.check, InvalidCheckError):
         return BlockingReason(INVALID_SPEC, str(snapshot.check))
     problem, unreachable = snapshot.context.problem, snapshot.context.unreachable
@@ -70,7 +71,7 @@ def obstacle(snapshot: CheckSnapshot) -> BlockingReason | None:
 
 
 def changes(snapshot: CheckSnapshot, stored: Stored, now: datetime) -> Changes:
-    """What is to become of a list of its conditions."""
+    """The changes to a list of its conditions."""
     if is_paused(snapshot):
         return Changes((_paused(snapshot),))
     not_paused = StatusCondition(PAUSED, "False", "NotPaused", severity="Info", has_deprecated_twin=False)
@@ -93,7 +94,7 @@ def changes(snapshot: CheckSnapshot, stored: Stored, now: datetime) -> Changes:
 
 
 def held_message(decided: Allowance, trigger: Trigger) -> str:
-    """That nothing is allowed, with what decided, in the words of Cluster API's controller."""
+    """The message of a blocking threshold, in the words of Cluster API's controller."""
     is_range = isinstance(trigger, UnhealthyRange)
     compared = "does not fall within the range" if is_range else "exceeds maxUnhealthy"
     field = "unhealthyRange" if is_range else "maxUnhealthy"
@@ -127,7 +128,7 @@ def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusC
     if error:
         return (_false(REQUEST_AVAILABLE, f"External{NOT_CREATED}", error, "Error"),)
     is_known_as_false = string(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
-    # A restart turns nothing True.
+    # A restart must not turn the condition True.
     return () if may_be_untold(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
 
 

@@ -1,8 +1,8 @@
-"""Events of a MachineHealthCheck: what became so between two snapshots, once per transition (rule 15).
+"""Events of a MachineHealthCheck for the changes between two snapshots, once per transition (rule 15).
 
-Cluster API's controller tells `RemediationRestricted` on every pass, of the threshold alone, if a Machine
-failed. Here it is told once, also when something else begins to hold the whole check. While anything does,
-the check has that one Event and its Machines have none (rule 6). Of a paused check nothing is told.
+Cluster API's controller emits `RemediationRestricted` on every pass, for the threshold only, if a Machine
+failed. We emit it once, and also for other holds of the whole check. During a hold the check has that one
+Event and its Machines have none (rule 6). A paused check gets no Events.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ from health.model.stored_status import stored_condition, string
 def events(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> list[Event]:
-    """What to tell; `before` is None at the start, `stored` is the status before this one."""
+    """The Events; `before` is None at the start, `stored` is the status before this one."""
 
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
         yield from _exceeded(known, after, stored, now)
@@ -51,7 +51,7 @@ def _was_held(stored: Mapping[str, Any]) -> bool:
 def _exceeded(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
-    """The threshold, where at least one Machine failed and nothing else holds the check before it."""
+    """The Event of the threshold, if a Machine failed and no earlier rule holds the check."""
     if after.allowance is None or not isinstance(after.check, MachineHealthCheck):
         return
     if not after.is_blocked or not is_restricted_by_threshold(after, now):

@@ -1,6 +1,6 @@
 """The API group of Cluster API: its versions, and the labels that we honour.
 
-v1beta2 is read where it is served, else v1beta1 (rule 32).
+v1beta2 is read where it is served, otherwise v1beta1 (rule 32).
 """
 
 GROUP = "cluster.x-k8s.io"

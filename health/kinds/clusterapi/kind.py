@@ -23,7 +23,7 @@ ROLLING_OUT = tuple(
     UpgradeSignal(f"{CONTROL_PLANE_GROUP}/{version}", "KubeadmControlPlane", "RollingOut", "True")
     for version in VERSIONS
 )
-"""Said from Cluster API 1.9 on, in v1beta1 beside the older conditions; what is not served says nothing."""
+"""Reported since Cluster API 1.9, in v1beta1 beside the older conditions; a missing kind signals nothing."""
 
 
 def _metadata_patch(

@@ -1,7 +1,7 @@
-"""A Machine of Cluster API, slim, and with its Node as one target, which satisfies Target.
+"""A Machine of Cluster API, slim, and with its Node as one target.
 
-Its Node is in the workload cluster. Labels and annotations by which people exclude or confirm Nodes are those
-of NodeHealthCheck and mean nothing here.
+Its Node is in the workload cluster. Labels and annotations of NodeHealthCheck that exclude or confirm Nodes
+have no meaning here.
 """
 
 import dataclasses
@@ -25,13 +25,13 @@ HEALTH_CHECK_SUCCEEDED = "HealthCheckSucceeded"
 OWNER_REMEDIATED = "OwnerRemediated"
 EXTERNALLY_REMEDIATED = "ExternallyRemediated"
 OURS = frozenset({HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, EXTERNALLY_REMEDIATED})
-"""The conditions of a Machine that checks begin; two of them somebody else goes on with."""
+"""The conditions of a Machine that checks write first; other controllers then update two of them."""
 INFRASTRUCTURE_READY = "InfrastructureReady"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class MachineAnnotations:
-    """The annotations of a Machine that we honour; None: it has not got it."""
+    """The annotations of a Machine that we honour; None: absent."""
 
     paused: str | None = Field(default=None, alias="cluster.x-k8s.io/paused")
     skip_remediation: str | None = Field(default=None, alias="cluster.x-k8s.io/skip-remediation")
@@ -67,7 +67,7 @@ class MachineStatus(common.MachineStatus):
 
 
 class Machine(LinkedMachine):
-    """A Machine as verdicts see it."""
+    """A Machine with the fields that verdicts use."""
 
     api_version: Annotated[str, AfterValidator(sys.intern)] = V1BETA2
     """The version that it was read in."""
@@ -77,32 +77,28 @@ class Machine(LinkedMachine):
 
     @property
     def cluster_name(self) -> str:
-        """The name of its Cluster."""
         return self.metadata.labels.get(CLUSTER_NAME) or self.spec.cluster_name
 
     @property
     def node_cluster(self) -> str:
-        """The workload cluster, which that Node is in."""
         return workload_cluster(self.metadata.namespace, self.cluster_name)
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether somebody said that no check is to look at it."""
+        """True if an annotation excludes it from all checks."""
         annotations = self.metadata.annotations
         return annotations.paused is not None or annotations.skip_remediation is not None
 
     @property
     def is_to_be_remediated(self) -> bool:
-        """Whether somebody asked for its remediation, whatever its conditions say."""
+        """True if an annotation asks for its remediation, regardless of its conditions."""
         return self.metadata.annotations.remediate_machine is not None
 
     @property
     def is_of_control_plane(self) -> bool:
-        """Whether it is a Machine of the control plane."""
         return CONTROL_PLANE in self.metadata.labels
 
     def condition(self, type_: str) -> Condition | None:
-        """Its condition of a type."""
         return next((one for one in self.status.conditions if one.type == type_), None)
 
 
@@ -110,31 +106,30 @@ class Machine(LinkedMachine):
 class MachineTarget(LinkedMachineTarget):
     """One Machine, at one moment.
 
-    It is never of the control plane to us (rule 21): whoever owns such a Machine, a KubeadmControlPlane,
-    remediates one at a time by itself, and knows of etcd. It must find all of them marked to choose.
+    It never counts as a control-plane target (rule 21): its owner, a KubeadmControlPlane, remediates one
+    Machine at a time and knows etcd, and needs all of them marked to choose.
     """
 
     machine: Machine
 
     @property
     def node_cluster(self) -> str:
-        """The workload cluster."""
         return self.machine.node_cluster
 
     @property
     def is_marked(self) -> bool:
-        """Whether its owner is asked to remediate it."""
+        """True if its owner is asked to remediate it."""
         return self.owner_remediated is not None
 
     @property
     def owner_remediated(self) -> Condition | None:
-        """What the owner was asked, and says of it; None where nothing is asked."""
+        """The condition that asks the owner, with the owner's answer; None if nothing is asked."""
         found = self.machine.condition(OWNER_REMEDIATED)
         return found if found is not None and found.status == "False" else None
 
 
 def mark_on(stored: Mapping[str, Any]) -> str:
-    """By what a stored Machine asks its owner to remediate it, in either form; "" if it does not."""
+    """The condition, in either form, by which a stored Machine asks its owner; "" without one."""
     status = stored.get("status") or {}
     forms = (status, status.get("v1beta2") or {})
     is_asked = any(string(stored_condition(form, OWNER_REMEDIATED), "status") == "False" for form in forms)

@@ -1,15 +1,15 @@
-"""What is said of a Machine in its conditions, and asked of its owner (CAPI B.1, B.2.5, rules 29, 30 and 45).
+"""The conditions that we write on a Machine (CAPI B.1, B.2.5, rules 29, 30 and 45).
 
-- `HealthCheckSucceeded`: True on every healthy one, False with all that failed on every one whose time is
-  over, whether anything may be done about it or not. Nothing while a timer runs or its Node was not read.
-- `ExternallyRemediated`, of a check with a template: False while it is unhealthy, with what became of its
-  request. Whoever remediates goes on with it: other words than ours are left alone, and so is True, until
-  another failure begins. Where it is healthy again, our own words go.
-- `OwnerRemediated` asks its owner: False where it is absent or True, that is, where no remediation has begun.
-  Whatever the owner says after that is never overwritten, and never removed by us. It is asked by whoever
-  acts, with what failed beside it: an owner goes by both.
+- `HealthCheckSucceeded`: True on each healthy Machine, and False with all failures on each one whose time is
+  over, whether or not it may be remediated. Absent while a timer runs or its Node was not read.
+- `ExternallyRemediated`, for a check with a template: False while it is unhealthy, with the state of its
+  request. The remediator then updates it: other reasons than ours, and True, are left alone until another
+  failure begins. Our own reason is removed when the Machine is healthy again.
+- `OwnerRemediated` asks the owner: set to False where it is absent or True, which means that no remediation
+  has begun. The owner's answer is never overwritten or removed by us. The act that asks also writes the
+  failure, because an owner needs both.
 
-Each form of the list is judged by itself: an owner may know one of them only.
+Each form of the list is judged separately, because an owner may know only one of them.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from objects.timestamps import as_time
 
 WAITING, TEMPLATE_NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFound"
 _OF_TEMPLATE = frozenset({TEMPLATE_NOT_FOUND, "RemediationTemplateInvalid"})
-"""The reasons of a check whose template is to blame."""
+"""Reasons of a check with a problem in its template."""
 _OUR_WORDS = frozenset({WAITING, TEMPLATE_NOT_FOUND, TEMPLATE_FORBIDDEN, NOT_CREATED})
 _HEALTHY = StatusCondition(HEALTH_CHECK_SUCCEEDED, "True", HEALTH_CHECK_SUCCEEDED)
 _ASKED = StatusCondition(OWNER_REMEDIATED, "False", WAITING, "Waiting for remediation", deprecated_message="")
@@ -47,7 +47,7 @@ _ASKED = StatusCondition(OWNER_REMEDIATED, "False", WAITING, "Waiting for remedi
 
 @dataclass(frozen=True)
 class DesiredConditions:
-    """What is to be said of one Machine; nothing by default."""
+    """The conditions to write on one Machine; by default none."""
 
     succeeded: StatusCondition | None = None
     external: StatusCondition | None = None
@@ -55,11 +55,10 @@ class DesiredConditions:
 
     @property
     def is_unhealthy(self) -> bool:
-        """Whether its health check failed."""
         return self.succeeded is not None and self.succeeded.status == "False"
 
     def merged_with(self, other: "DesiredConditions") -> "DesiredConditions":
-        """What is said of a Machine that two checks select: what failed wins."""
+        """The conditions of a Machine that two checks select: a failure wins."""
         if other.is_unhealthy and not self.is_unhealthy:
             return other
         return other if self.succeeded is None else self
@@ -72,7 +71,7 @@ _EXTERNAL = StatusCondition(EXTERNALLY_REMEDIATED, "False", WAITING, has_depreca
 
 
 def external(problem: CheckProblem | None, request_error: str = "") -> StatusCondition:
-    """What is to be said of a request, by why its check cannot work and why the latest one was refused."""
+    """The condition about a request, by the problem of its check and the latest refusal."""
     if problem is not None and problem.reason == TEMPLATE_FORBIDDEN:
         return replace(_EXTERNAL, reason=problem.reason, message=problem.message)
     if problem is not None and problem.reason in _OF_TEMPLATE:
@@ -88,7 +87,7 @@ def said_of(
     context: ClusterContext,
     external: StatusCondition | None,
 ) -> DesiredConditions:
-    """What `check` says of `target`; `external` is what there is to say of its request, None: nothing."""
+    """The conditions of `check` for `target`; `external` is the one about its request, None: leave it."""
     if (
         check.cluster_in(context) is None
         or check.is_fully_paused_in(context)
@@ -104,12 +103,12 @@ def said_of(
 
 
 def asked_of_owner(failed: Failure) -> DesiredConditions:
-    """That the owner of a Machine that failed so is to remediate it."""
+    """The conditions that ask the owner of a Machine with this failure to remediate it."""
     return DesiredConditions(_failed(failed), is_owner_asked=True)
 
 
 def status_patch(machine: Mapping[str, Any], said: DesiredConditions, now: datetime) -> dict[str, Any]:
-    """The merge patch that makes the status of a Machine, as it was read, say so; empty if it does."""
+    """The merge patch that writes the conditions into a Machine's status; empty if nothing would change."""
     return conditions_patch(
         machine.get("status") or {},
         lambda stored: _changes(stored, said),
@@ -131,7 +130,7 @@ def _changes(stored: Stored, said: DesiredConditions) -> Changes:
 
 
 def _may_say(stored: Stored) -> bool:
-    """Whether ExternallyRemediated is ours to say; True that is older than the failure is of another one."""
+    """True if we may write ExternallyRemediated; a True older than the failure belongs to an earlier one."""
     known = stored_condition(stored, EXTERNALLY_REMEDIATED)
     if string(known, "status") != "True":
         return not known or _is_ours(stored)

@@ -1,10 +1,11 @@
-"""Conditions of Clusters and Machines as either version has them, slim.
+"""Conditions of Clusters and Machines in either version, slim.
 
-Both versions have them in `status.conditions`. Beside those v1beta1 has the ones that came with v1beta2, in
-`status.v1beta2.conditions`: of a type that is in both lists the first is read, which is what the owners of
-Machines of that version go by. The deprecated ones of v1beta2 are read by nobody any more.
+Both versions have `status.conditions`. v1beta1 also has the conditions of v1beta2 in
+`status.v1beta2.conditions`: for a type in both lists the first list counts, as it does for the owners of
+Machines of that version. The deprecated conditions of v1beta2 are not read.
 
-Messages and generations are left out where no rule needs them: they change while nothing does.
+Messages and generations are kept only where a rule needs them, because they change without a change of
+state.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -23,7 +24,7 @@ _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=Tr
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class Condition:
-    """One condition; one that says no time is as old as its object."""
+    """One condition; without a time it is as old as its object."""
 
     type: str
     status: str
@@ -31,16 +32,15 @@ class Condition:
     message: str = ""
     last_transition_time: Time | None = None
     observed_generation: int = 0
-    """0 where the condition says none, or it is not kept."""
+    """0 if the condition has none, or it is not kept."""
 
     @property
     def is_true(self) -> bool:
-        """Whether it is True."""
         return self.status == "True"
 
 
 def served_conditions(status: Mapping[str, Any], in_full: Collection[str] = ()) -> Iterator[Condition]:
-    """Those that a status has, one of a type; message and generation of the types `in_full` alone."""
+    """The conditions of a status, one per type; only types in `in_full` keep message and generation."""
     of_v1beta2 = status.get("v1beta2")
     later = items(of_v1beta2, "conditions") if isinstance(of_v1beta2, Mapping) else []
     seen: set[str] = set()

@@ -1,6 +1,6 @@
-"""Remediation requests for Machines of Cluster API: what they contain, and whose they are (CAPI B.2.5).
+"""Remediation requests for Machines of Cluster API: their contents and their check (CAPI B.2.5).
 
-A template without spec.template is tolerated: its request says nothing but for which Machine it is.
+A template without spec.template is allowed: its request only names the Machine.
 """
 
 from collections.abc import Mapping
@@ -18,24 +18,27 @@ from health.model.remediation_request import Attempt, RemediationRequest
 def new_request(
     attempt: Attempt, step: Step, *, template: Mapping[str, Any], machine: Machine
 ) -> dict[str, Any]:
-    """The request of `attempt`, to be created: spec.template of the template, for this Machine."""
+    """The request of `attempt` to create: spec.template of the template, for this Machine."""
     contents = machine_request.spec_template(template) or {}
     labels = {CLUSTER_NAME: machine.cluster_name}
     return machine_request.request_body(attempt, step.template, contents, _owner(machine), labels)
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
-    """The check whose incident made it; None if none of its own namespace did."""
+    """The check whose incident made it; None if no check of its namespace did."""
     return machine_request.owner_of(request, CHECK)
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:
-    """Whether Cluster API's controller made it for that Machine, in whatever version it saw it."""
+    """True if Cluster API's controller made it for that Machine, in any version."""
     return machine_request.is_unsigned_for(request, target, MACHINES.api_versions)
 
 
 def _owner(machine: Machine) -> dict[str, str]:
-    """In the version that is served, and not as its controller: the Machine does nothing with it."""
+    """The owner reference in the served version.
+
+    It is not a controller reference, because the Machine does not manage the request.
+    """
     return {
         "apiVersion": machine.api_version,
         "kind": KIND,

@@ -1,6 +1,6 @@
-"""What our processes may do for MachineHealthChecks of Cluster API: nobody may delete a Machine.
+"""The rights for MachineHealthChecks of Cluster API. None of them allows deleting a Machine.
 
-A right names each Secret of a workload cluster (docs/cluster-api-switch.md).
+Each Secret of a workload cluster has a right of its own (docs/cluster-api-switch.md).
 """
 
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP

@@ -1,22 +1,22 @@
-"""The spec of a MachineHealthCheck of Cluster API: one model, and how either version spells it (CAPI B.1).
+"""The spec of a MachineHealthCheck of Cluster API: one model for both versions (CAPI B.1).
 
-Which fields are there says which version a spec is of: a CRD whose versions nobody converts hands out as
-v1beta2 what was written as v1beta1. Where that says nothing, or both, apiVersion does.
+The fields show the version of a spec, because a CRD without conversion returns v1beta1 specs as v1beta2. If
+the fields show neither or both, apiVersion decides.
 
-Taken is what says what is meant. The schema, or one without its webhook, lets more through; that is refused
-here, and flags its check alone (rules 8 and 44):
+Specs that the schema allows, or a schema without its webhook, are refused here if they are ambiguous. A
+refused spec affects only its check (rules 8 and 44):
 
-- No clusterName, or a selector, duration, amount or range that cannot be read: Cluster API's controller fails
-  for ever.
+- No clusterName, or an unreadable selector, duration, amount or range: Cluster API's controller fails for
+  ever.
 - A condition without type or status, which could never match, or without a timeout, which that controller
-  takes as 0.
-- A negative timeout: what it calls unhealthy was so before it began.
-- A condition of Machines that sums up others, or is one of those that checks write: it would feed itself.
+  reads as 0.
+- A negative timeout: the target would be unhealthy before the condition began.
+- A condition of Machines that sums up others, or that checks write: it would depend on itself.
 - A range that ends before it begins, and a number that does not fit into 32 bits.
 - A template without apiVersion, kind or name.
-- Expressions (unhealthyExpressions): what they say is not known here, and half a check is none.
+- Expressions (unhealthyExpressions), which are not supported: a check without them would be incomplete.
 
-An empty selector selects nothing, as Cluster API's webhook has it: it lets none through.
+An empty selector selects nothing; Cluster API's webhook allows none.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _SUMMARIES = frozenset({"Ready", "Available"})
 
 
 class Spec(Frozen):
-    """What either version says."""
+    """The contents of a spec, in a form common to both versions."""
 
     cluster_name: str
     selector: LabelSelector
@@ -102,7 +102,7 @@ class _Remediation(FrozenObject):
 
 
 class SpecV1Beta2(FrozenObject):
-    """spec in v1beta2."""
+    """The spec in v1beta2."""
 
     cluster_name: ClusterName
     selector: LabelSelector
@@ -111,7 +111,6 @@ class SpecV1Beta2(FrozenObject):
 
     @property
     def spec(self) -> Spec:
-        """What it says."""
         startup, trigger_if = self.checks.node_startup_timeout_seconds, self.remediation.trigger_if
         return Spec(
             cluster_name=self.cluster_name,
@@ -139,7 +138,7 @@ class _MachineConditionWithTimeout(_ConditionWithTimeout):
 
 
 class SpecV1Beta1(FrozenObject):
-    """spec in v1beta1."""
+    """The spec in v1beta1."""
 
     cluster_name: ClusterName
     selector: LabelSelector
@@ -152,7 +151,6 @@ class SpecV1Beta1(FrozenObject):
 
     @property
     def spec(self) -> Spec:
-        """What it says."""
         return Spec(
             cluster_name=self.cluster_name,
             selector=self.selector,
@@ -173,7 +171,7 @@ _ONLY_V1BETA1 = _fields_of(SpecV1Beta1) - _fields_of(SpecV1Beta2)
 
 
 def is_v1beta2(spec: object, api_version: object) -> bool:
-    """Whether a raw spec is one of v1beta2."""
+    """True if a raw spec has the form of v1beta2."""
     fields: set[Any] = set(spec) if isinstance(spec, Mapping) else set()
     is_new, is_old = bool(fields & _ONLY_V1BETA2), bool(fields & _ONLY_V1BETA1)
     return api_version == V1BETA2 if is_new == is_old else is_new

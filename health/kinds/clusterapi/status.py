@@ -1,8 +1,8 @@
-"""Status of a MachineHealthCheck (CAPI B.1), as a pure function of what is seen, in the version of the check.
+"""The status of a MachineHealthCheck (CAPI B.1), in the version of the check. Pure.
 
-While it is paused nothing is written but the condition Paused. Of one that cannot be read no number is left
-of those that were true once; while its Machines cannot be seen, or it has no Cluster, the numbers stay as
-they were. observedGeneration follows the spec only as far as it can be read.
+While the check is paused only the condition Paused is written. A check that cannot be read loses its old
+numbers. While its Machines cannot be read, or it has no Cluster, the numbers stay. observedGeneration
+follows the spec only while it can be read.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ from health.kinds.clusterapi.threshold import remediations_allowed
 Status = Mapping[str, Any]
 
 MOST_TARGETS = 10_000
-"""Names that the schema takes; of more the first."""
+"""The number of names that the schema allows; of more the first ones are listed."""
 _NUMBERS = ("expectedMachines", "currentHealthy", "remediationsAllowed")
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that makes `stored` true; empty if it is."""
+    """The merge patch that corrects `stored`; empty if it is correct."""
     of_conditions = conditions_patch(
         stored,
         lambda listed: changes(snapshot, listed, now),
@@ -44,7 +44,7 @@ def _api_version(snapshot: CheckSnapshot) -> str:
 
 
 def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
-    """The numbers, as a merge patch has them: None takes one out."""
+    """The numbers for a merge patch, in which None removes a field."""
     if isinstance(snapshot.check, InvalidCheckError):
         return dict.fromkeys((*_NUMBERS, "targets"))
     decided = snapshot.allowance

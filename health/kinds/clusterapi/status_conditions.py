@@ -1,17 +1,14 @@
-"""Conditions of a status in the form of its version, with their twins in that of the other (CAPI B.1).
+"""Conditions of a status in the form of its version, with twins in the form of the other (CAPI B.1).
 
-v1beta2 has them as metav1 has: each with a reason and a message. v1beta1 has them with a severity where they
-are not True, and of what is True says no more than a message, if there is one. Beside its own list each
-version keeps one for readers of the other: `deprecated.v1beta1` in v1beta2, `v1beta2` in v1beta1. A schema
-may know nothing of that twin, so that it is lost: whether anything is written is decided by the list of the
-version alone.
+v1beta2 uses metav1.Condition: each has a reason and a message. In v1beta1 a condition that is not True has a
+severity, and a True one at most a message. Each version keeps a second list for readers of the other:
+`deprecated.v1beta1` in v1beta2, `v1beta2` in v1beta1. A schema may drop the second list, so the list of the
+version alone decides whether to write.
 
-A patch replaces a list as a whole. So it holds what others wrote just as they wrote it, and is sent with the
-resourceVersion that the list was read with. The list has the order that Cluster API's controllers give it at
-each write; a list in another order is no reason to write.
-
-The form of v1beta2 has the observedGeneration of the object, and a lastTransitionTime that moves with the
-status. The form of v1beta1 has no generation, and a lastTransitionTime that moves with anything that it says.
+A patch replaces a list as a whole: it keeps the conditions of others unchanged and is sent with the
+resourceVersion of the read. The list gets the order of Cluster API's controllers at each write; another
+order alone causes no write. In v1beta2, observedGeneration is the object's generation and lastTransitionTime
+moves with the status. In v1beta1 there is no generation, and lastTransitionTime moves with any change.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,15 +22,15 @@ from health.model.stored_status import string
 from objects.timestamps import stamp
 
 _LONGEST, _LONGEST_OF_V1BETA1 = 32768, 10240
-"""Characters of a message that either form takes."""
+"""The longest message in each form, in characters."""
 
 Stored: TypeAlias = Mapping[str, Any]
-"""What is stored with a list of `conditions`; others may have written anything."""
+"""A stored object with a list of `conditions`, which other clients may have written."""
 
 
 @dataclass(frozen=True)
 class StatusCondition:
-    """One of ours, as it ought to be."""
+    """One of our conditions with its desired values."""
 
     type: str
     status: str
@@ -41,28 +38,28 @@ class StatusCondition:
     message: str = ""
     severity: str = "Warning"
     deprecated_reason: str | None = None
-    """Of the form of v1beta1, where it is another one."""
+    """The reason in the form of v1beta1, if it differs."""
     deprecated_message: str | None = None
     has_deprecated_twin: bool = True
-    """Whether v1beta2 keeps a twin of it; some conditions never were in v1beta1."""
+    """Whether v1beta2 has a twin of it; some conditions never existed in v1beta1."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to become of one list."""
+    """The changes to one list."""
 
     wanted: tuple[StatusCondition, ...] = ()
     gone: frozenset[str] = frozenset()
-    """Types that are to go."""
+    """Types to remove."""
 
 
 Decide: TypeAlias = Callable[[Stored], Changes]
-"""What is to become of a list, by what is in it: each form is judged by itself."""
+"""Decides the changes of a list by its contents; each form is judged separately."""
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How conditions are written into one of the two lists, at one moment."""
+    """The form of one of the two lists, with the time and generation to write."""
 
     is_old: bool
     """Whether it is the form of v1beta1."""
@@ -77,9 +74,9 @@ class _Form:
 def conditions_patch(
     status: Mapping[str, Any], decide: Decide, *, api_version: str, generation: int, now: datetime
 ) -> dict[str, Any]:
-    """The part of a merge patch that makes the conditions of `status` true; empty if they are.
+    """The part of a merge patch that corrects the conditions of `status`; empty if they are correct.
 
-    `generation` is that of the object, which its observedGeneration follows.
+    `generation` is the one of the object, for observedGeneration.
     """
     form = _Form(api_version == V1BETA1, generation, now)
     updated = _updated(status, decide(status), form)
@@ -117,7 +114,7 @@ def _listed(stored: Stored) -> list[Any]:
 
 
 def _updated(stored: Stored, changes: Changes, form: _Form) -> list[Any] | None:
-    """The list as it is to be; None where it is so but for its order."""
+    """The new list; None if only its order would change."""
     wanted = {one.type: one for one in changes.wanted}
     kept = [one for one in _listed(stored) if _type_of(one) not in changes.gone]
     updated = [_true_of(wanted.pop(_type_of(one), None), one, form) for one in kept]
@@ -126,7 +123,7 @@ def _updated(stored: Stored, changes: Changes, form: _Form) -> list[Any] | None:
 
 
 def _true_of(wanted: StatusCondition | None, stored: Any, form: _Form) -> Any:  # noqa: ANN401
-    """The stored condition where it says what it should, else one that does."""
+    """The stored condition if it is correct, otherwise the new one."""
     if wanted is None:
         return stored
     is_moved = form.is_old or string(stored, "status") != wanted.status
@@ -153,5 +150,5 @@ def _written(one: StatusCondition, since: str, form: _Form) -> dict[str, Any]:
 
 
 def _type_of(stored: object) -> str:
-    """The type of a stored condition; "" of what is none."""
+    """The type of a stored condition; "" for any other value."""
     return string(stored, "type") if isinstance(stored, Mapping) else ""

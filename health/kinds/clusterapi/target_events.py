@@ -1,8 +1,8 @@
-"""Events of a MachineHealthCheck about one Machine, once for each time that it fails (CAPI B.1).
+"""Events of a MachineHealthCheck about one Machine, once per failure (CAPI B.1).
 
-`MachineMarkedUnhealthy` tells of one whose time is over and that nothing holds, so that it gets its mark or
-request now, in the words of Cluster API's controller, which tells it anew on each of its passes. One that
-waits for back-off, or that somebody else has, is told as `RemediationRestricted`.
+`MachineMarkedUnhealthy` reports a Machine whose time is over and that nothing holds, so that it gets its
+mark or request now. The words are those of Cluster API's controller, which repeats the Event on each pass. A
+Machine that waits for back-off, or that another holder has, gets `RemediationRestricted`.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ MARKED_UNHEALTHY = "MachineMarkedUnhealthy"
 def machine_notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[TargetNote]:
-    """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
+    """The Events about an unhealthy Machine; `before` is None if nothing was reported about it."""
     if _is_remediated(after) and not (before is not None and _is_same_failure(before, after)):
         named = f"{check.namespace}/{after.name}"
         message = f"Machine {named} has been marked as unhealthy by {check.namespace}/{check.name}"
@@ -37,17 +37,20 @@ def _is_remediated(target: TargetSnapshot) -> bool:
 
 
 def _is_same_failure(before: TargetSnapshot, after: TargetSnapshot) -> bool:
-    """Whether that was told before; another fact that makes it unhealthy is no other failure."""
+    """True if the failure was already reported; another fact of the same Machine is the same failure."""
     return _is_remediated(before) and before.uid == after.uid
 
 
 def restricted(namespace: str, machine: str, why: object) -> str:
-    """That one Machine is held; Cluster API's controller tells it of whole checks only (rules 13 and 14)."""
+    """The message for one held Machine (rules 13 and 14).
+
+    Cluster API's controller has it for whole checks only.
+    """
     return f"Machine {namespace}/{machine} remediation restricted: {why}"
 
 
 def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
-    """That the API server refused to mark it for its owner."""
+    """The Event that the API server refused to mark it for its owner."""
     known = target.metadata
     message = restricted(known.namespace, known.name, f"it cannot be marked for its owner: {why}")
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{RESTRICTED}"
@@ -55,7 +58,7 @@ def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
 
 
 def request_lost(lost: LostRequest) -> Event:
-    """That it waits, since somebody deleted its request."""
+    """The Event that it waits because another actor deleted its request."""
     target = lost.incident.target
     message = restricted(target.namespace, target.name, lost.words)
     return Event(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)

@@ -1,4 +1,4 @@
-"""What checks of Cluster API say of Machines, as the detector writes it (CAPI B.2.5, rules 29, 30, 45)."""
+"""The conditions of Machines that the detector writes for Cluster API (CAPI B.2.5, rules 29, 30, 45)."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindi
 
 
 def _of_request(target: MachineTarget, known: TargetFindings) -> StatusCondition | None:
-    """What there is to say of its request; nothing new of a refused one before that was heard of again."""
+    """The condition about its request; None while the incident of a refused one has not reported again."""
     found = external(known.problem, known.request_error)
     stored = target.machine.condition(EXTERNALLY_REMEDIATED)
     is_known_as_refused = stored is not None and stored.reason == NOT_CREATED
@@ -44,12 +44,12 @@ def _is_stored(said: DesiredConditions, target: MachineTarget) -> bool:
         "metadata": {"generation": machine.metadata.generation},
         "status": {"conditions": [_as_written(one, is_old=is_old) for one in machine.status.conditions]},
     }
-    # Nothing but the time of what would be written depends on this moment.
+    # The time of the write is irrelevant here: only whether anything would be written.
     return not status_patch(seen, said, target.metadata.creation_timestamp)
 
 
 def _as_written(one: Condition, *, is_old: bool) -> dict[str, Any]:
-    """The severity, which nobody goes by, is not kept: it is as we write it."""
+    """The condition as written; its severity is not stored, so ours is assumed."""
     of_form: dict[str, Any] = {"observedGeneration": one.observed_generation}
     if is_old:
         of_form = {"severity": "Warning"} if one.status != "True" else {}

@@ -1,12 +1,12 @@
-"""When remediation is allowed (CAPI B.2.4, rules 4, 5, 31 and 44), by numbers alone.
+"""The threshold of a MachineHealthCheck of Cluster API (CAPI B.2.4, rules 4, 5, 31 and 44).
 
-- A number or a share: while no more are unhealthy. A share is rounded down and may be above 100 %; a string
-  of digits is the number. One that is negative never allows anything, not even while all are healthy.
-- A range: while as many are unhealthy, both ends included. It wins over a number.
+- A number or a share: at most that many may be unhealthy. A share is rounded down and may exceed 100 %; a
+  string of digits is a number. A negative amount never allows anything, even if all are healthy.
+- A range: the number of unhealthy Machines must be in it, both ends included. It overrides a number.
 - Neither: always.
 
-All that do not count as healthy are unhealthy: those that are being deleted or have no Node too, and those
-whose timer runs.
+All Machines that do not count as healthy are unhealthy, including those being deleted, without a Node, or
+with a running timer.
 """
 
 import re
@@ -24,14 +24,14 @@ _LARGEST_OF_RANGE = 2**32 - 1
 
 
 class UnhealthyRange(Frozen):
-    """How many must be unhealthy at least, and may be at most."""
+    """The least and the greatest number of unhealthy Machines that allow remediation."""
 
     least: int
     most: int
 
     @classmethod
     def parse(cls, raw: object) -> Self:
-        """Read what a check spells as "[2-5]".
+        """The range that a check writes as "[2-5]".
 
         Raises:
             ValueError: it is no range, does not fit into 32 bits, or ends before it begins.
@@ -53,7 +53,7 @@ Trigger: TypeAlias = IntOrPercent | UnhealthyRange
 
 
 def parse_amount(raw: object) -> IntOrPercent:
-    """Read what a check spells as 3, "3", -1, "40%" or "150%".
+    """The amount that a check writes as 3, "3", -1, "40%" or "150%".
 
     Raises:
         ValueError: it is none of these, or does not fit into 32 bits.
@@ -75,7 +75,7 @@ def _range(raw: object) -> UnhealthyRange | None:
 
 
 Range = Annotated[UnhealthyRange | None, PlainValidator(_range)]
-"""An empty one is none."""
+"""An optional range; "" means no range."""
 
 
 def _number(digits: str, largest: int) -> int:
@@ -90,7 +90,7 @@ def _fitting(number: int, largest: int) -> int:
 
 
 def allowance(trigger: Trigger, *, total: int, healthy: int) -> Allowance:
-    """Whether remediation is allowed while `healthy` of `total` Machines are healthy."""
+    """The decision while `healthy` of `total` Machines are healthy."""
     if isinstance(trigger, UnhealthyRange):
         return _of_range(trigger, total=total, healthy=healthy)
     most = trigger.floor_of(total) if trigger.value >= 0 else min(trigger.floor_of(total), -1)
@@ -109,5 +109,5 @@ def _of_range(trigger: UnhealthyRange, *, total: int, healthy: int) -> Allowance
 
 
 def remediations_allowed(decided: Allowance) -> int:
-    """How many more Machines may turn unhealthy before nothing is allowed any more, in 32 bits."""
+    """How many more Machines may turn unhealthy before remediation stops, in 32 bits."""
     return max(0, min(decided.healthy - decided.required, LARGEST)) if decided.allowed else 0

@@ -1,22 +1,20 @@
-"""What makes a Machine unhealthy (CAPI B.2.3), and in which words.
+"""The rules by which a Machine is unhealthy (CAPI B.2.3), and their messages.
 
-1. The annotation `remediate-machine`: expired at once, whatever its Cluster says, and alone.
-2. Nothing, while the Cluster's control plane was not initialized, unless it is a Machine of that, or its
-   infrastructure is not ready. Nothing either where there is no Cluster.
-3. All of these together: conditions of the Machine; a Node that it was linked to and that is gone, or, while
-   there is none, its startup timer, or conditions of the Node.
+1. The annotation `remediate-machine`: expired at once, regardless of the Cluster, and without other
+findings.
+2. Nothing, while the Cluster's control plane is not initialized (except for Machines of the control plane),
+or its infrastructure is not ready, or the Cluster does not exist.
+3. All of these together: conditions of the Machine; a linked Node that is gone, or the startup timer without
+a Node, or conditions of the Node.
 
-The startup timer begins with the latest of four: the creation of the Machine, and when the Cluster's control
-plane, its infrastructure and that of the Machine became ready. Zero turns it off. Before the control plane is
-initialized nobody looks for Nodes: then none is gone. Of a Node that was not read, or exists and cannot be
-decoded, nothing is said at all.
-
-A Node counts as gone at once, but no sooner than a minute after the connection to its cluster changed or came
-back (rule 50). All expire strictly after their time. After a time in which Nodes could not be seen their
-conditions and the startup timer count from its end (rule 33); conditions of Machines are seen all the time.
-After an upgrade of the workload cluster everything counts from its end (rule 37).
-
-The messages of all that expired stand in one, those of the Machine first, whose reason wins.
+The startup timer begins with the latest of four times: the creation of the Machine, and when the Cluster's
+control plane, its infrastructure and that of the Machine became ready. Zero turns it off. Before the control
+plane is initialized no Nodes are read, so none is gone. A Node that was not read, or exists and cannot be
+decoded, counts neither way. A Node counts as gone at once, but no sooner than a minute after the connection
+to its cluster was made or restored (rule 50). Each rule expires strictly after its time. After a blind
+period, conditions of Nodes and the startup timer count from its end (rule 33); conditions of Machines are
+always visible. After an upgrade of the workload cluster every rule counts from its end (rule 37). The
+message joins all expired findings, those of the Machine first, and the reason is that of the first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,12 +30,12 @@ from objects.durations import as_go
 
 ANNOTATION, NODE, MISSING, GONE = "remediate-machine", "Node", "missing", "gone"
 OF_MACHINE = "Machine/"
-"""Before the type of a condition of a Machine, which tells it from one of its Node."""
+"""Prefix of the type of a Machine's condition, to distinguish it from a Node's."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a check calls unhealthy."""
+    """The rules of a check for unhealthy Machines."""
 
     machine_conditions: Sequence[UnhealthyCondition]
     node_conditions: Sequence[UnhealthyCondition]
@@ -47,18 +45,18 @@ class Rules:
 
 @dataclass(frozen=True)
 class MachineContext:
-    """A Machine, and what around it matters."""
+    """A Machine with the parts of its context that the rules use."""
 
     target: MachineTarget
     cluster: Cluster | None
     machine_blind_until: datetime | None = None
     node_blind_until: datetime | None = None
     gone_from: datetime | None = None
-    """Before when no Node counts as gone; None: it does at once."""
+    """Before this time no missing Node counts as gone; None: each does at once."""
 
     @classmethod
     def of(cls, target: MachineTarget, cluster: Cluster | None, context: ClusterContext) -> Self:
-        """What it is in a context."""
+        """The parts of `context` for this Machine."""
         ended = context.upgrade_ended(target.node_cluster)
         in_cluster = target.node_cluster
         blind_until = context.blind_until(in_cluster, target.node_zone)
@@ -66,32 +64,32 @@ class MachineContext:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the gates of the Cluster are open."""
+        """True if the Cluster's state allows a verdict."""
         if self.cluster is None or not self.cluster.is_infrastructure_ready:
             return False
         return self.cluster.is_control_plane_initialized or self.target.machine.is_of_control_plane
 
     @property
     def has_lost_its_node(self) -> bool:
-        """Whether it was linked to a Node that is not there (any more)."""
+        """True if it was linked to a Node that does not exist."""
         is_seen = self._are_nodes_looked_at and not self.target.is_node_unread
         return is_seen and bool(self.target.node_name) and self.target.node is None
 
     @property
     def waits_for_its_node(self) -> bool:
-        """Whether there is no Node, and none that is gone."""
+        """True if it has no Node, and none that is gone."""
         is_unread = self._are_nodes_looked_at and self.target.is_node_unread
         return self.target.node is None and not is_unread and not self.has_lost_its_node
 
     @property
     def _are_nodes_looked_at(self) -> bool:
-        """Whether there is an API server to read them from."""
+        """True if there is an API server to read Nodes from."""
         return self.cluster is not None and self.cluster.is_control_plane_initialized
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a health check failed, as conditions of either form say it."""
+    """Why a health check failed, in the form of either version."""
 
     reason: str
     message: str
@@ -101,13 +99,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class _Finding:
-    """One thing that a rule calls unhealthy."""
+    """One match of a rule, with its reason and message."""
 
     match: Match
     reason: str
     message: str
     deprecated_reason: str = ""
-    """Where it is another one."""
+    """If it differs."""
     is_at_once: bool = False
 
     def is_expired(self, now: datetime) -> bool:
@@ -117,7 +115,7 @@ class _Finding:
 
 
 def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
-    """The verdict of `rules` at `now`; what needs no timer counts before what does."""
+    """The verdict of `rules` at `now`; findings without a timer come before those with one."""
     found = _findings(situation, rules)
     at_once = next((one for one in found if one.is_at_once and one.is_expired(now)), None)
     if at_once is not None:
@@ -127,12 +125,12 @@ def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
 
 
 def facts(situation: MachineContext, rules: Rules) -> tuple[Fact, ...]:
-    """All that makes it unhealthy now, expired or not."""
+    """All facts that make it unhealthy now, expired or not."""
     return tuple(one.match.fact for one in _findings(situation, rules))
 
 
 def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure | None:
-    """Why its health check failed; None while nothing has expired."""
+    """Why its health check failed; None while no finding has expired."""
     if situation.target.machine.is_to_be_remediated:
         return _TO_BE_REMEDIATED
     expired = [one for one in _findings(situation, rules) if one.is_expired(now)]
@@ -148,7 +146,7 @@ def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure |
 
 
 def next_deadline(situation: MachineContext, rules: Rules, now: datetime) -> datetime | None:
-    """When more of it expires, by the passing of time alone."""
+    """When another finding expires by the passing of time alone."""
     waiting = [one for one in _findings(situation, rules) if not one.is_expired(now)]
     return min((one.match.deadline for one in waiting), default=None)
 
@@ -231,6 +229,6 @@ def _startup_base(situation: MachineContext) -> datetime:
 
 
 def _moving(condition: str, status: str, target: MachineTarget) -> Fact:
-    """A fact of which no object says since when; the time is that of the Machine's last change of phase."""
+    """A fact without a time of its own; it gets the time of the Machine's last change of phase."""
     since = target.machine.status.last_updated or target.metadata.creation_timestamp
     return Fact(condition=condition, status=status, since=since, is_moving=True)

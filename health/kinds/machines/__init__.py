@@ -1,1 +1,1 @@
-"""What checks of Machines have in common, of whichever API; who uses it belongs to one of the kinds."""
+"""Code shared by the kinds of checks of Machines; only those kinds import it."""

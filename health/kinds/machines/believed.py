@@ -1,10 +1,10 @@
-"""How checks of Machines show that what is seen of their Nodes is not believed (rule 50)."""
+"""Conditions of Machine checks that show a held, unconfirmed change of their Nodes (rule 50)."""
 
 from health.kinds.check_kind import FailingCondition
 from health.kinds.machines.restriction import REMEDIATION_ALLOWED
 from health.model.observation import HoldReason
 
-_ADVICE = "bring back what it names, or confirm with the annotation that the message names"
+_ADVICE = "restore what it names, or confirm with the annotation that the message names"
 NOT_BELIEVED = tuple(
     FailingCondition(REMEDIATION_ALLOWED, "False", reason.value, words, reason.value, _ADVICE)
     for reason, words in (

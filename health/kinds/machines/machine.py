@@ -1,6 +1,7 @@
-"""What Machines of whichever API have in common: identity, owners, and the Node that each is linked to.
+"""The common parts of Machines of both APIs: identity, owners, and the linked Node.
 
-A kind adds what only its own Machines say. Metadata has no annotations here: each kind honours its own.
+Each kind adds the fields of its own Machines. Metadata has no annotations here, because each kind honours
+its own.
 """
 
 import dataclasses
@@ -17,12 +18,12 @@ from objects.frozen import FrozenObject
 
 KIND = "Machine"
 PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
-"""How the parts of a Machine are read; dataclasses with slots, as there are thousands of Machines."""
+"""The configuration of the parts; dataclasses with slots, because there are thousands of Machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class MachineOwner:
-    """One owner of a Machine."""
+    """One owner reference of a Machine."""
 
     api_version: str
     kind: str
@@ -68,17 +69,16 @@ class LinkedMachine(FrozenObject):
 
     @property
     def node_name(self) -> str:
-        """The Node that it was linked to; "" while there is none."""
+        """The Node that it is linked to; "" without one."""
         return self.status.node_ref.name if self.status.node_ref else ""
 
     @property
     def is_going(self) -> bool:
-        """Whether it is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def controller(self) -> MachineOwner | None:
-        """The owner that replaces it when it is deleted; None if nobody does."""
+        """The owner that replaces it after its deletion; None without one."""
         return next((owner for owner in self.metadata.owner_references if owner.controller), None)
 
 
@@ -88,43 +88,40 @@ class LinkedMachineTarget(Target):
 
     machine: LinkedMachine
     node: Node | None = None
-    """The Node that it is linked to, if that is there and was read."""
+    """The linked Node, if it exists and was read."""
     is_node_unread: bool = False
-    """Whether its Node may be there: the Nodes of its cluster were not read, or this one does not decode."""
+    """Whether the Node may exist unseen: the Nodes of its cluster were not read, or this one does not
+    decode."""
 
     @property
     def metadata(self) -> MachineMetadata:
-        """The Machine's."""
         return self.machine.metadata
 
     @property
     def replaced_by(self) -> str:
-        """Its controller: a MachineSet, a control plane, or what else makes Machines."""
+        """Its controller: a MachineSet, a control plane, or another owner of Machines."""
         controller = self.machine.controller
         return f"{controller.kind}/{controller.name}" if controller else ""
 
     @property
     def node_name(self) -> str:
-        """The Node that it was linked to, there or not; "" while there is none."""
+        """The Node that it is linked to, existing or not; "" without one."""
         return self.machine.node_name
 
     @property
     def node_zone(self) -> str:
-        """As its Node says; "" without one."""
         return self.node.node_zone if self.node is not None else ""
 
     @property
     def boot_id(self) -> str:
-        """That of its Node."""
         return "" if self.node is None else self.node.boot_id
 
     @property
     def node_spec(self) -> NodeSpec:
-        """That of its Node."""
         return NO_SPEC if self.node is None else self.node.spec
 
     def node_label(self, name: str) -> str | None:
-        """The value of a label of its Node, or else its own: clouds write the zone on both."""
+        """The label of its Node, or else its own: clouds write the zone on both."""
         known = self.node.metadata.labels.get(name) if self.node is not None else None
         own = self.metadata.labels.get(name)
         is_lost = self.node is None and bool(self.node_name)

@@ -1,8 +1,8 @@
-"""Remediation requests for Machines of either API: what they contain, and whose they are (rule 39).
+"""Remediation requests for Machines of both APIs: their contents and their check (rule 39).
 
-Neither operator writes down the check: each makes the Machine the one owner. Ours have the incident as an
-annotation: it names the check, and a request with nothing but its Machine as an owner is one that the
-operator made. A request says from which template it was cloned, under the prefix of its API.
+The operators do not record the check: they make the Machine the only owner of a request. Our requests name
+the incident, and thereby the check, in an annotation; a request without it whose only owner is its Machine
+was made by the operator. Annotations with the prefix of the API name the template.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ from objects.group_kind import GroupKind
 
 
 def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """spec.template of a template object; None if it has none."""
+    """spec.template of a template object; None without one."""
     spec = template.get("spec")
     contents = spec.get("template") if isinstance(spec, dict) else None
     return contents if isinstance(contents, dict) else None
@@ -27,7 +27,7 @@ def request_body(
     owner: Mapping[str, str],
     labels: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The request of `attempt`, named as its owner, with these labels beside those of the contents."""
+    """The request of `attempt`, named as its owner, with these labels added to those of the template."""
     of_contents = _mapping(contents.get("metadata"))
     metadata = {
         "name": owner["name"],
@@ -45,7 +45,7 @@ def request_body(
 
 
 def owner_of(request: RemediationRequest, kind: GroupKind) -> CheckReference | None:
-    """The check of that kind whose incident made it; None if none of its own namespace did."""
+    """The check of that kind whose incident made it; None if no check of its namespace did."""
     check = check_of(request.metadata.annotations.get(INCIDENT, ""))
     if check is None or (check.group_kind, check.namespace) != (kind, request.metadata.namespace):
         return None
@@ -55,7 +55,10 @@ def owner_of(request: RemediationRequest, kind: GroupKind) -> CheckReference | N
 def is_unsigned_for(
     request: RemediationRequest, target: TargetReference, api_versions: Collection[str]
 ) -> bool:
-    """Whether the operator made it for that Machine: then it belongs to whichever check has the Machine."""
+    """True if the operator made it for that Machine.
+
+    The request then belongs to the check that selects the Machine.
+    """
     owners = request.metadata.owner_references
     if INCIDENT in request.metadata.annotations or len(owners) != 1:
         return False
@@ -81,5 +84,5 @@ def _group_kind(template: TemplateReference) -> str:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    """What is no mapping of labels or annotations is none at all to the operators."""
+    """The mapping; any other value counts as no labels or annotations, as for the operators."""
     return value if isinstance(value, dict) else {}

@@ -1,7 +1,6 @@
-"""Why a template of a check of Machines leads to no request, or a request was refused (rules 27 and 45).
+"""Why a template of a Machine check leads to no request, or a request was refused (rules 27 and 45).
 
-What the API server refused is told by incidents. A detector that has just begun to lead has not heard all of
-those that may tell so.
+Incidents report refusals of the API server. A new leader has not yet received all reports.
 """
 
 from health.gate.check_snapshot import CheckSnapshot
@@ -10,7 +9,8 @@ from health.gate.template_validity import TemplateKinds, request_rejection, unus
 from health.model.references import TemplateReference
 
 NOT_CREATED = "RemediationRequestCreationFailed"
-"""What the operators tell of a request, one with External before it; of a template it is unusable()."""
+"""The reason that the operators give for a request, with the prefix External for one API; see unusable() for
+templates."""
 
 
 def template_problem(
@@ -25,7 +25,7 @@ def template_problem(
 
 
 def request_error(snapshot: CheckSnapshot) -> str:
-    """Why no request can be created, or one was not; of several the first by the name of the Machine."""
+    """Why no request can be created, or one was refused; of several the first by the name of the Machine."""
     problem = snapshot.context.problem
     if problem is not None and problem.reason == NOT_CREATED:
         return problem.message
@@ -34,5 +34,5 @@ def request_error(snapshot: CheckSnapshot) -> str:
 
 
 def may_be_untold(snapshot: CheckSnapshot) -> bool:
-    """Whether a request may have been refused, and nobody told it since this detector leads."""
+    """True if a request may have been refused and no incident has reported to this leader yet."""
     return any(not target.is_heard and not target.requests for target in snapshot.expired)

@@ -1,8 +1,8 @@
-"""Restriction: how checks of Machines, of either API, tell that they may not remediate, once per transition.
+"""Restriction: how Machine checks of both APIs report that they may not remediate, once per transition.
 
-A check says so in the condition RemediationAllowed (rule 55) and by the Event RemediationRestricted. While
-anything holds it as a whole it has that one Event, and its targets have none (rules 6 and 15); of a policy
-that nobody can tell the ConfigMap has the Event.
+The condition RemediationAllowed (rule 55) and the Event RemediationRestricted say so. While the check is
+held as a whole it has one Event and its targets have none (rules 6 and 15). For an unknown policy the
+ConfigMap has the Event.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,19 +24,19 @@ TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
 """Two reasons of that condition."""
 RESTRICTED = "RemediationRestricted"
 REMEDIATE = "Remediate"
-"""What an Event about a remediation says was being done."""
+"""The action in Events about a remediation."""
 _TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
 
 
 @dataclass(frozen=True)
 class TargetNote:
-    """What to tell of one target, always as Normal."""
+    """An Event about one target, always of type Normal."""
 
     reason: str
     message: str
     action: str = REMEDIATE
     seed: str = ""
-    """Tells apart what may become so several times during one failure."""
+    """Distinguishes repeated Events during one failure."""
 
 
 def transitions(
@@ -45,9 +45,9 @@ def transitions(
     stored: Mapping[str, Any],
     told: Callable[[CheckSnapshot | None], Iterable[Event]],
 ) -> list[Event]:
-    """What to tell of a check: what is `told` of one that can be read, and nothing of a paused one.
+    """The Events of a check: those that `told` gives for a readable check, and none for a paused one.
 
-    `told` is given the snapshot whose Events were told, or None: `before`, unless nothing was told of that.
+    `told` gets the last reported snapshot: `before`, or None if nothing was reported for it.
     """
     if is_paused(after):
         return []
@@ -58,7 +58,7 @@ def transitions(
 
 
 def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[str, Any]) -> Iterator[Event]:
-    """That the check cannot be read, unless its stored status says so."""
+    """The Event that the check cannot be read, unless its stored status already says so."""
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
         return
@@ -68,7 +68,7 @@ def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[s
 
 
 def restriction(snapshot: CheckSnapshot, now: datetime) -> CheckProblem | None:
-    """What holds the check beside its threshold, as reason and message of RemediationAllowed."""
+    """The hold of the check besides its threshold, as reason and message of RemediationAllowed."""
     hold, problem = check_hold(snapshot, now), snapshot.context.problem
     if hold is None or hold.reason is HoldReason.THRESHOLD:
         return None
@@ -78,7 +78,7 @@ def restriction(snapshot: CheckSnapshot, now: datetime) -> CheckProblem | None:
 
 
 def is_restricted_by_threshold(snapshot: CheckSnapshot, now: datetime) -> bool:
-    """Whether it is the threshold that holds the check, and nothing before that."""
+    """True if the threshold holds the check, and no earlier rule does."""
     hold = check_hold(snapshot, now)
     return hold is not None and hold.reason is HoldReason.THRESHOLD
 
@@ -86,7 +86,7 @@ def is_restricted_by_threshold(snapshot: CheckSnapshot, now: datetime) -> bool:
 def restricted(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
-    """What begins to hold the whole check beside its threshold; at the start, unless its status says so."""
+    """The Events for new holds besides the threshold; at the start only what the status does not say yet."""
     known = _restrictions(before) if before else _stored_restriction(stored)
     again = now.isoformat() if before else ""
     for reason, (words, version) in _restrictions(after).items():
@@ -96,7 +96,7 @@ def restricted(
 
 
 def was_restricted(stored: Mapping[str, Any]) -> bool:
-    """Whether its status says that no Events of targets were emitted: a hold, or nothing at all."""
+    """True if the status says that targets got no Events: there was a hold, or no status at all."""
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     return known.get("status") != "True" and string(known, "reason") not in UNSEEN
 
@@ -120,7 +120,7 @@ def of_targets(
     notes: Callable[[TargetSnapshot | None, TargetSnapshot], Iterator[TargetNote]],
     subject: Callable[[TargetSnapshot], Subject],
 ) -> Iterator[Event]:
-    """What became so of targets, unless something holds the whole check; `before` knows what was told."""
+    """The Events about targets, unless the whole check is held; `before` was already reported."""
     if holds_events(after, now):
         return
     known = {} if before is None or holds_events(before, now) else before.targets
@@ -131,7 +131,7 @@ def of_targets(
 
 
 def target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
-    """What begins to hold this target alone, and which of several times it is."""
+    """New holds of this target alone, each with a seed for repetitions."""
     back_off = after.new_back_off(before)
     if back_off is not None:
         yield back_off, f"back-off {after.earlier_attempts}"
@@ -141,7 +141,7 @@ def target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) ->
 
 
 def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
-    """What holds the check, by reason: in words, and which of several of the same words."""
+    """The holds of the check by reason: in words, and with a version that distinguishes equal words."""
     context = snapshot.context
     found = {} if context.stop is None else {"stop": (context.stop.words, context.stop.version)}
     if context.problem is not None:
@@ -155,7 +155,7 @@ def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
 
 
 def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:
-    """The reason for which it may not remediate, as its status says."""
+    """The reason in the stored status for which the check may not remediate."""
     said = stored_condition(stored, REMEDIATION_ALLOWED)
     return [string(said, "reason")] if said.get("status") == "False" else []
 

@@ -1,7 +1,7 @@
-"""What is wrong with a NodeHealthCheck that is created, edited or deleted (NHC 1.1/webhook).
+"""The problems of a NodeHealthCheck that is created, edited or deleted (NHC 1.1/webhook).
 
-All that is wrong is told at once, in the NodeHealthCheck operator's words where it has some. What needs the
-cluster is asked beforehand: `doubtful_kinds` says what, `Facts` is the answer.
+All problems are reported at once, in the NodeHealthCheck operator's words where it has some. Facts about the
+cluster are read beforehand: `doubtful_kinds` names the needed ones, `Facts` contains them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ FROZEN_FIELDS = {
     "remediationTemplate": "remediation template",
     "escalatingRemediations": "escalating remediations",
 }
-"""What may not change during a remediation, and what the NodeHealthCheck operator calls it."""
+"""Fields that may not change during a remediation, with the NodeHealthCheck operator's names."""
 
 RawCheck = Mapping[str, Any]
 TemplateKind = tuple[str, str]
@@ -32,7 +32,7 @@ TemplateKind = tuple[str, str]
 
 
 class Operation(StrEnum):
-    """What somebody wants to do with a check."""
+    """The requested operation on a check."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -41,17 +41,17 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the cluster says."""
+    """The facts about the cluster that the review needs."""
 
     single_template_kinds: frozenset[TemplateKind] = frozenset()
-    """Of the doubtful kinds, those whose templates may be used by one step only."""
+    """The doubtful kinds whose templates allow only one step."""
     control_plane_topology: str | None = None
-    """Of an OpenShift cluster; None elsewhere."""
+    """The topology of an OpenShift cluster; None elsewhere."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One operation on a check; `old` is {} where it is created, `new` where it is deleted."""
+    """One operation on a check; `old` is {} for a creation, `new` for a deletion."""
 
     operation: Operation
     new: RawCheck
@@ -66,7 +66,7 @@ def doubtful_kinds(check: RawCheck) -> frozenset[TemplateKind]:
 
 
 def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
-    """The templates of the steps of an escalation; none of a check that is refused anyway."""
+    """The templates of the steps of an escalation; none if the check is refused anyway."""
     try:
         spec = Spec.model_validate(_spec(check))
     except ValidationError:
@@ -75,7 +75,7 @@ def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
 
 
 def refusals(change: Change, facts: Facts) -> tuple[str, ...]:
-    """Why a change is refused; empty if it is taken."""
+    """The reasons to refuse a change; empty if it is allowed."""
     match change.operation:
         case Operation.DELETE:
             return tuple(_deletion_problems(change.old))

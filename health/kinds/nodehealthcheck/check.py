@@ -1,10 +1,10 @@
-"""NodeHealthCheck of remediation.medik8s.io: its parser, and its answers as a kind of check.
+"""NodeHealthCheck of remediation.medik8s.io as a kind of check, with its parser.
 
-What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+`spec` parses its spec; an invalid spec is refused with field and value.
 
-Its threshold says how many Nodes must be healthy before anything is done. Rounding is the operator's (NHC
-2.2, rules 4, 5 and 44): with T Nodes, minHealthy p% asks for ceil(p*T/100) healthy ones, maxUnhealthy p% for
-T - ceil(p*T/100); remediation is allowed at the threshold. An integer above T allows always.
+The threshold is the number of Nodes that must be healthy before anything is done. Rounding is the operator's
+(NHC 2.2, rules 4, 5 and 44): with T Nodes, minHealthy p% requires ceil(p*T/100) healthy ones, maxUnhealthy
+p% requires T - ceil(p*T/100); remediation is allowed at the threshold. An integer above T always allows it.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ API_VERSION = f"{GROUP}/{VERSION}"
 
 
 class Threshold(Frozen):
-    """Exactly one of the two amounts is set."""
+    """The threshold; exactly one of the two amounts is set."""
 
     min_healthy: IntOrPercent | None = None
     max_unhealthy: IntOrPercent | None = None
@@ -58,26 +58,26 @@ class Threshold(Frozen):
             return self.min_healthy.of(total)
         if self.max_unhealthy is not None:
             return max(0, total - self.max_unhealthy.of(total))
-        # Fail closed: a threshold that says nothing allows nothing but remediation of nobody.
+        # Fail closed: an empty threshold requires every target to be healthy.
         return total
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """Whether remediation is allowed while `healthy` of `total` targets are healthy."""
+        """The decision while `healthy` of `total` targets are healthy."""
         return Allowance.of_required(self.required(total), total=total, healthy=healthy)
 
 
 class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
-    """One NodeHealthCheck; satisfies HealthCheckOf[Node]."""
+    """One NodeHealthCheck as a check of Nodes; satisfies HealthCheckOf[Node]."""
 
     metadata: ObjectMetadata
     spec: Spec
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check that the API server's object says.
+        """The check in the API server's object.
 
         Raises:
-            InvalidCheckError: it does not parse; names the first bad field and its value.
+            InvalidCheckError: it does not parse; names the first invalid field and its value.
 
         """
         try:
@@ -89,22 +89,19 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
 
     @property
     def reference(self) -> CheckReference:
-        """Its name."""
         return CheckReference(kind=KIND, group=GROUP, name=self.metadata.name)
 
     @cached_property
     def choices(self) -> CheckChoices:
-        """What people choose for it by annotations."""
         return CheckChoices.of(self.metadata.annotations)
 
     @property
     def generation(self) -> int:
-        """The generation of its spec."""
         return self.metadata.generation
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The one step of a classic remediation, or the escalation in its order."""
+        """The one step of a classic remediation, or the steps of the escalation in order."""
         if self.spec.remediation_template is not None:
             return (Step(template=self.spec.remediation_template.reference),)
         return tuple(
@@ -116,7 +113,6 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         )
 
     def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        """Pause requests."""
         if self.spec.pause_requests:
             return Hold(
                 reason=HoldReason.PAUSED,
@@ -125,54 +121,48 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         return None
 
     def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
-        """Pause requests stop new requests alone."""
+        """False: pause requests stop only new requests."""
         return False
 
     @property
     def healthy_delay(self) -> timedelta:
-        """spec.healthyDelay; none is zero."""
         return self.spec.healthy_delay or timedelta()
 
     @property
     def storm_cooldown(self) -> timedelta | None:
-        """spec.stormCooldownDuration."""
         return self.spec.storm_cooldown_duration
 
     @property
     def rules(self) -> tuple[UnhealthyCondition, ...]:
-        """Its unhealthy conditions."""
         return tuple(
             UnhealthyCondition(condition.type, condition.status, condition.duration)
             for condition in self.spec.unhealthy_conditions
         )
 
     def selects(self, node: Node) -> bool:
-        """Whether `node` is one of its targets."""
         return self.spec.selector.selects(node.metadata.labels)
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
-        """MachineHealthChecks that conflict, else the first template that cannot be used."""
+        """The problem of conflicting MachineHealthChecks, or of the first unusable template."""
         return conflict(_other_checks(context)) or template_problem(self._templates_as_listed, kinds)
 
     @property
     def counts_requests(self) -> bool:
-        """A node whose request still exists is not healthy yet (NHC 2.2)."""
+        """True: a node whose request still exists is not healthy yet (NHC 2.2)."""
         return True
 
     def counts_as_healthy(self, node: Node, context: ClusterContext) -> bool:
-        """Whether no condition matches."""
         return not self.is_unhealthy(node, context)
 
     def steps_for(self, node: Node) -> tuple[Step, ...]:  # noqa: ARG002  the same for every node
-        """Its steps."""
         return self.steps
 
     def replaces(self, node: Node) -> bool:  # noqa: ARG002
-        """Never: a Node comes back."""
+        """False: a remediated Node comes back."""
         return False
 
     def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all
-        """Nothing but requests."""
+        """Always "": requests show everything in progress."""
         return ""
 
     @property
@@ -182,32 +172,30 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
     def is_unhealthy(self, node: Node, context: ClusterContext) -> bool:
-        """Whether a condition matches, expired or not."""
+        """True if a condition matches, expired or not."""
         is_left = is_left_to_others(node, _other_checks(context))
         return has_match(node, self.rules) and not is_left
 
     def verdict(self, node: Node, now: datetime, context: ClusterContext) -> Verdict:
-        """What it says of `node` at `now`."""
         if is_left_to_others(node, _other_checks(context)):
             return HEALTHY
         return verdict(node, self.rules, now, context.blind_until(node.node_cluster, node.node_zone))
 
     def last_transition(self, node: Node) -> datetime | None:
-        """When the latest of its unhealthy conditions came or went."""
+        """When the latest of the conditions used by its rules changed."""
         return last_transition(node.status.conditions, self.rules)
 
     def still_states(self, fact: Fact, node: Node, context: ClusterContext) -> bool:  # noqa: ARG002
-        """Whether `node` still has that condition since then, and the check still calls it unhealthy."""
+        """True if `node` has that condition since that time and the check still lists it."""
         is_listed = any((rule.type, rule.status) == (fact.condition, fact.status) for rule in self.rules)
         return is_listed and any(fact_of(condition, node) == fact for condition in node.status.conditions)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """What its threshold says of these numbers."""
         threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)
         return threshold.allowance(total=total, healthy=healthy)
 
 
 def _other_checks(context: ClusterContext) -> OtherChecks:
-    """The MachineHealthChecks of the cluster; none before they were judged."""
+    """The MachineHealthChecks of the cluster; NONE before they were read."""
     found: OtherChecks = context.of_kinds.get(GroupKind(GROUP, KIND), OtherChecks.NONE)
     return found

@@ -1,7 +1,8 @@
 """The condition Disabled of a NodeHealthCheck (NHC 1.3), and MachineHealthChecks as its reason.
 
-A single MachineHealthCheck for the condition Terminating does not: Nodes that have a condition of that type,
-whatever its status, are left to it. Any other disables every NodeHealthCheck (NHC 2.1/4).
+A single MachineHealthCheck for the condition Terminating does not disable NodeHealthChecks: Nodes that have
+a condition of that type, with any status, are left to it. Any other MachineHealthCheck disables every
+NodeHealthCheck (NHC 2.1/4).
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ CONFLICT = CheckProblem(
 
 @dataclass(frozen=True)
 class Disabled:
-    """Whether the check is disabled, and why."""
+    """The status, reason and message of the condition Disabled."""
 
     is_disabled: bool
     reason: str
@@ -28,7 +29,7 @@ class Disabled:
 
     @property
     def event(self) -> str:
-        """What the Event of its beginning says (NHC 1.5)."""
+        """The message of the Event when the check becomes disabled (NHC 1.5)."""
         if self.reason == CONFLICT.reason:
             return self.message
         return f"Disabling NHC. Reason: {self.reason}, Message: {self.message}"
@@ -42,7 +43,7 @@ ENABLED = Disabled(
 
 
 def disabled(snapshot: CheckSnapshot) -> Disabled:
-    """What keeps a check as a whole from working, if anything does."""
+    """The problem that disables a check; ENABLED without one."""
     if isinstance(snapshot.check, InvalidCheckError):
         return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.check))
     problem = snapshot.context.problem
@@ -52,12 +53,12 @@ def disabled(snapshot: CheckSnapshot) -> Disabled:
 
 
 def conflict(found: OtherChecks) -> CheckProblem | None:
-    """What disables every NodeHealthCheck."""
+    """The problem that disables every NodeHealthCheck; None without one."""
     return CONFLICT if found is OtherChecks.OTHERS else None
 
 
 def is_left_to_others(node: Node, found: OtherChecks) -> bool:
-    """Whether `node` counts as healthy because a MachineHealthCheck looks after it."""
+    """True if `node` counts as healthy because a MachineHealthCheck handles it."""
     if found is not OtherChecks.TERMINATING_ONLY:
         return False
     return any(condition.type == TERMINATING for condition in node.status.conditions)

@@ -1,11 +1,11 @@
-"""Events of a NodeHealthCheck: what became so between two snapshots, once per transition (rule 15).
+"""Events of a NodeHealthCheck for the changes between two snapshots, once per transition (rule 15).
 
-Texts are the NodeHealthCheck operator's (NHC 1.5). Each note has a seed that is the same whenever the same
-transition is told again, for instance after a restart; so the API server refuses the second one. A Node that
-fails, and was seen not to, is told even if a failure of that seed was: its label came back, say. That server
-forgets after an hour: a new leader emits no older Events of Nodes that the leader before it reported, nor
-what status says. While the check holds all its targets (threshold, pause request, upgrade, stop, disabled),
-it gets one Event and its targets none (rule 6).
+Texts are the NodeHealthCheck operator's (NHC 1.5). Each Event has a seed that is the same for the same
+transition, for example after a restart, so that the API server refuses a duplicate. A Node that fails after
+it was seen healthy gets another Event even with the same seed, for example when its label comes back. The
+API server forgets Events after an hour: a new leader emits no older Events of Nodes that the previous leader
+reported, and none that the status already shows. While the check holds all its targets (threshold, pause
+request, upgrade, stop, disabled), the check gets one Event and its targets none (rule 6).
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,10 +33,10 @@ _WORKING = frozenset({"Enabled", "Remediating"})
 def events(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> list[Event]:
-    """What to tell; `before` is None at the start, `stored` is the status before this one."""
+    """The Events; `before` is None at the start, `stored` is the status before this one."""
     switched = _switched(after, stored)
     if isinstance(after.check, InvalidCheckError):
-        # Nothing is seen of its targets and requests, which is not to say that they are gone.
+        # Its targets and requests are unknown, which does not mean that they are gone.
         return [*switched]
     was_held = _was_held(after.check, stored, now)
     of_targets = after if before is not None else after.unreported(now, was_held=was_held)
@@ -113,7 +113,7 @@ def _paused(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[
 
 
 def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> bool:
-    """Whether the stored status shows a check that emitted no Events of its Nodes."""
+    """True if the stored status shows a check that emitted no Events of its Nodes."""
     total, healthy = stored.get("observedNodes"), stored.get("healthyNodes")
     if string(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
         return True
@@ -167,7 +167,7 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
             continue
         if any(request.is_of_operator or request.created < fact.since for request in target.requests):
-            continue  # the operator told of it, or it failed again under a request for an earlier failure
+            continue  # the operator emitted it, or the request is for an earlier failure of the Node
         message = (
             f'Node matches unhealthy condition. Node "{target.name}", '
             f'condition type "{fact.condition}", condition status "{fact.status}"'

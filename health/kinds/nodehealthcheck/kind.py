@@ -1,7 +1,7 @@
 """NodeHealthCheck as one of the kinds of health check.
 
-A request belongs to the check that owns it (NHC 2.4/4, rule 39). What is told of a request that
-somebody deleted has reason and words of a Node that waits without such a loss.
+A request belongs to the check that owns it (NHC 2.4/4, rule 39). The Event for a deleted request has the
+reason and words of a Node that waits without such a loss.
 """
 
 from health.gate.back_off import LostRequest
@@ -19,7 +19,7 @@ from health.model.remediation_request import RemediationRequest
 
 
 def request_lost(lost: LostRequest) -> Event:
-    """That its Node waits."""
+    """The Event that the Node waits after the loss of its request."""
     check, node = lost.incident.check, lost.incident.target.name
     message = f"{PREFIX}{skipped_because_of(lost.words, node)}"
     subject = Subject(API_VERSION, KIND, check.namespace, check.name, lost.check_uid)
@@ -27,13 +27,13 @@ def request_lost(lost: LostRequest) -> Event:
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
-    """The check that owns it; None if none does."""
+    """The check that owns it; None without one."""
     name = request.owner(KIND, API_VERSION)
     return CheckReference(kind=KIND, group=GROUP, name=name) if name else None
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001  as CheckKind
-    """Never: the NodeHealthCheck operator makes its check an owner of each request."""
+    """Always False: the NodeHealthCheck operator makes its check an owner of each request."""
     return False
 
 

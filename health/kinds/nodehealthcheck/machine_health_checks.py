@@ -1,6 +1,7 @@
-"""MachineHealthChecks of OpenShift, as they matter to NodeHealthChecks: which there are in the cluster.
+"""The MachineHealthChecks of OpenShift in the cluster, as far as they matter to NodeHealthChecks.
 
-A single one that looks at the condition Terminating alone, as OpenShift installs it, is told from all others.
+A single one that only checks the condition Terminating, as OpenShift installs it, is distinguished from all
+others.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ TERMINATING = "Terminating"
 
 
 class OtherChecks(StrEnum):
-    """Those of a cluster."""
+    """The MachineHealthChecks of a cluster."""
 
     NONE = "None"
     TERMINATING_ONLY = "TerminatingOnly"
@@ -32,19 +33,19 @@ class _Spec(FrozenObject):
 
 
 class MachineHealthCheck(FrozenObject):
-    """The part of a MachineHealthCheck of machine.openshift.io that tells which it is."""
+    """The conditions of a MachineHealthCheck of machine.openshift.io."""
 
     metadata: ObjectMetadata
     spec: _Spec = Field(default=_Spec())
 
     @property
     def is_terminating_only(self) -> bool:
-        """Whether it looks at the condition Terminating and at nothing else."""
+        """True if it checks the condition Terminating and no other."""
         return [condition.type for condition in self.spec.unhealthy_conditions] == [TERMINATING]
 
 
 def machine_health_checks(found: Sequence[MachineHealthCheck], *, unreadable: int = 0) -> OtherChecks:
-    """What these are, with as many others that exist but cannot be read."""
+    """The class of these checks, with `unreadable` further ones that cannot be read."""
     if not found and not unreadable:
         return OtherChecks.NONE
     if len(found) == 1 and not unreadable and found[0].is_terminating_only:

@@ -1,4 +1,4 @@
-"""What our processes may do for NodeHealthChecks; what remediators grant on their requests is not in it."""
+"""The rights for NodeHealthChecks. Rights on requests are not in it, because remediators grant them."""
 
 from health.kinds.nodehealthcheck.check import GROUP
 from health.kinds.nodehealthcheck.machine_health_checks import GROUP as MACHINE_GROUP

@@ -1,8 +1,8 @@
-"""The spec of a NodeHealthCheck: its fields, their defaults, and what is refused.
+"""The spec of a NodeHealthCheck: its fields, their defaults and its validation.
 
-It accepts what the schema in deploy/base/crds accepts, and refuses the rest; the texts are those of
-the operator's webhook where it has one (NHC 1.1). An object stored before the schema had these rules is
-refused here in the same words.
+It accepts the same specs as the schema in deploy/base/crds; messages are those of the operator's webhook
+where it has one (NHC 1.1). An object stored before the schema had these rules is refused here with the same
+messages.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ MACHINE_DELETION = "MachineDeletionRemediationTemplate"
 
 
 class Refused(SaysItsValueError):
-    """Something is refused in the operator's words, which name field and value by themselves."""
+    """A refusal in the operator's words, which already name field and value."""
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems
@@ -69,7 +69,7 @@ _DEFAULT_CONDITIONS = tuple(
 
 
 class Spec(FrozenObject):
-    """spec of a NodeHealthCheck."""
+    """The spec of a NodeHealthCheck."""
 
     selector: LabelSelector = LabelSelector()
     unhealthy_conditions: tuple[Condition, ...] = _DEFAULT_CONDITIONS
@@ -135,7 +135,7 @@ class Spec(FrozenObject):
 
 
 def _deletes_machines(template: Template) -> bool:
-    """Whether a remediation deletes the Machine under the Node."""
+    """True if the remediation deletes the Machine of the Node."""
     return template.kind.lower() == MACHINE_DELETION.lower()
 
 

@@ -1,8 +1,8 @@
-"""Status of a NodeHealthCheck (NHC 1.2 to 1.4), as a pure function of what is seen.
+"""The status of a NodeHealthCheck (NHC 1.2 to 1.4). Pure.
 
-Numbers are true in every phase (rule 17), and the reason says what holds the check (rule 55). Two snapshots
-that publish the same give the same status but for lastUpdateTime, which moves only when something else does;
-so an unchanged status is never written.
+Numbers are correct in every phase (rule 17), and the reason names the hold of the check (rule 55). Two
+snapshots with the same published values give the same status except lastUpdateTime, which only changes with
+another field, so an unchanged status is never written.
 """
 
 import json
@@ -28,20 +28,20 @@ Status = Mapping[str, Any]
 
 MOST_NAMES = 5
 MOST_BYTES_OF_NODES = 900_000
-"""Of `unhealthyNodes`: etcd takes no object over 1.5 MB, and so no status any more."""
+"""The limit for `unhealthyNodes`: etcd takes no object over 1.5 MB, and the status would be lost."""
 _LAST_UPDATE = "lastUpdateTime"
 _COUNT = "unhealthyNodeCount"
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that makes `stored` true; empty if it is."""
+    """The merge patch that corrects `stored`; empty if it is correct."""
     wanted = _status(snapshot, stored, now)
     # inFlightRemediations is the NodeHealthCheck operator's old field, which it clears too.
     gone = [key for key in stored if key not in wanted and key != _LAST_UPDATE]
     patch = {key: value for key, value in wanted.items() if stored.get(key) != value}
     patch |= dict.fromkeys(gone if snapshot.allowance is not None else ())
-    # The count follows from the other numbers. The operator's own CRD drops it: missing alone is no reason to
-    # write, or it would be written for ever.
+    # The count follows from the other numbers. The operator's own CRD drops it, so a missing count alone
+    # causes no write, or the write would repeat for ever.
     return patch | {_LAST_UPDATE: stamp(now)} if patch.keys() - {_COUNT} else {}
 
 
@@ -60,7 +60,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
     why = disabled(snapshot)
     conditions = [_condition(why, stored, now), *storm_conditions(snapshot.storm)]
     if isinstance(snapshot.check, InvalidCheckError) or snapshot.allowance is None:
-        # Nobody can say what its numbers are: the old ones stay.
+        # Its numbers are unknown: the old ones stay.
         return {"conditions": conditions, **_phase(why, (), (), is_classic=True)}
     published = [target for _, target in sorted(snapshot.targets.items()) if target.is_published]
     remediating = any(target.requests for target in published)
@@ -84,7 +84,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
 def _phase(
     why: Disabled, paused: tuple[str, ...], remediating: Sequence[TargetSnapshot], *, is_classic: bool
 ) -> dict[str, str]:
-    """The first rule that fits wins (NHC 1.4)."""
+    """The first rule that matches wins (NHC 1.4)."""
     if why.is_disabled:
         return {"phase": "Disabled", "reason": f"NHC is disabled: {why.reason}: {why.message}"}
     if paused:
@@ -100,20 +100,20 @@ _SAID_BY_ITS_PHASE = frozenset({HoldReason.DISABLED, HoldReason.PAUSED})
 
 
 def _with_hold(phase: dict[str, str], hold: Hold | None) -> dict[str, str]:
-    """The phase is the operator's, which knows no other hold; what holds the check stands in the reason."""
+    """The phase is the operator's, which knows no other hold, so the hold is added to the reason."""
     if hold is None or hold.reason in _SAID_BY_ITS_PHASE:
         return phase
     return {**phase, "reason": f"{phase['reason']}{_HELD}{hold}"}
 
 
 def stored_hold(stored: Status) -> str:
-    """The reason of the hold that a stored status says; "" if it says none."""
+    """The reason of the hold in a stored status; "" without one."""
     _, _, hold = string(stored, "reason").partition(_HELD)
     return hold.partition(":")[0]
 
 
 def _failed(targets: Sequence[TargetSnapshot]) -> str:
-    """Which remediators gave up on which nodes (rule 22); a few of them are enough to look closer."""
+    """The nodes whose remediators gave up (rule 22); only a few names are listed."""
     names = [t.name for t in targets if any(one.succeeded is False for one in t.requests)]
     if not names:
         return ""
@@ -135,7 +135,7 @@ def _condition(why: Disabled, stored: Status, now: datetime) -> dict[str, str]:
 
 
 def _with_room(nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries, by name, that fit into the status; nodes with a request come first."""
+    """The entries that fit into the status, by name; nodes with a request come first."""
     room, kept = MOST_BYTES_OF_NODES, []
     for entry in sorted(nodes, key=lambda node: "remediations" not in node):
         room -= len(json.dumps(entry))
@@ -152,7 +152,7 @@ def _node(
     if target.requests:
         plan = Plan(check.steps)
         entry["remediations"] = [_remediation(one, plan.timed_out_at(one, now)) for one in target.requests]
-    # A target that is gone, or of another check by now, has a uid no more, and recovers no more.
+    # A target that is gone or selected by another check has no uid here, and cannot recover.
     if target.verdict.health is Health.HEALTHY and target.uid:
         entry["conditionsHealthyTimestamp"] = healthy_since.get(target.name) or stamp(now)
         if check.healthy_delay > timedelta() and any(one.healthy_since for one in target.requests):
@@ -181,6 +181,6 @@ def _remediation(request: RequestSnapshot, timed_out: datetime | None) -> dict[s
 
 
 def _healthy_since(stored: Status) -> dict[str, str]:
-    """Return the stored times by the name of the node: a later look must not move them."""
+    """The stored times by name of the node; a later look must not move them."""
     nodes = items(stored, "unhealthyNodes")
     return {string(node, "name"): string(node, "conditionsHealthyTimestamp") for node in nodes}

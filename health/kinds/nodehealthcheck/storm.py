@@ -1,8 +1,8 @@
-"""A storm as conditions of status (NHC 1.3), read from them again, and as Events (NHC 1.5).
+"""A storm as conditions of the status (NHC 1.3), parsed back from them, and as Events (NHC 1.5).
 
-The conditions are the memory of a storm: the next leader, and the NodeHealthCheck operator, go on from them
-(rule 39). Both appear with the first storm, and stay as False when it is over. Events tell what became so
-since the storm that was seen before.
+The conditions are the memory of a storm: the next leader, and the NodeHealthCheck operator, continue from
+them (rule 39). Both appear with the first storm, and stay as False when it is over. Events report the
+changes since the previous storm value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _COMPLETED = "Storm cooldown completed"
 
 
 def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
-    """What status says of a storm."""
+    """The conditions of a storm; empty without one."""
     if storm is None:
         return []
     cooldown_message = _COOLING if storm.is_cooling else _CLEARED if storm.is_active else _COMPLETED
@@ -41,7 +41,10 @@ def storm_conditions(storm: Storm | None) -> list[dict[str, str]]:
 
 
 def stored_storm(status: Mapping[str, Any], now: datetime) -> Storm | None:
-    """The storm that a stored status tells of; a time that is no past time is now, which holds for longer."""
+    """The storm in a stored status.
+
+    A time in the future counts as now, which holds for longer.
+    """
     found = {string(condition, "type"): condition for condition in items(status, "conditions")}
     if STORM not in found:
         return None
@@ -77,7 +80,7 @@ def _turned(condition: Mapping[str, Any], now: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class StormNote:
-    """One Event; `seed` tells it from the same one of another storm."""
+    """One Event; `seed` distinguishes it from the same Event of another storm."""
 
     severity: Severity
     reason: str
@@ -86,7 +89,7 @@ class StormNote:
 
 
 def storm_notes(before: Storm | None, after: Storm | None) -> Iterator[StormNote]:
-    """What to tell; a storm that is forgotten because the spec knows none any more tells nothing."""
+    """The Events; a storm that is dropped because the spec no longer has a cooldown causes none."""
     if after is None:
         return
     if _began(before, after):

@@ -1,13 +1,13 @@
-"""Events of a NodeHealthCheck about one Node: why it is skipped, and what became of its requests.
+"""Events of a NodeHealthCheck about one Node: why it is skipped, and what happened to its requests.
 
-Texts are those of the NodeHealthCheck operator (NHC 1.5) where it has one; each is told once for each failure
-of the Node (rule 15), whether the detector sees what holds it or its latest act found that. What holds the
-check as a whole is told of the check alone.
+Texts are those of the NodeHealthCheck operator (NHC 1.5) where it has one. Each is emitted once per failure
+of the Node (rule 15), whether the detector sees the hold or the latest act found it. A hold of the whole
+check is reported for the check only.
 
-Who made a request tells of it: one that names no incident was told by the NodeHealthCheck operator (rule 39),
-which also tells of the deletions that it orders itself, when a Node has recovered or is no target any more.
-No request says who deleted it. So one that goes while its Node was unhealthy all the time is told in words
-that are true whoever did it: somebody else, or we after an order.
+The maker of a request emits its Events: for one without an incident that was the NodeHealthCheck operator
+(rule 39), which also reports its own deletions after a Node recovered or is no longer a target. A request
+does not record who deleted it. If one disappears while its Node stayed unhealthy, the message is true for
+any cause: another actor, or our clean-up after an order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,16 +29,16 @@ _SKIPPED: Mapping[str, str] = {
         "going to retry in a minute"
     ),
     HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken: {why}",
-    # The NodeHealthCheck operator says nothing of a request that is another's, or that.
+    # The NodeHealthCheck operator has no message for a request of another owner.
     HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
 _YOUNG = timedelta(minutes=10)
-"""A new leader emits the Event of a request that is so recent, or was made while no detector led."""
+"""A new leader emits the Event of a request this recent, or one made while no detector led."""
 
 
 @dataclass(frozen=True)
 class TargetNote:
-    """What to tell of a Node; equal seeds are one Event."""
+    """An Event about a Node; equal seeds are one Event."""
 
     severity: Severity
     reason: str
@@ -47,14 +47,14 @@ class TargetNote:
 
 
 def skipped_because_of(back_off: object, node: str) -> str:
-    """That a Node waits for its next remediation; the NodeHealthCheck operator has no back-off (rule 14)."""
+    """The message for a Node in back-off, which the NodeHealthCheck operator does not have (rule 14)."""
     return f"Skipped remediation of node: {node}, because of {back_off}"
 
 
 def target_notes(
     check: HealthCheck, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[TargetNote]:
-    """What became so of a Node that is unhealthy, or was just now."""
+    """The Events about a Node that is unhealthy, or was until now."""
     yield from _skipped(before, after)
     yield from _backed_off(before, after)
     yield from _mislabelled(before, after)
@@ -100,7 +100,7 @@ def _exhausted(check: str, before: TargetSnapshot | None, after: TargetSnapshot)
 
 
 def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
-    """What the NodeHealthCheck operator does not tell: a remediator that gave up (rule 22)."""
+    """An Event that the NodeHealthCheck operator lacks: a remediator gave up (rule 22)."""
     known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
     for request in after.requests:
         if request.succeeded is False and request.uid not in known:
@@ -115,7 +115,7 @@ def _note(target: TargetSnapshot, reason: str, message: str, *seed: str) -> Targ
 
 @dataclass(frozen=True)
 class RequestNote:
-    """One Event; `uid` is that of the request, and one request has one Event of each reason."""
+    """One Event about a request; a request has one Event of each reason."""
 
     severity: Severity
     reason: str
@@ -124,7 +124,7 @@ class RequestNote:
 
 
 def request_notes(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[RequestNote]:
-    """What to tell; at the start (`before` is None) the requests that are there may be untold."""
+    """The Events; at the start (`before` is None) existing requests may not be reported yet."""
     since = now - _YOUNG
     if after.reported_until is not None:
         since = min(since, after.reported_until - REPORTED_WITHIN)
@@ -154,6 +154,6 @@ def _deleted(target: str, request: RequestSnapshot, *, is_interrupted: bool) -> 
 
 
 def _stayed_unhealthy(target: str, before: CheckSnapshot | None, after: CheckSnapshot) -> bool:
-    """Whether the same condition lasted all the time: one that fails anew may have recovered in between."""
+    """True if the same condition lasted all the time; with another one it may have recovered in between."""
     fact = after.fact(target)
     return before is not None and fact is not None and fact == before.fact(target)

@@ -1,8 +1,8 @@
-"""Whether the templates of a NodeHealthCheck can be used (NHC 1.3, NHC 2.1/5, rule 18).
+"""Finds the first template of a NodeHealthCheck that cannot be used (NHC 1.3, NHC 2.1/5, rule 18).
 
-In the order of the spec, and the first that cannot decides. Two steps may share a kind only if every template
-of that kind in the cluster says that its remediator can be asked several times for one node; of a kind that
-we may not list, every one that a check names.
+They are tested in the order of the spec, and the first unusable one decides. Two steps may share a kind only
+if every template of that kind in the cluster says that its remediator supports several requests for one
+node; if we may not list the kind, every template that a check names.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ METAL3_NAMESPACE = "openshift-machine-api"
 def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
     """Why a check with these templates, in the order of its spec, cannot work; None if it can."""
     for template in templates:
-        # A NodeHealthCheck tells of templates alone (NHC 2.1/5), also where their requests are the problem.
+        # Even a problem of the requests is reported as one of the template (NHC 2.1/5).
         problem = unusable(template, kinds) or requestless(template, kinds) or _misplaced_metal3(template)
         if problem:
             return problem
@@ -36,7 +36,7 @@ def _misplaced_metal3(template: TemplateReference) -> CheckProblem | None:
 
 
 def duplicate_kind(kind: str) -> str:
-    """What is wrong with two steps of a kind whose remediator takes one request a node (NHC 1.1)."""
+    """The message for two steps of a kind whose remediator supports one request per node (NHC 1.1)."""
     unsupported = "Using multiple templates of same kind is not supported for this template"
     return f"{unsupported}: duplicate template kind: {kind}"
 

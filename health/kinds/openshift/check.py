@@ -1,6 +1,6 @@
-"""MachineHealthCheck of machine.openshift.io: its parser, and its answers as a kind of check.
+"""MachineHealthCheck of machine.openshift.io as a kind of check, with its parser.
 
-What its spec may say stands in `spec`; a spec that says something else is refused with field and value.
+`spec` parses its spec; an invalid spec is refused with field and value.
 """
 
 from collections.abc import Mapping
@@ -34,17 +34,17 @@ _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
 
 class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
-    """One MachineHealthCheck; satisfies HealthCheckOf[MachineTarget]."""
+    """One MachineHealthCheck as a check of Machines; satisfies HealthCheckOf[MachineTarget]."""
 
     metadata: ObjectMetadata
     spec: Spec = Spec()
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check that the API server's object says.
+        """The check in the API server's object.
 
         Raises:
-            InvalidCheckError: it does not parse; names the first bad field and its value.
+            InvalidCheckError: it does not parse; names the first invalid field and its value.
 
         """
         try:
@@ -57,24 +57,22 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
 
     @property
     def reference(self) -> CheckReference:
-        """Its name."""
         return CheckReference(
             kind=KIND, group=GROUP, namespace=self.metadata.namespace, name=self.metadata.name
         )
 
     @cached_property
     def choices(self) -> CheckChoices:
-        """What people choose for it by annotations."""
         return CheckChoices.of(self.metadata.annotations)
 
     @property
     def generation(self) -> int:
-        """The generation of its spec; annotations, which pause it and set its strategy, do not move it."""
+        """The generation of its spec; annotations, including pause and strategy, do not change it."""
         return self.metadata.generation
 
     @property
     def template(self) -> TemplateReference | None:
-        """The template of its requests, which is where the check is (MHC A.1/remediationTemplate)."""
+        """The template of its requests, in the namespace of the check (MHC A.1/remediationTemplate)."""
         if self.spec.remediation_template is None:
             return None
         named = self.spec.remediation_template.reference
@@ -82,35 +80,32 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The one request, if it has a template."""
+        """A request, if it has a template."""
         return () if self.template is None else (Step(template=self.template),)
 
     @property
     def counts_requests(self) -> bool:
-        """A Machine whose Node is healthy again counts as healthy while its request goes (MHC A.2.4)."""
+        """False: a recovered Machine counts as healthy while its request is deleted (MHC A.2.4)."""
         return False
 
     def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        """The annotation that pauses it."""
         return pause_hold(self.metadata.annotations)
 
     def is_fully_paused_in(self, context: ClusterContext) -> bool:
-        """A pause stops everything."""
+        """Always True while paused: a pause stops everything."""
         return self.hold_in(context) is not None
 
     @property
     def storm_cooldown(self) -> timedelta | None:
-        """It knows no storms."""
         return None
 
     @property
     def healthy_delay(self) -> timedelta:
-        """None: requests of a healthy Machine are deleted at once (MHC A.2.6)."""
+        """Zero: requests of a healthy Machine are deleted at once (MHC A.2.6)."""
         return timedelta()
 
     @property
     def rules(self) -> Rules:
-        """What it calls unhealthy."""
         conditions = tuple(
             UnhealthyCondition(condition.type, condition.status, condition.timeout)
             for condition in self.spec.unhealthy_conditions
@@ -118,21 +113,24 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         return Rules(conditions, self.spec.node_startup_timeout)
 
     def selects(self, target: MachineTarget) -> bool:
-        """Whether `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
+        """True if `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
         return self.spec.selector.selects(target.metadata.labels)
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
-        """Why its template leads to no request; other checks are in nobody's way here."""
+        """Why its template leads to no request; other checks do not matter here."""
         return template_problem(self.template, kinds)
 
     def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
-        """Whether it counts as healthy: its Node is there, and nothing is wrong or done to it (MHC A.2.4)."""
+        """True if its Node exists, no rule matches, and it is neither deleted nor marked (MHC A.2.4)."""
         if target.node is None or target.machine.is_going or target.machine.is_marked:
             return False
         return not self.is_unhealthy(target, context)
 
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:
-        """The request, the mark or the deletion; none where nobody would make a new Machine (MHC A.2.5)."""
+        """The request, the mark or the deletion (MHC A.2.5).
+
+        There is none if no controller would replace the Machine.
+        """
         if self.template is not None:
             return self.steps
         if self._marks(target):
@@ -144,11 +142,11 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         return strategy == EXTERNAL_BAREMETAL and not target.machine.has_failed
 
     def replaces(self, target: MachineTarget) -> bool:
-        """Whether it is deleted; one that is left to a remediator stays."""
+        """True if the step deletes it; a remediator would keep it."""
         return self.steps_for(target) == (_DELETE,)
 
     def under_way(self, target: MachineTarget) -> str:
-        """That it is being deleted, or is marked already, where that is what would be done to it."""
+        """The deletion or mark that the step would cause and that is already in progress."""
         steps = self.steps_for(target)
         if steps == (_DELETE,) and target.machine.is_going:
             return f"{target.metadata.name} is being deleted"
@@ -157,24 +155,22 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         return ""
 
     def is_unhealthy(self, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
-        """Whether a row of `unhealthy` fits, expired or not."""
+        """True if a row of `unhealthy` matches, expired or not."""
         return bool(facts(target, self.rules))
 
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
-        """What it says of `target` at `now`."""
         cluster = target.node_cluster
         blind_until = context.blind_until(cluster, target.node_zone)
         return verdict(target, self.rules, now, blind_until, context.gone_from(cluster))
 
     def last_transition(self, target: MachineTarget) -> datetime | None:
-        """When the latest of the unhealthy conditions of its Node came or went."""
+        """When the latest of the Node conditions used by its rules changed."""
         of_node = target.node.status.conditions if target.node is not None else ()
         return last_transition(of_node, self.rules.conditions)
 
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
-        """Whether that very fact is still among what makes `target` unhealthy."""
+        """True if that fact still makes `target` unhealthy."""
         return still_states(fact, target, self.rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
-        """What its threshold says of these numbers."""
         return allowance(self.spec.max_unhealthy, total=total, healthy=healthy)

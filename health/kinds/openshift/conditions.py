@@ -1,17 +1,16 @@
-"""The conditions of a MachineHealthCheck that are ours (MHC A.1, rule 27), as they ought to be now.
+"""The conditions that we write on a MachineHealthCheck (MHC A.1, rule 27).
 
-- `RemediationAllowed`: False while anything holds the check as a whole, with the reason (rule 55). Of a check
-  that cannot be read it is False as well, with the severity Error, the reason InvalidSpec, and field and
-  value. The machine-api-operator says it of the threshold alone.
-- `ExternalRemediationTemplateAvailable`, only with a template: False while that cannot be used.
-- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created: its
-  kind is not there, or the API server refused the latest one for a Machine that is unhealthy.
+- `RemediationAllowed`: False while the check is held as a whole, with the reason (rule 55). For a check that
+  cannot be read it is False too, with the severity Error, the reason InvalidSpec, and field and value. The
+  machine-api-operator writes it for the threshold only.
+- `ExternalRemediationTemplateAvailable`, only with a template: False while the template is unusable.
+- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created,
+  because its kind does not exist or the API server refused the latest one for an unhealthy Machine.
 
-What the API server refused is told by incidents. A detector that has just begun to lead keeps what is stored
-until all of those were heard that may tell so: a restart turns nothing True.
-
-A condition that is True says nothing else. The machine-api-operator sets the last two to False, and loses
-them; the reasons are its own, but for a template that is there and cannot be used, which it tells nobody.
+Incidents report refusals of the API server. A new leader keeps the stored condition until all relevant
+incidents have reported, so a restart turns no condition True. A True condition has no other field. The
+machine-api-operator only ever sets the last two to False, and loses them; the reasons are its own, except
+the one for an existing unusable template, which it does not report.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,16 +45,16 @@ FAILING = (
 )
 
 SAID = ("status", "severity", "reason", "message")
-"""What a condition says, beside its type."""
+"""The fields of a condition besides its type."""
 
 Condition = dict[str, str]
-"""Without lastTransitionTime."""
+"""A condition without lastTransitionTime."""
 
 
 def conditions(
     snapshot: CheckSnapshot, known_request: Mapping[str, Any], now: datetime
 ) -> Iterator[Condition]:
-    """All that are ours; `known_request` is what is stored of the last of them, empty if nothing is."""
+    """All our conditions; `known_request` is the stored last one, empty if there is none."""
     if isinstance(snapshot.check, InvalidCheckError):
         yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(snapshot.check))
         return
@@ -72,7 +71,7 @@ def conditions(
 
 
 def numbers(decided: Allowance, most: IntOrPercent) -> str:
-    """What decided, as the machine-api-operator tells it."""
+    """The numbers behind the decision, in the words of the machine-api-operator."""
     unhealthy = decided.total - decided.healthy
     return f"(total: {decided.total}, unhealthy: {unhealthy}, maxUnhealthy: {most})"
 

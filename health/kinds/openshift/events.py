@@ -1,9 +1,9 @@
-"""Events of a MachineHealthCheck: what became so between two snapshots, once per transition (rule 15).
+"""Events of a MachineHealthCheck for the changes between two snapshots, once per transition (rule 15).
 
-Texts are the machine-api-operator's where it has one; it tells `RemediationRestricted` on every
-reconciliation, and only of the threshold. Here it is told once, also when something else begins to hold the
-whole check. While anything does, the check has that one Event and its Machines have none (rule 6). Of a
-paused check nothing is told. What becomes of a deletion or a mark is told by who does it.
+Texts are the machine-api-operator's where it has one; it emits `RemediationRestricted` on every
+reconciliation, and only for the threshold. We emit it once, and also for other holds of the whole check.
+During a hold the check has that one Event and its Machines have none (rule 6). A paused check gets no
+Events. The activity that deletes or marks a Machine emits the Events about it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ from health.model.stored_status import stored_condition, string
 def events(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> list[Event]:
-    """What to tell; `before` is None at the start, `stored` is the status before this one."""
+    """The Events; `before` is None at the start, `stored` is the status before this one."""
 
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
         yield from _exceeded(after, stored, now)

@@ -1,7 +1,7 @@
-"""A Machine of OpenShift's machine API, slim, and with its Node as one target, which satisfies Target.
+"""A Machine of OpenShift's machine API, slim, and with its Node as one target.
 
-The annotations by which people exclude or confirm Nodes are those of NodeHealthCheck and mean nothing here,
-nor has a Machine to wait for the control-plane lock (MHC A.1, MHC A.2.5).
+The annotations of NodeHealthCheck that exclude or confirm Nodes have no meaning here, and a Machine does not
+wait for the control-plane lock (MHC A.1, MHC A.2.5).
 """
 
 import dataclasses
@@ -44,45 +44,44 @@ class MachineStatus(common.MachineStatus):
 
 
 class Machine(LinkedMachine):
-    """A Machine as verdicts see it."""
+    """A Machine with the fields that verdicts use."""
 
     metadata: MachineMetadata
     status: MachineStatus = MachineStatus()
 
     @property
     def node_cluster(self) -> str:
-        """Its own cluster."""
         return MANAGEMENT_CLUSTER
 
     @property
     def has_failed(self) -> bool:
-        """Whether its provider gave it up."""
+        """True if its provider reports a terminal failure."""
         return self.status.phase == "Failed"
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is annotated for external remediation, whatever the value."""
+        """True if it has the annotation for external remediation, with any value."""
         return self.metadata.annotations.external_remediation is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MachineTarget(LinkedMachineTarget):
-    """One Machine, at one moment."""
+    """One Machine with its Node, at one moment."""
 
     machine: Machine
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is annotated for external remediation."""
+        """True if it has the annotation for external remediation."""
         return self.machine.is_marked
 
     @property
     def has_lost_its_node(self) -> bool:
-        """Whether it was linked to a Node that is not there (any more)."""
+        """True if it was linked to a Node that does not exist."""
         return bool(self.node_name) and self.node is None and not self.is_node_unread
 
 
 def mark_on(stored: Mapping[str, Any]) -> str:
-    """By what a stored Machine asks for external remediation; "" if it does not (rule 28)."""
+    """The annotation by which a stored Machine asks for external remediation; "" without it (rule 28)."""
     annotations = stored["metadata"].get("annotations") or {}
     return EXTERNAL_REMEDIATION if EXTERNAL_REMEDIATION in annotations else ""

@@ -1,4 +1,4 @@
-"""Remediation requests for Machines of OpenShift: what they contain, and whose they are (MHC A.2.5)."""
+"""Remediation requests for Machines of OpenShift: their contents and their check (MHC A.2.5)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from objects.group_kind import GroupKind
 def new_request(
     attempt: Attempt, step: Step, *, template: Mapping[str, Any], machine: Machine
 ) -> dict[str, Any]:
-    """The request of `attempt`, to be created: spec.template of the template, for this Machine.
+    """The request of `attempt` to create: spec.template of the template, for this Machine.
 
     Raises:
         InvalidTemplateError: the template has no spec.template.
@@ -26,12 +26,12 @@ def new_request(
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
-    """The check whose incident made it; None if none of its own namespace did."""
+    """The check whose incident made it; None if no check of its namespace did."""
     return machine_request.owner_of(request, GroupKind(GROUP, CHECK))
 
 
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:
-    """Whether the machine-api-operator made it for that Machine."""
+    """True if the machine-api-operator made it for that Machine."""
     return machine_request.is_unsigned_for(request, target, (API_VERSION,))
 
 

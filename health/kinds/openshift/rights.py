@@ -1,4 +1,4 @@
-"""What our processes may do for MachineHealthChecks of OpenShift, beside what every installation may."""
+"""The rights for MachineHealthChecks of OpenShift, in addition to those of every installation."""
 
 from health.kinds.openshift.machine import GROUP
 from health.kinds.right import Part, Process, Right

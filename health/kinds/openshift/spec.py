@@ -1,22 +1,23 @@
-"""The spec of a MachineHealthCheck of OpenShift: fields, defaults, refusals and threshold.
+"""The spec of a MachineHealthCheck of OpenShift: fields, defaults, validation and threshold.
 
-It takes what says what is meant (MHC A.1). The schema lets more through; that is refused here, and flags its
-check alone, also where the machine-api-operator works with it (ADR 13):
+Only unambiguous specs are accepted (MHC A.1). Some that the schema allows are refused here, which affects
+only their check, even where the machine-api-operator works with them (ADR 13):
 
-- A selector, duration or maxUnhealthy that cannot be read: the operator fails for ever, or goes blind for all
-  checks at once (rules 8 and 44).
+- An unreadable selector, duration or maxUnhealthy: the operator fails for ever, or stops handling all checks
+  (rules 8 and 44).
 - A condition without type or status: it could never match.
-- A condition without a timeout: the operator takes it as 0, which deletes a Machine at the first hiccup.
-- A maxUnhealthy below zero: the operator takes it as 0, and so deletes nothing.
+- A condition without a timeout: the operator reads it as 0 and deletes a Machine at the first unhealthy
+  status.
+- A maxUnhealthy below zero: the operator reads it as 0, and so deletes nothing.
 - A maxUnhealthy above 32 bits: it breaks the operator's own status.
-- A nodeStartupTimeout below zero ("-5m" passes a pattern that is anchored on one side only): the operator
+- A nodeStartupTimeout below zero ("-5m" matches a pattern that is anchored on one side only): the operator
   deletes every new Machine at once.
 - A remediationTemplate without apiVersion, kind or name: the operator fails for ever.
 
-Threshold (MHC A.2.4, rules 4, 5 and 44): remediation is allowed while `unhealthy <= maxUnhealthy`. A share is
-rounded down; a whole number stands as it is, also above the number of Machines. All that do not count as
-healthy use the budget up: those that are being deleted, have no Node or are marked, and those whose timer
-runs.
+Threshold (MHC A.2.4, rules 4, 5 and 44): remediation is allowed while `unhealthy <= maxUnhealthy`. A share
+is rounded down; an integer is used as it is, even above the number of Machines. Every Machine that does not
+count as healthy uses the budget, including those being deleted, without a Node, marked, or with a running
+timer.
 """
 
 from datetime import timedelta
@@ -41,7 +42,7 @@ def _fits_status(amount: IntOrPercent) -> IntOrPercent:
 
 
 class Condition(FrozenObject):
-    """One entry of spec.unhealthyConditions; the same one may stand there twice."""
+    """One entry of spec.unhealthyConditions; duplicates are allowed."""
 
     type: Annotated[str, Field(min_length=1)]
     status: Annotated[str, Field(min_length=1)]
@@ -49,7 +50,7 @@ class Condition(FrozenObject):
 
 
 class Spec(FrozenObject):
-    """spec of a MachineHealthCheck."""
+    """The spec of a MachineHealthCheck of machine.openshift.io."""
 
     selector: LabelSelector = LabelSelector()
     unhealthy_conditions: tuple[Condition, ...] = ()
@@ -59,10 +60,10 @@ class Spec(FrozenObject):
 
 
 def allowance(max_unhealthy: IntOrPercent, *, total: int, healthy: int) -> Allowance:
-    """Whether remediation is allowed while `healthy` of `total` Machines are healthy."""
+    """The decision while `healthy` of `total` Machines are healthy."""
     return Allowance.of_required(total - max_unhealthy.floor_of(total), total=total, healthy=healthy)
 
 
 def remediations_allowed(decided: Allowance) -> int:
-    """How many more Machines may turn unhealthy before nothing is allowed any more."""
+    """How many more Machines may turn unhealthy before remediation stops."""
     return max(0, decided.healthy - decided.required)

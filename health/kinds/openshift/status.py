@@ -1,9 +1,8 @@
-"""Status of a MachineHealthCheck (MHC A.1), as a pure function of what is seen.
+"""The status of a MachineHealthCheck (MHC A.1). Pure.
 
-Of a paused check nothing is written. Of one that cannot be read no number is left of those that were true
-once, and nothing is allowed.
-Conditions that are not ours stay as they are, where they are. A condition's lastTransitionTime moves when
-anything else in it does, as the machine-api-operator has it, so an unchanged status is never written.
+Nothing is written for a paused check. A check that cannot be read loses its old numbers and allows nothing.
+Conditions of others stay unchanged and in place. A condition's lastTransitionTime moves with any other
+field, as for the machine-api-operator, so an unchanged status is never written.
 """
 
 from collections.abc import Mapping
@@ -31,7 +30,7 @@ _OURS = frozenset({REMEDIATION_ALLOWED, TEMPLATE_AVAILABLE, REQUEST_AVAILABLE})
 
 
 def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str, Any]:
-    """The merge patch that makes `stored` true; empty if it is."""
+    """The merge patch that corrects `stored`; empty if it is correct."""
     if is_paused(snapshot):
         return {}
     wanted = {**_numbers(snapshot, stored), "conditions": _conditions(snapshot, stored, now)}
@@ -39,14 +38,14 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
 
 
 def _numbers(snapshot: CheckSnapshot, stored: Status) -> dict[str, int | None]:
-    """The numbers as a merge patch has them: None takes one out."""
+    """The numbers for a merge patch, in which None removes a field."""
     if snapshot.allowance is None:
         allowed = 0 if "remediationsAllowed" in stored else None
         return {"expectedMachines": None, "currentHealthy": None, "remediationsAllowed": allowed}
     return {
         "expectedMachines": snapshot.allowance.total,
         "currentHealthy": snapshot.allowance.healthy,
-        # Zero too: a merge patch that leaves it out would leave an older number.
+        # Zero is written too: a merge patch without the field would keep the old number.
         "remediationsAllowed": remediations_allowed(snapshot.allowance),
     }
 
@@ -54,7 +53,7 @@ def _numbers(snapshot: CheckSnapshot, stored: Status) -> dict[str, int | None]:
 def _conditions(snapshot: CheckSnapshot, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
     known_request = stored_condition(stored, REQUEST_AVAILABLE)
     ours = {one["type"]: one for one in conditions(snapshot, known_request, now)}
-    # Of a check that cannot be read nobody knows whether it still has a template.
+    # It is unknown whether a check that cannot be read still has a template.
     gone = set() if isinstance(snapshot.check, InvalidCheckError) else _OURS - set(ours)
     kept = [one for one in items(stored, "conditions") if string(one, "type") not in gone]
     updated = [_updated(ours.pop(string(one, "type"), None), one, now) for one in kept]

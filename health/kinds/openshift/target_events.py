@@ -1,11 +1,11 @@
-"""Events of a MachineHealthCheck about one Machine, once for each time that it fails (MHC A.1/event).
+"""Events of a MachineHealthCheck about one Machine, once per failure (MHC A.1/event).
 
-`DetectedUnhealthy` is for a Machine whose timer runs. One that failed at once, without a timer, is told by
-what is done to it: that it was deleted or marked, or could not be. `SkippedNoController` is for one whose
-time is over, and that nobody would replace. One that waits for back-off, or that somebody else has, is told
-as `RemediationRestricted`. Texts are those of the machine-api-operator where it has one.
+`DetectedUnhealthy` is for a Machine whose timer runs. A Machine that fails at once, without a timer, gets
+the Event of its deletion or mark, or of their failure. `SkippedNoController` is for one whose time is over
+and that has no controller to replace it. One that waits for back-off, or that another holder has, gets
+`RemediationRestricted`. Texts are those of the machine-api-operator where it has one.
 
-The seed of an act's Event names the incident and its run: an attempt that is made again tells nothing twice.
+The seed of an act's Event names the incident and its run, so a repeated attempt emits no second Event.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from health.model.remediation_request import Attempt
 def machine_notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
 ) -> Iterator[TargetNote]:
-    """What became so of a Machine that is unhealthy; `before` is None where nobody was told of it."""
+    """The Events about an unhealthy Machine; `before` is None if nothing was reported about it."""
     path = path_of(check, after.name, after.node_name)
     if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
         message = f"Machine {path} has unhealthy node {after.node_name}"
@@ -40,12 +40,12 @@ def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:
 
 
 def _is_known(target: TargetSnapshot) -> bool:
-    """Whether the machine-api-operator told of it already, and made a request."""
+    """True if the machine-api-operator already reported the failure and made a request."""
     return any(request.is_of_operator for request in target.requests)
 
 
 def _has_timer(target: TargetSnapshot) -> bool:
-    """Whether a timer runs, or ran out."""
+    """True if a timer runs or has expired."""
     fact, deadline = target.verdict.fact, target.verdict.deadline
     return fact is not None and deadline is not None and deadline > fact.since
 
@@ -55,41 +55,41 @@ def _is_skipped(target: TargetSnapshot) -> bool:
 
 
 def path_of(check: CheckReference, machine: str, node: str) -> str:
-    """How the operator names a Machine: by its namespace, its check, and its node, there or not."""
+    """The operator's name for a Machine: namespace, check, Machine and node, existing or not."""
     return f"{check.namespace}/{check.name}/{machine}/{node}"
 
 
 def restricted(path: str, why: object) -> str:
-    """That one Machine is held; the operator tells that of a whole check only (rules 13 and 14)."""
+    """The message for one held Machine; the operator has it for whole checks only (rules 13 and 14)."""
     return f"Machine {path} remediation restricted: {why}"
 
 
 def deleted(attempt: Attempt, target: MachineTarget) -> Event:
-    """That its deletion was asked for."""
+    """The Event that its deletion was requested."""
     words = f"Machine {_named(attempt, target)} has been remediated by requesting to delete Machine object"
     return _told(attempt, Severity.NORMAL, "MachineDeleted", words)
 
 
 def deletion_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
-    """That the API server refused to delete it."""
+    """The Event that the API server refused to delete it."""
     words = f"Machine {_named(attempt, target)} remediation failed: unable to delete Machine object: {why}"
     return _told(attempt, Severity.WARNING, "MachineDeletionFailed", words)
 
 
 def marked(attempt: Attempt, target: MachineTarget) -> Event:
-    """That it was marked for external remediation."""
+    """The Event that it was marked for external remediation."""
     words = _requesting(attempt, target)
     return _told(attempt, Severity.NORMAL, "ExternalAnnotationAdded", words)
 
 
 def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
-    """That the API server refused to mark it."""
+    """The Event that the API server refused to mark it."""
     words = f"{_requesting(attempt, target)} failed: {why}"
     return _told(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
 
 
 def request_lost(lost: LostRequest) -> Event:
-    """That it waits, since somebody deleted its request."""
+    """The Event that it waits because another actor deleted its request."""
     path = path_of(lost.incident.check, lost.incident.target.name, lost.node_name)
     message = restricted(path, lost.words)
     return Event(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)

@@ -1,18 +1,16 @@
-"""What makes a Machine unhealthy (MHC A.2.3). The first row that fits decides alone.
+"""The rules by which a Machine is unhealthy (MHC A.2.3). Only the first row that matches counts.
 
-1. Its phase is Failed: expired at once, whatever its Node says, and also while it is being deleted.
+1. Its phase is Failed: expired at once, regardless of its Node, and also while it is being deleted.
 2. It was never linked to a Node: expired strictly after nodeStartupTimeout, counted from status.lastUpdated,
-   or from creation where that is unset (rule 25). Without that timeout it is not unhealthy, ever.
-3. The Node that it is linked to is not there: expired at once, but no sooner than a minute after the API
-   server was away (rule 50).
+or from creation without it (rule 25). Without that timeout it is never unhealthy for this reason.
+3. Its linked Node does not exist: expired at once, but no sooner than a minute after the connection to the
+API server was restored (rule 50).
 4. Conditions of its Node, as in `health.model.verdict`.
 
-Rows 2 and 3 are nothing for a Machine that is being deleted: whoever deletes it takes its Node away first.
-They are nothing either for one whose Node exists and cannot be decoded (rule 8).
-
-The times of rows 1 to 3 are the Machine's last change, and move with each write of its status.
-
-After a time in which conditions told nothing (an upgrade), the clocks of rows 2 and 4 restart (rule 37).
+Rows 2 and 3 do not apply to a Machine that is being deleted, because its Node is deleted first, nor to one
+whose Node exists and cannot be decoded (rule 8). The times of rows 1 to 3 are the Machine's last change, and
+move with each write of its status. After a blind period (an upgrade), the clocks of rows 2 and 4 restart
+(rule 37).
 """
 
 from collections.abc import Sequence
@@ -28,7 +26,7 @@ NODE, MISSING, GONE = "Node", "missing", "gone"
 
 @dataclass(frozen=True)
 class Rules:
-    """What a check calls unhealthy."""
+    """The rules of a check for unhealthy Machines."""
 
     conditions: Sequence[UnhealthyCondition]
     node_startup: timedelta
@@ -42,9 +40,9 @@ def verdict(
     blind_until: datetime | None = None,
     gone_from: datetime | None = None,
 ) -> Verdict:
-    """The verdict of `rules` on `target` at `now`; what was so before `blind_until` counts from then.
+    """The verdict of `rules` on `target` at `now`.
 
-    Before `gone_from` no Node counts as gone.
+    Conditions older than `blind_until` count from then. Before `gone_from` no Node counts as gone.
     """
     lost = _lost(target)
     if lost is not None and lost.condition == NODE and gone_from is not None and now <= gone_from:
@@ -55,7 +53,7 @@ def verdict(
 
 
 def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
-    """All that makes `target` unhealthy now, expired or not."""
+    """All facts that make `target` unhealthy now, expired or not."""
     lost = _lost(target)
     if lost is not None:
         return (lost,)
@@ -63,9 +61,9 @@ def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
 
 
 def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
-    """Whether that very fact is still among what makes `target` unhealthy, or did until it was deleted.
+    """True if that fact still makes `target` unhealthy, or did until it was deleted.
 
-    An attempt to delete it that is made again finds the Machine going by its own hand.
+    A repeated attempt to delete it finds the Machine already being deleted by the first one.
     """
     known = facts(target, rules)
     if target.machine.is_going and not known and target.node is None:
@@ -85,7 +83,7 @@ def _lost(target: MachineTarget) -> Fact | None:
 def _in_words(lost: Fact, target: MachineTarget) -> str:
     if lost.condition == PHASE:
         return f"its phase is {FAILED}"
-    # No object says since when; the time in the fact is that of the Machine.
+    # No object has the time of the loss; the fact has the time of the Machine.
     return f"its Node {target.node_name} is not there"
 
 

@@ -125,5 +125,6 @@ def test_check_that_says_that_it_does_not_work_is_repeated_with_its_reason(
     (finding,) = check_findings(kind, with_status(stored, condition | because))
     assert finding.reason == reason
     assert str(finding) == (
-        f"problem: {words}: NotFound: no such template: mend what it names; it is noticed by itself"
+        f"problem: {words}: NotFound: no such template: "
+        "fix the problem that it names; the fix is noticed by itself"
     )
