@@ -1,6 +1,9 @@
 """Nodes: those of one test, as their kubelets and their administrator would change them."""
 
 import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 
 from kube.client import Client
@@ -64,6 +67,22 @@ class Nodes:
     async def recover(self, *nodes: str) -> None:
         """Let nodes become healthy."""
         await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
+
+    @asynccontextmanager
+    async def flapping(self, *nodes: str) -> AsyncIterator[None]:
+        """Change nodes as fast as the API server lets a controller do it, which finds them changed again."""
+        writers = [asyncio.create_task(self._flap(node)) for node in nodes]
+        try:
+            yield
+        finally:
+            for writer in writers:
+                writer.cancel()
+                with suppress(asyncio.CancelledError):
+                    await writer
+
+    async def _flap(self, node: str) -> None:
+        for number in itertools.count():
+            await self.set_label(node, "flaps", str(number))
 
     async def delete_node(self, node: str) -> None:
         """Delete a node."""

@@ -83,6 +83,30 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     assert sum("cannot be seen" in message for message in restricted) == 1
 
 
+@pytest.mark.rule("rule 33/unreachable", "rule 3")
+async def test_cluster_that_flaps_holds_its_own_check_alone_until_it_is_calm(
+    fleet: Fleet, home: Fleet
+) -> None:
+    failed, *restless = await fleet.add("failed", "a", "b", "c", "d")
+    (other,) = await home.add("other")
+    flapping, beside = await fleet.add_check(), await home.add_check("beside")
+    await flapping.until_numbers(5, 5, 5)
+    await beside.until_numbers(1, 1, 1)
+
+    async with fleet.nodes.flapping(*restless):
+        told = await flapping.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
+        assert f"{fleet.namespace}/{fleet.cluster} cannot be seen: they changed " in told["message"]
+        await fleet.nodes.fail(failed)
+        await home.nodes.fail(other)
+        await home.until_marked(other)
+        assert (await flapping.condition("RemediationAllowed"))["message"] == told["message"]
+        assert not await fleet.condition(failed, OWNER)
+    await flapping.until_condition("RemediationAllowed", status="True")
+    await fleet.until_marked(failed)
+    restricted = [event["message"] for event in await fleet.events(CHECK, "RemediationRestricted")]
+    assert sum("they changed" in message for message in restricted) == 1
+
+
 @pytest.mark.rule("rule 33", "rule 33/rotated", "rule 33/credentials")
 async def test_secret_that_is_replaced_is_used_by_both_processes_and_no_token_is_told_anywhere(
     fleet: Fleet, workload: Workload, paramedic: Paramedic
