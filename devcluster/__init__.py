@@ -1,1 +1,1 @@
-"""A real control plane and a real Temporal server on one laptop, with our processes beside them."""
+"""Runs a real control plane, a real Temporal server and our processes on one machine."""

@@ -1,4 +1,4 @@
-"""Where the servers of Kubernetes are: in `$KUBEBUILDER_ASSETS`, else in our cache, else built into it.
+"""Finds the Kubernetes servers: in `$KUBEBUILDER_ASSETS`, else in our cache, where they are built on demand.
 
 `python -m devcluster.assets` fetches everything now, so that nothing later has to wait for it.
 """
@@ -15,7 +15,7 @@ from devcluster.progress import say
 
 @dataclass(frozen=True)
 class Servers:
-    """How each server is called; flags follow."""
+    """The command of each server, without its flags."""
 
     kube_apiserver: tuple[str, ...]
     kube_controller_manager: tuple[str, ...]
@@ -23,9 +23,9 @@ class Servers:
 
 
 def find() -> Servers:
-    """The servers, each from the first place that has it.
+    """Find the servers, each in the first place that has it.
 
-    Raises BuildError when one is nowhere and cannot be built.
+    Raises BuildError if one is missing and cannot be built.
     """
     return Servers(
         kube_apiserver=_command("kube-apiserver"),
@@ -43,7 +43,7 @@ def _command(name: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Fetch or build what is missing; exit 1 with one sentence when that fails."""
+    """Fetch or build missing servers; exit 1 with one sentence if that fails."""
     try:
         find()
     except DevclusterError as error:

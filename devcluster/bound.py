@@ -1,13 +1,12 @@
-"""Run a program that ends when the process that started it ends, however that ends.
+"""Runs a program that ends when its parent process ends, for whatever reason.
 
-`python bound.py PARENT PROGRAM [ARGUMENTS]` asks the kernel to kill this process when its parent is
-gone, then becomes PROGRAM; the request survives that. So nothing is left behind even when the parent
-is killed with -9 and can end nobody. It is a program of its own, and not code that the parent runs
-between fork and exec, because the parent has threads (those of the Temporal client), and after a
-fork the locks that they held stay locked for ever.
+`python bound.py PARENT PROGRAM [ARGUMENTS]` asks the kernel to kill this process when its parent is gone,
+then becomes PROGRAM; exec keeps that request. So no child is left behind even if the parent is killed with
+-9. This is a separate program, and not code between fork and exec, because the parent has threads (those of
+the Temporal client), and locks that they hold at the fork would stay locked for ever.
 
-The kernel means the parent's *thread*: start children from the main thread. Only Linux can do this;
-elsewhere a parent that is killed with -9 leaves its children to be ended by hand.
+The kernel means the parent's *thread*: start children from the main thread. Only Linux supports this;
+elsewhere a parent that is killed with -9 leaves its children running.
 """
 
 import ctypes

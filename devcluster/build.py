@@ -1,7 +1,7 @@
 """Builds a program from Go modules, once for all checkouts.
 
-The binary is named after its sources. Builders wait for each other, and what they build appears under its
-name when it is whole.
+The path of the binary contains a hash of its sources. Concurrent builders wait for each other, and a binary
+appears under its name only when it is complete.
 """
 
 import fcntl
@@ -28,36 +28,35 @@ REPORT_EVERY = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class GoProgram:
-    """A program, and what people are told while it is built."""
+    """A Go program, and the progress messages for its build."""
 
     folder: Path
-    """Its go.mod, go.sum and sources; the name of the folder is that of the binary."""
+    """The folder of go.mod, go.sum and sources; it also names the binary."""
     package: str
     linker_flags: str
     title: str
     lasts: str
-    """How long it takes to build."""
+    """How long the build takes, for the message."""
     packages: str
-    """About how many are compiled."""
+    """The approximate number of packages to compile."""
     instead: str = ""
-    """What else helps where it cannot be built."""
+    """What else a person can do if the build fails."""
 
     @property
     def name(self) -> str:
-        """What it is called on disk."""
         return self.folder.name
 
     def fingerprint(self) -> str:
-        """Changes whenever the sources or the machine's kind do: no build is taken for another."""
+        """A hash of sources and kind of machine, so that another binary is never reused."""
         digest = hashlib.sha256(f"{platform.system()} {platform.machine()}".encode())
         for file in sorted([*self.folder.glob("*.go"), self.folder / "go.mod", self.folder / "go.sum"]):
             digest.update(f"{file.name} ".encode() + file.read_bytes())
         return digest.hexdigest()[:12]
 
     def binary(self) -> Path:
-        """The binary built from the sources as they are now; the first call takes minutes.
+        """The binary of the present sources; the first call takes minutes.
 
-        Raises BuildError when it cannot be built.
+        Raises BuildError if it cannot be built.
         """
         built = go_toolchain.cache_directory() / self.name / self.fingerprint() / self.name
         if built.exists():
@@ -70,7 +69,7 @@ class GoProgram:
 
 
 def required_version(folder: Path, module: str) -> str:
-    """The version of a module that a folder's go.mod asks for, as `v1.36.3`."""
+    """The version of a module in a folder's go.mod, such as `v1.36.3`."""
     found = re.search(rf"^\s*{re.escape(module)} (v\S+)", (folder / "go.mod").read_text(), re.MULTILINE)
     assert found, f"{folder}/go.mod requires {module}"
     return found.group(1)
@@ -102,8 +101,8 @@ def _build(program: GoProgram, built: Path) -> None:
 
 def _compile(program: GoProgram, go: Path, target: Path, output: IO[str]) -> subprocess.Popen[bytes]:
     flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", program.linker_flags]
-    return subprocess.Popen(  # noqa: S603  nothing in it is a stranger's
-        # An orphan would build into the next one's file.
+    return subprocess.Popen(  # noqa: S603  a fixed command
+        # Without `bind`, an orphaned build could write into the file of the next one.
         bind([str(go), "build", *flags, "-o", str(target), program.package]),
         cwd=program.folder,
         env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},

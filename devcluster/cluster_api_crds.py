@@ -1,9 +1,9 @@
-"""The stand-in CRDs of Cluster API, which a cluster serves in both versions or in v1beta1 alone.
+"""Installs the stand-in CRDs of Cluster API, in both versions or in v1beta1 alone.
 
 `python -m devcluster.cluster_api_crds --kubeconfig FILE v1beta1` applies them.
 
-They may be applied anew while others run, as an upgrade of Cluster API does, or its way back: what the API
-server serves is switched, and so is the version in which it stores what is written from then on.
+They may be applied again while controllers run, as an upgrade or downgrade of Cluster API does: that changes
+the served versions and the storage version.
 """
 
 import argparse
@@ -30,16 +30,16 @@ PATIENCE = timedelta(seconds=60)
 
 
 class NewestVersion(StrEnum):
-    """The newest version of Cluster API's kinds that is served."""
+    """The newest served version of Cluster API's kinds."""
 
     V1BETA2 = "v1beta2"
-    """The one that is stored; v1beta1 is served, too."""
+    """Stored in this version; v1beta1 is served, too."""
     V1BETA1 = "v1beta1"
-    """Served alone, as by Cluster API before v1.11."""
+    """The only version, as of Cluster API before v1.11."""
 
 
 def definitions(newest: NewestVersion = NewestVersion.V1BETA2) -> Iterator[Object]:
-    """Read the CRDs, so that `newest` is stored, and served with what is older."""
+    """Read the CRDs, with `newest` as the stored version, served together with older ones."""
     for file in sorted(FOLDER.glob("*.yaml")):
         definition: Object = yaml.safe_load(file.read_text())
         for version in definition["spec"]["versions"]:
@@ -49,9 +49,9 @@ def definitions(newest: NewestVersion = NewestVersion.V1BETA2) -> Iterator[Objec
 
 
 async def apply(kubeconfig: Path, newest: NewestVersion = NewestVersion.V1BETA2) -> None:
-    """Install the CRDs, or switch versions where they are; return when just those versions are served.
+    """Install the CRDs, or switch their versions; return when exactly those versions are served.
 
-    Raises NotReadyError, with the API server's own words where it refuses, and KubernetesError.
+    Raises NotReadyError, with the API server's message if it refuses, and KubernetesError.
     """
     wanted = list(definitions(newest))
     async with await Transport.connect(str(kubeconfig)) as transport:
@@ -66,7 +66,7 @@ async def apply(kubeconfig: Path, newest: NewestVersion = NewestVersion.V1BETA2)
 
 
 async def _apply(transport: Transport, definition: Object) -> None:
-    """As kubectl does it by --server-side: so it stays the owner where `manifests` was there before."""
+    """Apply as `kubectl apply --server-side`, and so as the same field manager as `manifests`."""
     path = DEFINITIONS.path(name=definition["metadata"]["name"])
     query = tuple(AS_KUBECTL.items())
     try:
@@ -93,10 +93,12 @@ async def _is_served(transport: Transport, api_version: str, kind: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Apply them; exits with one sentence if that is impossible."""
+    """Apply the CRDs; exit with one sentence if that fails."""
     parser = argparse.ArgumentParser(prog="cluster_api_crds", description="Stand-in CRDs of Cluster API.")
-    parser.add_argument("--kubeconfig", type=Path, required=True, help="of the management cluster")
-    parser.add_argument("newest", choices=[*NewestVersion], type=NewestVersion, help="what is served")
+    parser.add_argument("--kubeconfig", type=Path, required=True, help="kubeconfig of the management cluster")
+    parser.add_argument(
+        "newest", choices=[*NewestVersion], type=NewestVersion, help="newest version to serve"
+    )
     options = parser.parse_args(arguments)
     try:
         asyncio.run(apply(options.kubeconfig, options.newest))

@@ -1,8 +1,8 @@
 """A real Kubernetes control plane on this machine: etcd, kube-apiserver and kube-controller-manager.
 
-Loopback only, RBAC on, every request in an audit log, the data kept in a directory. There are no nodes and no
-kubelets, so Pods never run; Nodes, custom resources, Leases, watches, garbage collection and RBAC are the
-real thing. A flag stands here where it differs from its default, with its reason.
+It listens on loopback only, with RBAC, an audit log of every request, and its data in a directory. There are
+no nodes and kubelets, so Pods never run; Nodes, custom resources, Leases, watches, garbage collection and
+RBAC are real. Each flag below differs from its default, with the reason beside it.
 """
 
 import ssl
@@ -23,14 +23,14 @@ from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
 CONTROLLERS = ("garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller")
 NODE_CONTROLLER = "node-lifecycle-controller"
-QUOTA_BYTES = 8 * 1024**3  # a benchmark of 10,000 nodes fills the default, 2 GB, before it is compacted
+QUOTA_BYTES = 8 * 1024**3  # a benchmark of 10,000 nodes would exceed the default of 2 GB before a compaction
 PATIENCE = timedelta(seconds=90)
 API_SERVER = "control_plane"
-"""What the program kube-apiserver is called under the supervisor."""
+"""The name of kube-apiserver under the supervisor."""
 
 
 def etcd(layout: Layout) -> tuple[str, ...]:
-    """A single member that does not wait for the disk: it has to survive kills, not power cuts."""
+    """Flags for a single member without fsync: it must survive a kill, but not a power failure."""
     address = f"http://{layout.address('etcd')}"
     return (
         f"--data-dir={layout.etcd_data}",
@@ -44,13 +44,13 @@ def etcd(layout: Layout) -> tuple[str, ...]:
 
 
 def kube_apiserver(layout: Layout) -> tuple[str, ...]:
-    """RBAC, tokens from a file, an audit log. No Pod ever runs, so no Pod needs a ServiceAccount."""
+    """Flags for RBAC, tokens from a file and an audit log; without Pods, ServiceAccount admission is off."""
     credentials = layout.credentials
     return (
         f"--etcd-servers=http://{layout.address('etcd')}",
         "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",  # else it looks for a default route, and a laptop may have none
-        "--endpoint-reconciler-type=none",  # and it may not publish a loopback address
+        "--advertise-address=127.0.0.1",  # by default it needs a default route, which a laptop may lack
+        "--endpoint-reconciler-type=none",  # a loopback address cannot be published
         f"--secure-port={layout.ports['kube-apiserver']}",
         f"--cert-dir={credentials.certificates}",
         f"--token-auth-file={credentials.tokens}",
@@ -62,13 +62,13 @@ def kube_apiserver(layout: Layout) -> tuple[str, ...]:
         "--service-cluster-ip-range=10.0.0.0/24",
         f"--audit-policy-file={AUDIT_POLICY}",
         f"--audit-log-path={layout.audit_log}",
-        "--audit-log-mode=blocking",  # a request is in the log before its answer is out
-        "--audit-log-maxsize=0",  # one file, however long: whoever counts requests reads it whole
+        "--audit-log-mode=blocking",  # a request is logged before it is answered
+        "--audit-log-maxsize=0",  # one file: tests and benchmarks count all its requests
     )
 
 
 def kube_controller_manager(layout: Layout, node_grace: timedelta | None) -> tuple[str, ...]:
-    """The controllers that our objects need; the one of Nodes only where kubelets are simulated."""
+    """Flags for the controllers that we need; the node controller only with simulated kubelets."""
     controllers = CONTROLLERS if node_grace is None else (*CONTROLLERS, NODE_CONTROLLER)
     flags = (
         f"--kubeconfig={layout.credentials.kubeconfig(CONTROLLER_MANAGER)}",
@@ -88,11 +88,11 @@ def kube_controller_manager(layout: Layout, node_grace: timedelta | None) -> tup
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """How to reach it: one kubeconfig per user."""
+    """The address of a control plane, and a kubeconfig for each user."""
 
     server: str
     kubeconfig: Path
-    """Of the cluster-admin."""
+    """The kubeconfig of the cluster-admin."""
 
     detector_kubeconfig: Path
     worker_kubeconfig: Path
@@ -103,7 +103,7 @@ class ControlPlane:
 async def control_plane(
     directory: Path, servers: Servers, *, node_grace: timedelta | None = None
 ) -> AsyncIterator[ControlPlane]:
-    """Run a control plane on `directory`, ready when the block begins, ended when it is left.
+    """Run a control plane on `directory` while the block runs; it is ready at the start of the block.
 
     For `node_grace` and the errors see `start`.
     """
@@ -116,8 +116,8 @@ async def start(
 ) -> ControlPlane:
     """Start the servers under `supervisor` and wait until they are ready.
 
-    With `node_grace`, a Node whose kubelet has been silent for so long becomes `Ready=Unknown`; without
-    it nothing touches Nodes. Raises NotReadyError or HopelessError when a server does not become ready.
+    With `node_grace`, a Node whose kubelet is silent for that time becomes `Ready=Unknown`; without it, no
+    controller changes Nodes. Raises NotReadyError or HopelessError if a server does not become ready.
     """
     await _start(supervisor, layout, "etcd", servers.etcd + etcd(layout))
     await _etcd_is_ready(supervisor, layout)
@@ -135,7 +135,7 @@ async def start(
 
 
 async def start_api_server(supervisor: Supervisor, layout: Layout, servers: Servers) -> None:
-    """Start kube-apiserver alone, where etcd runs, and wait until it is ready; errors as of `start`."""
+    """Start kube-apiserver beside a running etcd, and wait until it is ready; errors as of `start`."""
     command = servers.kube_apiserver + kube_apiserver(layout)
     await _start(supervisor, layout, API_SERVER, command)
     await _api_server_is_ready(supervisor, layout)

@@ -1,7 +1,7 @@
-"""Who may talk to the control plane: one token and one kubeconfig per user, kept over restarts.
+"""Tokens and kubeconfigs for the users of the control plane, kept over restarts.
 
-The detector and the worker come as the ServiceAccounts that `deploy/base/rbac` gives its rights to, so that
-a missing right shows here and not in production.
+The detector and the worker use the ServiceAccounts of `deploy/base/rbac`, so that a missing right shows here
+and not in production.
 """
 
 import csv
@@ -19,7 +19,7 @@ NAMESPACE = "paramedic-system"
 
 @dataclass(frozen=True)
 class User:
-    """A name in RBAC, its groups, and the name of its kubeconfig."""
+    """A user name in RBAC, its groups, and the name of its kubeconfig."""
 
     file: str
     name: str
@@ -46,12 +46,11 @@ class Credentials:
         self.tokens = folder / "tokens.csv"
         self.signing_key = folder / "service-accounts.key"
         self.certificates = folder / "certificates"
-        """Where kube-apiserver finds its own by the names that it gives them."""
+        """The folder in which kube-apiserver looks for its certificate under a fixed name."""
         self.certificate = self.certificates / "apiserver.crt"
         self._serving_key = self.certificates / "apiserver.key"
 
     def create(self) -> None:
-        """Make what is not there yet."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.tokens.exists():
             write(self.tokens, _tokens())
@@ -61,22 +60,20 @@ class Credentials:
             self._write_certificate()
 
     def token(self, user: User) -> str:
-        """The bearer token of `user`."""
         rows = csv.reader(io.StringIO(self.tokens.read_text()))
         return next(token for token, name, *_ in rows if name == user.name)
 
     def kubeconfig(self, user: User) -> Path:
-        """Where the kubeconfig of `user` is."""
         return self._folder / f"{user.file}.kubeconfig"
 
     def write_kubeconfigs(self, server: str) -> None:
-        """Let every user find `server`, whose port may have changed."""
+        """Write all kubeconfigs for `server`, whose port may have changed."""
         for user in USERS:
             write(self.kubeconfig(user), _kubeconfig(server, self.certificate, user.name, self.token(user)))
 
     def _write_certificate(self) -> None:
         self.certificates.mkdir(exist_ok=True)
-        self._serving_key.unlink(missing_ok=True)  # no certificate ever stands beside the key of another
+        self._serving_key.unlink(missing_ok=True)  # the certificate never stands beside a foreign key
         key = private_key()
         write(self.certificate, certificate_of(key))
         write(self._serving_key, in_pem(key))
@@ -91,7 +88,7 @@ def _tokens() -> str:
 
 
 def _kubeconfig(server: str, authority: Path, user: str, token: str) -> str:
-    """JSON, which every reader of YAML reads."""
+    """A kubeconfig in JSON, which YAML parsers read."""
     cluster = {"server": server, "certificate-authority": str(authority.absolute())}
     content = {
         "apiVersion": "v1",

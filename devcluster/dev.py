@@ -1,6 +1,6 @@
-"""A control plane, a Temporal server and our processes on one directory; DIR/dev.json says where they are.
+"""`paramedic dev`: runs a control plane, a Temporal server and our processes on one directory.
 
-That file appears when everything is ready, and goes with it.
+DIR/dev.json describes them; it exists while everything is ready.
 """
 
 import asyncio
@@ -30,27 +30,27 @@ from runtime import search_attributes
 from runtime.cluster import cluster_identity
 
 RIGHTS = Path(__file__).parent / "rights"
-"""What our processes may do here beyond what they need in a cluster that is somebody's."""
+"""Rights of our processes that only a development cluster grants."""
 
 
 CLUSTER_API_CRDS = "cluster-api-crds"
-"""Leaves out the stand-in CRDs, for somebody who installs those of Cluster API and runs its managers."""
+"""Leaves out the stand-in CRDs, for a real Cluster API with its managers."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What does not change while `paramedic dev` runs."""
+    """The addresses and files that stay the same while `paramedic dev` runs."""
 
     layout: Layout
     control_plane: ControlPlane
     temporal: TemporalServer
     cluster: str
-    """The identity of the cluster, as it is in workflow ids."""
+    """The identity of the cluster, as in workflow ids."""
     workload: ControlPlane | None = None
-    """Of the workload cluster of Cluster API, if there is one."""
+    """The workload cluster of Cluster API, if there is one."""
 
     def write(self, pids: Mapping[str, int]) -> None:
-        """Replace the file, with the processes as they are now."""
+        """Write the file with the present pids."""
         names = [name for name in ("detector", "worker") if name in pids]
         content = {
             "kubeconfig": str(self.control_plane.kubeconfig),
@@ -69,20 +69,21 @@ class Description:
 
 @dataclass(frozen=True)
 class DevSettings:
-    """What a person decides. Raises SettingsError for what makes no sense."""
+    """The settings of `paramedic dev`. Raises SettingsError for values that make no sense."""
 
     directory: Path
-    """Data, logs, credentials and dev.json; what is there is gone on with."""
+    """Data, logs, credentials and dev.json; existing data is reused."""
     simulate_nodes: int = 0
-    """How many simulated kubelets from the start; without any and without Machines nothing touches Nodes."""
+    """The number of simulated kubelets at the start; with neither kubelets nor Machines, no controller
+    changes Nodes."""
     without: frozenset[str] = frozenset()
-    """What is left out: processes of ours that are run by hand, the stand-in CRDs of Cluster API."""
+    """Parts to leave out: our processes, if they run by hand, and the stand-in CRDs of Cluster API."""
     machine_provisioning: timedelta | None = None
-    """How long a Machine of OpenShift waits for its simulated node; None: nothing looks after Machines."""
+    """How long a Machine of OpenShift waits for its simulated node; None: no machine API is simulated."""
     back_off_limit: timedelta | None = None
-    """The longest wait between two remediations of one target; None: as the detector does by itself."""
+    """The longest back-off between two remediations of one target; None: the detector's default."""
     cluster_api: ClusterApiSettings | None = None
-    """Whether there is a workload cluster of Cluster API, too."""
+    """The settings of the workload cluster; None: there is none."""
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
@@ -97,21 +98,21 @@ class DevSettings:
 
     @property
     def simulates(self) -> bool:
-        """Whether there are simulated kubelets, from the start or when Machines are asked for."""
+        """True if simulated kubelets run, at the start or for Machines."""
         return self.simulate_nodes > 0 or self.machine_provisioning is not None
 
 
 async def run(settings: DevSettings) -> None:
-    """Run until SIGINT or SIGTERM; DIR/dev.json is there while everything is ready. On the main thread only.
+    """Run until SIGINT or SIGTERM, on the main thread; DIR/dev.json exists while everything is ready.
 
-    Raises DevclusterError when something needed is missing or does not become ready.
+    Raises DevclusterError if a program is missing or does not become ready.
     """
     prepare(settings.directory)
     if settings.simulates:
         require_room_for_socket(settings.directory)
     if settings.cluster_api:
         require_room_for_socket(dev_cluster_api.folder(settings.directory))
-    servers = assets.find()  # here, where a signal still ends us at once: it may build for minutes
+    servers = assets.find()  # may build for minutes; before the signal handlers, so that Ctrl-C ends it
     with exclusive(settings.directory):
         layout = lay_out(settings.directory)
         layout.description.unlink(missing_ok=True)
@@ -122,8 +123,6 @@ async def run(settings: DevSettings) -> None:
 
 
 class _Dev:
-    """One run."""
-
     def __init__(self, settings: DevSettings, layout: Layout, servers: assets.Servers) -> None:
         self._settings = settings
         self._layout = layout
@@ -186,7 +185,7 @@ class _Dev:
 
 
 async def _prepare(cluster: ControlPlane, server: TemporalServer, without: frozenset[str]) -> str:
-    """Install what our processes need in both servers; return the identity of the cluster."""
+    """Install CRDs, roles and search attributes; return the identity of the cluster."""
     left_out = [manifests.CLUSTER_API_CRDS] if CLUSTER_API_CRDS in without else []
     await manifests.install(cluster.kubeconfig, more=sorted(RIGHTS.glob("*.yaml")), without=left_out)
     client = await TemporalClient.connect(server.address, namespace=server.namespace)

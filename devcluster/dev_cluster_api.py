@@ -1,7 +1,7 @@
-"""What `paramedic dev --cluster-api` adds: a workload cluster of its own, and who looks after its Machines.
+"""`paramedic dev --cluster-api`: a workload cluster, and simulated controllers of Cluster API.
 
-Its control plane lives in DIR/workload and has no Machines; the Cluster, its MachineSets, Machines and health
-checks are in the management cluster, as is the Secret by which the workload cluster is reached.
+Its control plane lives in DIR/workload and has no Machines; the Cluster, MachineSets, Machines and health
+checks are in the management cluster, like the Secret with the kubeconfig of the workload cluster.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from kube.resource import Object
 from kube.transport import Transport
 
 CLUSTER, NAMESPACE = "workload", "default"
-"""What the workload cluster is called in the management cluster."""
+"""Name and namespace of the Cluster in the management cluster."""
 
 FOLDER = "workload"
 CONDITIONS = (
@@ -43,10 +43,11 @@ CONDITIONS = (
 
 @dataclass(frozen=True)
 class ClusterApiSettings:
-    """What a person decides. Raises SettingsError for what makes no sense."""
+    """The settings of the workload cluster. Raises SettingsError for values that make no sense."""
 
     newest: NewestVersion
-    """What the management cluster serves; who runs on its directory again may choose another version."""
+    """The newest version that the management cluster serves; it may change between two runs on one
+    directory."""
     provisioning: timedelta
     """How long a Machine waits for its simulated node."""
 
@@ -56,13 +57,13 @@ class ClusterApiSettings:
 
 
 def folder(directory: Path) -> Path:
-    """Where the workload cluster keeps what a `paramedic dev` keeps in `directory`."""
+    """The directory of the workload cluster, laid out like `directory`."""
     return directory / FOLDER
 
 
 @dataclass(frozen=True)
 class WorkloadCluster:
-    """A workload cluster that runs."""
+    """A running workload cluster and its directory."""
 
     layout: Layout
     control_plane: ControlPlane
@@ -75,7 +76,7 @@ async def start_workload_cluster(
     management: ControlPlane,
     newest: NewestVersion,
 ) -> WorkloadCluster:
-    """Start the control plane, and let the management cluster know of it.
+    """Start the control plane, and register it in the management cluster.
 
     Raises NotReadyError, HopelessError and KubernetesError.
     """
@@ -92,7 +93,7 @@ async def start_workload_cluster(
 async def start_simulation(
     supervisor: Supervisor, workload: WorkloadCluster, management: ControlPlane, provisioning: timedelta
 ) -> None:
-    """Start who looks after Machines, and kubelets that join for each of them; return when both run.
+    """Start the simulated controllers and the kubelets of their Machines; return when both run.
 
     Raises NotReadyError and HopelessError.
     """
@@ -108,7 +109,7 @@ async def start_simulation(
 
 
 async def ensure_cluster(client: Client, api: ClusterApi, name: str = CLUSTER) -> None:
-    """Create the Cluster, initialized; one that is there is left as it is. Raises KubernetesError."""
+    """Create the Cluster as initialized; an existing one stays as it is. Raises KubernetesError."""
     at = api.clusters
     cluster: Object = {"apiVersion": at.api_version, "kind": at.kind, "metadata": {"name": name}, "spec": {}}
     with suppress(AlreadyExists):

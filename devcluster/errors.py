@@ -1,8 +1,8 @@
-"""What can go wrong on a laptop: one tree, each error one sentence that says what to do."""
+"""The errors of devcluster; each message is one sentence and says what to do."""
 
 
 class DevclusterError(Exception):
-    """Something that the person who started us has to know or do; the message is one sentence."""
+    """Root of the errors; the message is one sentence for the person who runs the command."""
 
 
 class BuildError(DevclusterError):
@@ -10,7 +10,7 @@ class BuildError(DevclusterError):
 
 
 class MissingProgramError(DevclusterError):
-    """A program that we need is neither on PATH nor among the installed packages."""
+    """A required program is neither on PATH nor among the installed packages."""
 
 
 class NotReadyError(DevclusterError):
@@ -18,7 +18,7 @@ class NotReadyError(DevclusterError):
 
 
 class HopelessError(DevclusterError):
-    """A program dies whenever it is started."""
+    """A program dies after every start, so waiting for it is useless."""
 
 
 class InUseError(DevclusterError):
@@ -26,4 +26,4 @@ class InUseError(DevclusterError):
 
 
 class SettingsError(DevclusterError):
-    """What was asked for makes no sense."""
+    """An option, or a combination of options, makes no sense."""

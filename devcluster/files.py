@@ -1,4 +1,4 @@
-"""Files that others read while we write them appear whole or not at all."""
+"""Writes files atomically, so that readers see a complete file or none."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Put `text` into `path` atomically, readable by nobody else."""
+    """Write `text` to `path` atomically, readable by this user only."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.unlink(missing_ok=True)
     temporary.touch(mode=0o600)
@@ -15,5 +15,5 @@ def write(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:
-    """Put `content` into `path` atomically, in a form that people can read too."""
+    """Write `content` to `path` atomically, as indented JSON."""
     write(path, json.dumps(content, indent=2) + "\n")

@@ -1,7 +1,7 @@
-"""What no package registry offers as a binary, and is built from its Go modules.
+"""The programs that no package registry offers as a binary; they are built from Go modules.
 
-etcd, kube-apiserver and kube-controller-manager are one binary. Helm is another, with a go.mod of its own:
-linked into the first, it would have the servers built from other versions than Kubernetes is released with.
+etcd, kube-apiserver and kube-controller-manager are one binary. Helm is another, with its own go.mod: in the
+same one, it would change the module versions that Kubernetes is released with.
 
 `python -m devcluster.go_programs` builds Helm now, so that no test has to wait for it.
 """
@@ -18,14 +18,13 @@ _NO_DEBUG_SYMBOLS = ("-s", "-w")
 
 
 def kubernetes_version(folder: Path = _HERE / "controlplane") -> str:
-    """The version of Kubernetes that the servers are built from."""
     return required_version(folder, "k8s.io/kubernetes")
 
 
 def _flags_of_kubernetes() -> str:
-    """The version that the servers tell their clients.
+    """Linker flags with the version that the servers report.
 
-    Kubernetes sets it when it is released; without it the servers call themselves v0.0.0.
+    Kubernetes sets it in a release build; without it the servers report v0.0.0.
     """
     version = kubernetes_version()
     major, minor = version.removeprefix("v").split(".")[:2]
@@ -54,7 +53,7 @@ HELM = GoProgram(
 
 
 def main() -> None:
-    """Build Helm; exit 1 with one sentence when that fails."""
+    """Build Helm; exit 1 with one sentence if that fails."""
     try:
         HELM.binary()
     except DevclusterError as error:

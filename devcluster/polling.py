@@ -1,4 +1,4 @@
-"""Wait until something is true: ask again and again up to a deadline, never just sleep."""
+"""Polls a condition until it is true or the time is over."""
 
 import asyncio
 import time
@@ -13,9 +13,9 @@ INTERVAL = timedelta(milliseconds=100)
 async def until(
     true: Callable[[], Awaitable[bool]], *, within: timedelta, otherwise: str, every: timedelta = INTERVAL
 ) -> None:
-    """Return as soon as `true` says so; it is asked again `every` so often.
+    """Return as soon as `true` returns True; it is called `every` so often.
 
-    Raises NotReadyError with the sentence `otherwise` when that takes longer than `within`.
+    Raises NotReadyError with the sentence `otherwise` after `within`.
     """
     deadline = time.monotonic() + within.total_seconds()
     while not await true():

@@ -1,4 +1,4 @@
-"""Our own processes on the laptop: how each is called, and the environment that tells it where things are."""
+"""The commands and environments of our own processes under `paramedic dev`."""
 
 import os
 import sys
@@ -26,14 +26,14 @@ def ours(
     temporal: TemporalServer,
     back_off_limit: timedelta | None = None,
 ) -> Program:
-    """One of `OURS`; the limit None is that of the settings."""
+    """One of `OURS`; a limit of None leaves the default of the settings."""
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
     limit = {} if back_off_limit is None else {BACK_OFF_LIMIT: f"{back_off_limit.total_seconds():g}"}
     return _process(name, layout, kubeconfigs[name], temporal, limit)
 
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
-    """`count` simulated kubelets, told what to do through a socket."""
+    """`count` simulated kubelets, controlled through a socket."""
     interval = f"{renewal(count).total_seconds():g}"
     arguments = ("--count", str(count), "--control", str(layout.kubelets_socket))
     every = ("--renew-every", interval, "--look-every", interval)
@@ -41,13 +41,13 @@ def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program
 
 
 def remediator(layout: Layout, control_plane: ControlPlane) -> Program:
-    """What power-cycles simulated nodes."""
+    """The demo remediator, which power-cycles simulated nodes."""
     arguments = ("--control", str(layout.kubelets_socket))
     return _module("remediator", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 
 def machine_set(layout: Layout, control_plane: ControlPlane, provisioning: timedelta) -> Program:
-    """What keeps Machines and gives each a simulated node, `provisioning` after its creation."""
+    """The simulated machine API of OpenShift; a Machine gets its node `provisioning` after its creation."""
     arguments = (
         "--control",
         str(layout.kubelets_socket),
@@ -60,7 +60,7 @@ def machine_set(layout: Layout, control_plane: ControlPlane, provisioning: timed
 def cluster_api(
     layout: Layout, management: ControlPlane, workload: ControlPlane, provisioning: timedelta
 ) -> Program:
-    """As `machine_set`, of Cluster API; `layout` is that of the workload cluster."""
+    """The simulated controllers of Cluster API; `layout` is that of the workload cluster."""
     arguments = (
         "--control",
         str(layout.kubelets_socket),
@@ -73,20 +73,19 @@ def cluster_api(
 
 
 def renewal(count: int) -> timedelta:
-    """Between two Lease renewals of one kubelet: a second for a few, and no more than 100 per second in all.
+    """The interval of Lease renewals of a kubelet: a second for few, at most 100 renewals per second in all.
 
-    A real kubelet takes 10 s, and so does ours when there are many.
+    The interval of a real kubelet, 10 s, is the longest.
     """
     return timedelta(seconds=min(max(count / 100, 1), 10))
 
 
 def grace(count: int) -> timedelta:
-    """How long a kubelet may be silent: six renewals, where production has four or five."""
+    """The time after which a silent kubelet is noticed: six renewals; production has four or five."""
     return 6 * renewal(count)
 
 
 def ready_url(layout: Layout, name: str) -> str:
-    """Where the process `name` says whether it is ready."""
     return f"http://{layout.address(name)}/readyz"
 
 
@@ -97,11 +96,12 @@ def _process(
         "KUBECONFIG": str(kubeconfig),
         "TEMPORAL_ADDRESS": temporal.address,
         "TEMPORAL_NAMESPACE": temporal.namespace,
-        "TEMPORAL_CONFIG_FILE": os.devnull,  # a person's own profile is for another server
+        "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
         "PARAMEDIC_CLUSTER": CLUSTER,
         CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values()),
         "PARAMEDIC_READY_ADDRESS": layout.address(name),
-        # There is one of each on a directory: a restarted one takes its own lead up again at once.
+        # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
+        # once.
         "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
     }
     return Program(name, (sys.executable, "-m", name), layout.log(name), {**environment, **own})

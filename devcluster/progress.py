@@ -1,4 +1,4 @@
-"""Progress for a person who waits: whole sentences on stderr, so that stdout stays free for answers."""
+"""Prints progress for a waiting person: whole sentences on stderr; stdout is for results."""
 
 import sys
 from contextlib import suppress
@@ -6,13 +6,13 @@ from datetime import timedelta
 
 
 def say(sentence: str) -> None:
-    """Print one sentence at once. Whoever stops listening does not stop what is going on."""
+    """Print one sentence and flush; a closed stderr is ignored."""
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{sentence}\n")
         sys.stderr.flush()
 
 
 def in_words(duration: timedelta) -> str:
-    """`2 min 5 s`, or `40 s`."""
+    """`2 min 5 s`, or `40 s` if it is under a minute."""
     minutes, seconds = divmod(int(duration.total_seconds()), 60)
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

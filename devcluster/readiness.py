@@ -1,4 +1,4 @@
-"""Wait until a process of ours says that it is ready; what it says instead is the reason for waiting."""
+"""Waits until a process of ours is ready; its own answer becomes the reason of a failure."""
 
 from datetime import timedelta
 from http import HTTPStatus
@@ -16,7 +16,7 @@ PATIENCE = timedelta(seconds=60)
 async def until_ready(supervisor: Supervisor, layout: Layout, name: str) -> None:
     """Return when the process `name` is ready.
 
-    Raises NotReadyError with its own words when that takes longer than a minute, and HopelessError.
+    Raises NotReadyError with the process's answer after a minute, and HopelessError.
     """
     said = "it does not answer"
 

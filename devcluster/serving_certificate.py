@@ -1,7 +1,7 @@
-"""The certificate that kube-apiserver shows, signed by itself, and trusted by whoever has it.
+"""Creates the self-signed certificate of kube-apiserver.
 
-kube-apiserver would make one with an RSA key: where many connect for a moment, as tests do, to sign with that
-is a tenth of its work.
+kube-apiserver would create an RSA key: with many short connections, as in tests, its signatures take a tenth
+of the CPU time.
 """
 
 import ipaddress
@@ -13,18 +13,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 LIFE = timedelta(days=3650)
-"""A directory of `paramedic dev` may be kept for long, and is on this machine alone."""
+"""Long, because a directory may be kept for years; it is used on this machine only."""
 API_SERVER = "kube-apiserver of paramedic dev"
 LATE_CLOCKS = timedelta(hours=1)
 
 
 def private_key() -> ec.EllipticCurvePrivateKey:
-    """A new key, which is made and used in a moment."""
+    """A new key on P-256, which is fast to create and use."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def in_pem(key: ec.EllipticCurvePrivateKey) -> str:
-    """The key as kube-apiserver reads it."""
+    """The key in the format that kube-apiserver reads."""
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
 
@@ -32,7 +32,7 @@ def in_pem(key: ec.EllipticCurvePrivateKey) -> str:
 def certificate_of(
     key: ec.EllipticCurvePrivateKey, common_name: str = API_SERVER, *, is_authority: bool = True
 ) -> str:
-    """A certificate of the loopback address, in PEM; as of an authority, whoever has it can trust it."""
+    """A certificate for the loopback address, in PEM; as an authority, clients can trust it directly."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     loopback = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Wait until the simulated nodes are there: the kubelets answer, each has its Node, the programs run."""
+"""Waits until the simulated nodes exist: the kubelets answer, each has a Node, the programs run."""
 
 import asyncio
 from collections.abc import Collection
@@ -22,10 +22,10 @@ ANSWER_WITHIN = timedelta(seconds=5)
 async def until_there(
     supervisor: Supervisor, layout: Layout, kubeconfig: Path, count: int, programs: Collection[str]
 ) -> None:
-    """Return when all `count` nodes are there, and `programs` run.
+    """Return when all `count` nodes exist and `programs` run.
 
-    A node whose kubelet a person stopped is not waited for, one that was added on an earlier run is.
-    Raises NotReadyError and HopelessError.
+    It does not wait for nodes whose kubelet a person stopped, but for nodes that were added in an earlier
+    run. Raises NotReadyError and HopelessError.
     """
     async with await Transport.connect(str(kubeconfig)) as transport:
         nodes = Reflector(transport, NODES, Node, notify=_ignore)
@@ -48,7 +48,7 @@ async def until_there(
 
 
 async def _expected(control: Path) -> set[str] | None:
-    """The nodes whose kubelets should run; None while nobody answers for them."""
+    """The nodes whose kubelets should run; None while the control socket does not answer."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN.total_seconds()):
             answer = await ask(control, {"list": True})

@@ -1,7 +1,7 @@
-"""The programs of one `paramedic dev`: started in order, kept running, and ended in the opposite order.
+"""Supervises the programs of one `paramedic dev`: started in order, restarted, ended in reverse order.
 
-A child that dies is reported with the last line of its log, and started again, ever more slowly if it keeps
-dying. A line that an earlier child wrote is not taken for its last word.
+A dead child is reported with the last line of its log, and restarted, with back-off if it keeps dying. Lines
+of earlier children are not reported.
 """
 
 import asyncio
@@ -24,24 +24,23 @@ ENOUGH_BYTES = 8192
 FIRST_DELAY = timedelta(seconds=0.5)
 LONGEST_DELAY = timedelta(seconds=15)
 STEADY = timedelta(seconds=10)
-"""After so long a life the next death counts as the first."""
+"""A death after this time counts as the first again."""
 HOPELESS_DEATHS = 3
-"""After so many deaths in a row a program will not start on this machine."""
+"""After this many deaths in a row a program is considered unable to start."""
 PATIENCE = timedelta(seconds=10)
-"""How long a child may take to end by itself before it is killed."""
+"""The time for a child to end by itself before it is killed."""
 COLLECT_RARELY = {"GOGC": "400"}
-"""For servers written in Go: a tenth less CPU on a machine that they share, for 130 MB more."""
+"""For servers in Go: a tenth less CPU time on a shared machine, for 130 MB more memory."""
 
 
 class LastWords:
-    """The last line that `log` gets from now on; what an earlier run left in it counts for nothing."""
+    """The last line written to `log` from now on, without lines of earlier runs."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._began = log.stat().st_size if log.exists() else 0
 
     def read(self) -> str:
-        """The line in quotes, or `nothing`."""
         if not self._log.exists():
             return "nothing"
         with self._log.open("rb") as log:
@@ -54,7 +53,7 @@ class LastWords:
 
 @dataclass(frozen=True)
 class Program:
-    """What to run: a name for people, a command, additions to our environment, and where its output goes."""
+    """A program: its name, command, additional environment, and log file."""
 
     name: str
     command: tuple[str, ...]
@@ -63,7 +62,7 @@ class Program:
 
 
 class ProgramSupervisor:
-    """One child process and its successors."""
+    """One child process and its successors, with a count of deaths in a row."""
 
     def __init__(self, program: Program, changed: Callable[[], None]) -> None:
         self._program = program
@@ -77,21 +76,21 @@ class ProgramSupervisor:
 
     @property
     def despair(self) -> str:
-        """Why the program cannot be expected to run, in one sentence; "" while it can."""
+        """Why the program is considered unable to run, in one sentence; "" while it is not."""
         return self._despair
 
     @property
     def pid(self) -> int | None:
-        """The process that runs now; None between two of them."""
+        """The pid of the present process; None between two of them."""
         return self._process.pid if self._process else None
 
     async def start(self) -> None:
-        """Start the program; from here on it is kept running until `stop`."""
+        """Start the program, and restart it until `stop`."""
         self._process = await self._spawn()
         self._task = asyncio.create_task(self._keep(), name=f"keep {self._program.name}")
 
     async def stop(self) -> None:
-        """End the program: politely, then by force. Returns when it is gone."""
+        """End the program with SIGTERM, then SIGKILL. Returns when it is gone."""
         self._stopping.set()
         self._signal(signal.SIGTERM)
         if self._task:
@@ -104,7 +103,7 @@ class ProgramSupervisor:
         while self._process:
             began = time.monotonic()
             status = await self._process.wait()
-            self._signal(signal.SIGKILL)  # what the dead child started itself must not outlive it
+            self._signal(signal.SIGKILL)  # children of the dead process must not outlive it
             ended, self._process = self._process, None
             self._count(status, lived=timedelta(seconds=time.monotonic() - began))
             if not await self._pause(_obituary(self._program, ended.pid, status)):
@@ -122,7 +121,7 @@ class ProgramSupervisor:
             self._despair = f"{row}, and said {self._last_words.read()}: see {self._program.log}"
 
     async def _pause(self, obituary: str) -> bool:
-        """Wait before the next start; False when there is to be none."""
+        """Wait before the next start; False if there is to be none."""
         if self._stopping.is_set():
             return False
         delay = min(FIRST_DELAY * 2 ** min(self._deaths - 1, 10), LONGEST_DELAY)
@@ -142,7 +141,7 @@ class ProgramSupervisor:
                 stdout=log,
                 stderr=log,
                 env={**inherited(), **self._program.environment},
-                start_new_session=True,  # Ctrl-C in the terminal is for us; we end our children in order
+                start_new_session=True,  # Ctrl-C reaches only us; we end our children in order
             )
 
     def _signal(self, number: signal.Signals) -> None:
@@ -151,11 +150,11 @@ class ProgramSupervisor:
         try:
             os.killpg(self._process.pid, number)
         except ProcessLookupError:
-            return  # it was faster
+            return  # it has ended already
 
 
 def inherited() -> dict[str, str]:
-    """Our environment, without what a person has set to reach another cluster or another Temporal."""
+    """Our environment without the user's settings for other clusters and Temporal servers."""
     foreign = ("KUBE", "PARAMEDIC_", "TEMPORAL_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
 
@@ -173,7 +172,7 @@ def _nobody_asks() -> None:
 
 
 class Supervisor:
-    """Starts programs, keeps them running, and ends all of them when its `async with` block is left.
+    """Starts and restarts programs, and ends all of them at the end of its `async with` block.
 
     `changed` is called each time a program runs under a new pid.
     """
@@ -196,22 +195,20 @@ class Supervisor:
 
     @property
     def pids(self) -> Mapping[str, int]:
-        """The processes that run now, by name of their program."""
         return {name: one.pid for name, one in self._supervised.items() if one.pid is not None}
 
     async def start(self, program: Program) -> None:
-        """Start `program` and keep it running."""
         supervised = self._supervised[program.name] = ProgramSupervisor(program, self._changed)
         await supervised.start()
 
     def require_hope(self) -> None:
-        """Raise HopelessError when a program died so often in a row that waiting is of no use."""
+        """Raise HopelessError if a program died too often in a row to wait for it."""
         for supervised in self._supervised.values():
             if supervised.despair:
                 raise HopelessError(supervised.despair)
 
     async def until(self, true: Callable[[], Awaitable[bool]], *, within: timedelta, otherwise: str) -> None:
-        """Wait for something that the programs do, as `polling.until`, but not where there is no hope.
+        """Wait as `polling.until`, but fail early if a program cannot run.
 
         Raises NotReadyError and HopelessError.
         """
@@ -223,5 +220,4 @@ class Supervisor:
         await polling.until(hoped_for, within=within, otherwise=otherwise)
 
     async def stop(self, name: str) -> None:
-        """End the program `name`; returns when it is gone."""
         await self._supervised.pop(name).stop()

@@ -16,19 +16,19 @@ from devcluster.supervisor import COLLECT_RARELY, Program, Supervisor
 
 NAMESPACE = "paramedic"
 RETENTION = timedelta(days=30)
-"""As production is told to set it; the development server's own is one day."""
+"""The recommended value for production; the development server's default is one day."""
 
 PATIENCE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True)
 class TemporalServer:
-    """How to reach it."""
+    """The addresses of the server, and its namespace."""
 
     address: str
     namespace: str
     ui: str
-    """URL for a browser."""
+    """The URL of the Temporal UI."""
 
 
 async def start(supervisor: Supervisor, layout: Layout, settings: Sequence[str] = ()) -> TemporalServer:
@@ -50,12 +50,12 @@ async def start(supervisor: Supervisor, layout: Layout, settings: Sequence[str] 
 
 
 def server_of(layout: Layout, namespace: str) -> TemporalServer:
-    """How to reach the one of a directory."""
+    """The addresses of the server in a directory."""
     return TemporalServer(layout.address("temporal"), namespace, f"http://{layout.address('temporal-ui')}")
 
 
 def command(layout: Layout, namespaces: Iterable[str], settings: Iterable[str] = ()) -> tuple[str, ...]:
-    """What starts it; `settings` are values of its dynamic configuration."""
+    """The command of the server; `settings` are values of its dynamic configuration."""
     # Without the write-ahead log the file is the bottleneck: each transaction waits for the disk.
     pragmas = ("--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1")
     ports = ("--port", str(layout.ports["temporal"]), "--ui-port", str(layout.ports["temporal-ui"]))
@@ -67,13 +67,13 @@ def command(layout: Layout, namespaces: Iterable[str], settings: Iterable[str] =
 
 
 async def is_ready(server: TemporalServer) -> bool:
-    """Whether the server is up and keeps the history of closed workflows as long as it should."""
+    """True if the server is up and has the right retention."""
     try:
         client = await Client.connect(server.address, namespace=server.namespace)
         if not await client.service_client.check_health():
             return False
         return await _set_retention(client)
-    except (RPCError, RuntimeError):  # RuntimeError: what the client raises while nothing listens
+    except (RPCError, RuntimeError):  # RuntimeError: the client raises it while no server listens
         return False
 
 

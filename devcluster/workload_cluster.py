@@ -1,7 +1,7 @@
-"""A workload cluster of Cluster API: another control plane, which its management cluster knows by a Secret.
+"""A workload cluster of Cluster API: a second control plane, with its kubeconfig in the management cluster.
 
-Cluster API keeps the kubeconfig of a workload cluster in the management cluster, as one text with its
-credentials in it and no path of a file; whoever reads that Secret may do anything there.
+Cluster API keeps that kubeconfig in a Secret, with credentials inside instead of paths of files. A client
+that can read the Secret has all rights in the workload cluster.
 """
 
 import base64
@@ -25,16 +25,15 @@ _RBAC = {
     "RoleBinding": Resource(_API, "RoleBinding", "rolebindings", namespaced=True),
 }
 CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
-"""The label of all that is of a workload cluster."""
+"""The label of all objects of a workload cluster."""
 
 
 def secret_name(cluster: str) -> str:
-    """Name of the Secret with the kubeconfig of `cluster`."""
     return f"{cluster}-kubeconfig"
 
 
 def inline_kubeconfig(kubeconfig: Path) -> str:
-    """Read a kubeconfig of ours, and put in what it has in files; JSON, which every reader of YAML reads."""
+    """One of our kubeconfigs with the content of its files inside, in JSON, which YAML parsers read."""
     content: dict[str, Any] = json.loads(kubeconfig.read_text())
     for entry in content["clusters"]:
         authority = Path(entry["cluster"].pop("certificate-authority")).read_bytes()
@@ -43,7 +42,7 @@ def inline_kubeconfig(kubeconfig: Path) -> str:
 
 
 def kubeconfig_secret(cluster: str, namespace: str, kubeconfig: str) -> Object:
-    """Build the Secret that Cluster API keeps of a workload cluster."""
+    """The Secret that Cluster API keeps for a workload cluster."""
     return {
         "apiVersion": SECRETS.api_version,
         "kind": SECRETS.kind,
@@ -58,7 +57,7 @@ def kubeconfig_secret(cluster: str, namespace: str, kubeconfig: str) -> Object:
 
 
 def grants(cluster: str, namespace: str) -> list[Object]:
-    """What lets our processes read that Secret, as the example in `deploy/` has it."""
+    """The roles that let our processes read that Secret, from the example in `deploy/`."""
     text = EXAMPLE.read_text().replace(secret_name("my-cluster"), secret_name(cluster))
     found: list[Object] = list(yaml.safe_load_all(text))
     for grant in found:
@@ -69,9 +68,9 @@ def grants(cluster: str, namespace: str) -> list[Object]:
 async def publish_kubeconfig(
     management: Client, workload: ControlPlane, cluster: str, namespace: str = "default"
 ) -> None:
-    """Let `management` know how its admin reaches `workload`, as the Cluster `cluster` of `namespace`.
+    """Store the admin kubeconfig of `workload` in `management`, as of the Cluster `cluster` in `namespace`.
 
-    What was published before is replaced. Our processes may read it. Raises KubernetesError.
+    An earlier one is replaced. Our processes may read it. Raises KubernetesError.
     """
     for grant in grants(cluster, namespace):
         resource = _RBAC[grant["kind"]]

@@ -1,1 +1,1 @@
-"""The demo: what fails is remediated by durable workflows, on real servers; two scenarios."""
+"""The demo: shows failures and their remediation on real servers, in several scenarios."""

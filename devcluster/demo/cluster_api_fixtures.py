@@ -1,4 +1,4 @@
-"""The objects of the scenario `cluster-api`: a MachineSet of the workload cluster, and a check of v1beta2."""
+"""The objects of the scenario `cluster-api`: a MachineSet of the workload cluster, and a check in v1beta2."""
 
 from devcluster.demo.fixtures import CHECK, CONDITION_SECONDS, MACHINES, NAMESPACE
 from devcluster.dev_cluster_api import CLUSTER
@@ -10,7 +10,7 @@ SELECTOR = {"matchLabels": {SET_NAME: CHECK}}
 
 
 def machine_set() -> Object:
-    """Build what keeps the Machines, and deletes and replaces those that are marked for it."""
+    """The MachineSet, which deletes and replaces Machines that are marked for their owner."""
     return {
         "apiVersion": API.machine_sets.api_version,
         "kind": API.machine_sets.kind,
@@ -25,7 +25,7 @@ def machine_set() -> Object:
 
 
 def machine_health_check() -> Object:
-    """Build the check: Machines whose nodes are not Ready for a few seconds, one of the three at a time."""
+    """The check: nodes not Ready for a few seconds, at most one of the three Machines at a time."""
     conditions = [
         {"type": "Ready", "status": status, "timeoutSeconds": CONDITION_SECONDS}
         for status in ("Unknown", "False")

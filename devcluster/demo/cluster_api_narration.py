@@ -1,4 +1,4 @@
-"""The words of the scenario `cluster-api`, where narration.py has none that fit. No waiting is done here."""
+"""The texts of the scenario `cluster-api` that differ from narration.py. This module does not wait."""
 
 from devcluster.demo.facts import MachineSeen, MarkSeen
 from devcluster.demo.fixtures import CHECK, MACHINES, PROVISIONING_SECONDS
@@ -8,7 +8,6 @@ from devcluster.dev_cluster_api import CLUSTER
 
 
 def fleet_is_healthy() -> Line[list[MachineSeen]]:
-    """All Machines run, and the check counts them."""
     return Line(
         f"MachineSet {CHECK!r} makes {MACHINES} Machines in the management cluster, whose nodes join "
         f"another one, {CLUSTER!r}; MachineHealthCheck {CHECK!r} watches both.",
@@ -19,7 +18,7 @@ def fleet_is_healthy() -> Line[list[MachineSeen]]:
 
 
 def machine_is_marked(machine: str) -> Line[MarkSeen]:
-    """Admitted, and acted upon, once."""
+    """The step was admitted and taken, once."""
     return Line(
         "When the time is up, the detector is asked whether it is safe to act now.",
         lambda mark: (
@@ -32,7 +31,6 @@ def machine_is_marked(machine: str) -> Line[MarkSeen]:
 
 
 def machine_is_gone(machine: MachineSeen) -> Line[object]:
-    """Its owner does its work."""
     return Line(
         f"Its owner, MachineSet {CHECK!r}, finds the mark and deletes it. Paramedic does not.",
         lambda _: f"Machine {machine.name} is gone, and its Node {machine.node.name} of {CLUSTER!r} with it.",
@@ -42,7 +40,6 @@ def machine_is_gone(machine: MachineSeen) -> Line[object]:
 
 
 def replacement_is_healthy() -> Line[MachineSeen]:
-    """As many as before."""
     return Line(
         f"MachineSet {CHECK!r} makes another one, whose hardware takes {PROVISIONING_SECONDS} s.",
         lambda machine: (
@@ -54,7 +51,6 @@ def replacement_is_healthy() -> Line[MachineSeen]:
 
 
 def all_is_well(seconds: float) -> str:
-    """Told at the very end."""
     return (
         f"One Machine was replaced by its owner, {seconds:.0f} s after its node hung; nothing is left behind."
     )

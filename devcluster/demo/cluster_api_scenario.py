@@ -1,4 +1,4 @@
-"""The story of a marked Machine: what is waited for, and in which order; the words are in the narrations."""
+"""The scenario `cluster-api` as a sequence of waits; the texts are in the narration modules."""
 
 import time
 
@@ -11,7 +11,7 @@ from devcluster.demo.narrator import Narrator
 
 
 async def play(environment: Environment, narrator: Narrator) -> None:
-    """Tell the whole story; raises DevclusterError with what did not happen."""
+    """Play the scenario; raises DevclusterError if an expected event is missing."""
     fleet = await _everything_is_well(environment, narrator)
     hung = time.monotonic()
     await _machine_is_replaced(environment, narrator, fleet)

@@ -1,4 +1,4 @@
-"""What the story of Cluster API reads of the management cluster; None is: not yet.
+"""Reads the state of the management cluster for the scenario `cluster-api`; None means not yet.
 
 Every method raises KubernetesError.
 """
@@ -24,7 +24,7 @@ from kube.client import Client
 from kube.errors import NotFound
 
 BETWEEN_LOOKS = timedelta(milliseconds=20)
-"""At a mark, which is there for as long as its owner takes to take the Machine away."""
+"""Short, because a mark exists only until the owner deletes the Machine."""
 
 
 class ClusterApiView:
@@ -35,14 +35,14 @@ class ClusterApiView:
         self._workload = workload
 
     async def set_up(self) -> bool:
-        """Create MachineSet and check; those of an earlier demo are gone on with."""
+        """Create MachineSet and check; objects of an earlier demo are reused."""
         await ensure(self._client, API.machine_sets, cluster_api_fixtures.machine_set(), NAMESPACE)
         check = cluster_api_fixtures.machine_health_check()
         await ensure(self._client, API.machine_health_checks, check, NAMESPACE)
         return True
 
     async def healthy_machines(self) -> list[MachineSeen] | None:
-        """All Machines, once there are as many as wanted, each runs, and the check says so too."""
+        """All Machines, once they are complete and run, and the check counts them as healthy."""
         machines = await self._running()
         check = await self._client.get(API.machine_health_checks, CHECK, NAMESPACE)
         status = check.get("status", {})
@@ -50,16 +50,16 @@ class ClusterApiView:
         return machines if counts == [MACHINES] * len(counts) else None
 
     async def mark_of(self, machine: MachineSeen) -> MarkSeen:
-        """What is said of that Machine once it is marked; raises DemoFailedError if it goes before."""
+        """The mark on that Machine; raises DemoFailedError if the Machine is deleted before."""
         while (found := await self._find(machine)) is not None:
             failed, asked = found.condition(HEALTH_CHECK_SUCCEEDED), found.condition(OWNER_REMEDIATED)
             if failed.status == asked.status == "False":
                 return MarkSeen(failed.reason, failed.message)
             await asyncio.sleep(BETWEEN_LOOKS.total_seconds())
-        raise DemoFailedError(f"Machine {machine.name} went before its mark was seen.")
+        raise DemoFailedError(f"Machine {machine.name} was deleted before its mark was seen.")
 
     async def end_of(self, machine: MachineSeen) -> bool | None:
-        """True, once that Machine is gone."""
+        """True once that Machine is gone, else None."""
         return True if await self._find(machine) is None else None
 
     async def newcomer_to(self, fleet: list[MachineSeen]) -> MachineSeen | None:
@@ -69,7 +69,7 @@ class ClusterApiView:
         return next((machine for machine in now if machine.name not in names), None)
 
     async def _running(self) -> list[MachineSeen]:
-        """The Machines of the set that run on nodes of the workload cluster that are Ready."""
+        """The Machines of the set that run on Ready nodes of the workload cluster."""
         nodes = await self._workload.ready_nodes()
         running = []
         for stored in await self._client.list(API.machines, NAMESPACE, f"{SET_NAME}={CHECK}"):

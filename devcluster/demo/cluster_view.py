@@ -1,4 +1,4 @@
-"""What the stories of the demo read of the cluster, and change of the machine API; None is: not yet.
+"""Reads the state of the cluster for the scenarios, and changes the machine API; None means not yet.
 
 Every method raises KubernetesError.
 """
@@ -24,9 +24,9 @@ class ClusterView:
         self._client = client
 
     async def set_up(self) -> bool:
-        """Create the template and the check; those of an earlier demo are gone on with.
+        """Create the template and the check; objects of an earlier demo are reused.
 
-        While there is a MachineHealthCheck, every NodeHealthCheck is disabled.
+        MachineHealthChecks are removed first: while there is one, every NodeHealthCheck is disabled.
         """
         for check in (fixtures.CHECK, SPARE):
             await remove(self._client, fixtures.CHECKS, check, fixtures.NAMESPACE)
@@ -35,7 +35,7 @@ class ClusterView:
         return True
 
     async def healthy_fleet(self) -> list[NodeSeen] | None:
-        """All nodes, once each is Ready and the check says so too."""
+        """All nodes, once each is Ready and the check counts them as healthy."""
         nodes = await self._client.list(NODES)
         if len(nodes) < fixtures.NODES or any(_ready(node).status != "True" for node in nodes):
             return None
@@ -46,7 +46,6 @@ class ClusterView:
         return [_node(node) for node in nodes]
 
     async def ready_nodes(self) -> dict[str, NodeSeen]:
-        """The nodes that are Ready, by name."""
         nodes = [node for node in await self._client.list(NODES) if _ready(node).status == "True"]
         return {node["metadata"]["name"]: _node(node) for node in nodes}
 
@@ -56,12 +55,11 @@ class ClusterView:
         return ready if ready.status == status else None
 
     async def new_boot(self, node: NodeSeen) -> str | None:
-        """The boot ID of that node, once it is another one than before."""
+        """The boot ID of that node, once it differs from `node`."""
         now = _node(await self._client.get(NODES, node.name))
         return now.boot_id if now.boot_id != node.boot_id else None
 
     async def request_for(self, node: str) -> RequestSeen | None:
-        """The remediation request for that node, once there is one."""
         for request in await self._client.list(REQUESTS):
             metadata = request["metadata"]
             if metadata.get("annotations", {}).get(NODE_NAME) == node:
@@ -69,7 +67,7 @@ class ClusterView:
         return None
 
     async def no_request_for(self, node: str) -> bool | None:
-        """True, once there is no remediation request for that node."""
+        """True once there is no remediation request for that node, else None."""
         return True if await self.request_for(node) is None else None
 
 
@@ -87,14 +85,14 @@ def _ready(node: Object) -> ConditionSeen:
 
 
 class MachineView:
-    """The Machines of the demo's MachineSet."""
+    """The Machines of the demo's MachineSet, and their check."""
 
     def __init__(self, client: Client, cluster: ClusterView) -> None:
         self._client = client
         self._cluster = cluster
 
     async def set_up(self) -> bool:
-        """Create MachineSet, template and check, without a template at first; an earlier demo's are kept."""
+        """Create MachineSet, template, and a check without it; objects of an earlier demo are reused."""
         client, namespace = self._client, fixtures.NAMESPACE
         await remove(client, NODE_HEALTH_CHECKS, fixtures.CHECK)
         await ensure(client, TEMPLATES, fixtures.template(), namespace)
@@ -103,11 +101,11 @@ class MachineView:
         return await self._name_template(None)
 
     async def name_template(self) -> bool:
-        """Let the check ask a remediator from now on."""
+        """Let the check name the template, so that it requests remediations from now on."""
         return await self._name_template(fixtures.template_reference())
 
     async def healthy_machines(self) -> list[MachineSeen] | None:
-        """All Machines, once there are as many as wanted, each runs, and the check says so too."""
+        """All Machines, once they are complete and run, and the check counts them as healthy."""
         machines = await self._running()
         check = await self._client.get(fixtures.CHECKS, fixtures.CHECK, fixtures.NAMESPACE)
         status = check.get("status", {})
@@ -115,12 +113,12 @@ class MachineView:
         return machines if counts == [fixtures.MACHINES] * len(counts) else None
 
     async def deletion_of(self, machine: MachineSeen) -> bool | None:
-        """True, once that Machine is being deleted, or gone."""
+        """True once that Machine is being deleted or gone, else None."""
         found = await self._find(machine)
         return True if found is None or found.is_being_deleted else None
 
     async def end_of(self, machine: MachineSeen) -> bool | None:
-        """True, once that Machine is gone."""
+        """True once that Machine is gone, else None."""
         return True if await self._find(machine) is None else None
 
     async def newcomer_to(self, fleet: list[MachineSeen]) -> MachineSeen | None:
@@ -130,7 +128,6 @@ class MachineView:
         return next((machine for machine in now if machine.name not in names), None)
 
     async def request_for(self, machine: MachineSeen) -> RequestSeen | None:
-        """The remediation request for that Machine, once there is one."""
         try:
             await self._client.get(REQUESTS, machine.name, fixtures.NAMESPACE)
         except NotFound:
@@ -138,7 +135,7 @@ class MachineView:
         return RequestSeen(REQUESTS.kind, fixtures.NAMESPACE, machine.name)
 
     async def no_request_for(self, machine: MachineSeen) -> bool | None:
-        """True, once there is no remediation request for that Machine."""
+        """True once there is no remediation request for that Machine, else None."""
         return True if await self.request_for(machine) is None else None
 
     async def _name_template(self, reference: dict[str, str] | None) -> bool:
@@ -147,7 +144,7 @@ class MachineView:
         return True
 
     async def _running(self) -> list[MachineSeen]:
-        """The Machines of the set that run on nodes that are Ready."""
+        """The Machines of the set that run on Ready nodes."""
         nodes = await self._cluster.ready_nodes()
         selector = ",".join(f"{key}={value}" for key, value in fixtures.LABELS.items())
         running = []

@@ -1,4 +1,4 @@
-"""What `paramedic dev` writes into DIR/dev.json once it is ready, as far as the demo reads it."""
+"""Reads DIR/dev.json, which `paramedic dev` writes once it is ready, as far as the demo needs it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class DevDescription(BaseModel):
-    """How to reach a running devcluster."""
+    """The addresses and files of a running devcluster."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -20,9 +20,9 @@ class DevDescription(BaseModel):
 
 
 def read(file: Path, since: float = 0) -> DevDescription | None:
-    """Read the description, None while there is none that was written after `since` (seconds since 1970).
+    """Read the description; None unless it was written after `since` (seconds since 1970).
 
-    One that is older was left behind by a process that was killed, or belongs to one that still runs.
+    An older file is of a killed process, or of another one that still runs.
     """
     try:
         if file.stat().st_mtime < since:

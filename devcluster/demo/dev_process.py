@@ -1,6 +1,6 @@
-"""The `paramedic dev` under the demo: a process of its own, which ends with ours however ours ends.
+"""Runs `paramedic dev` as a child process of the demo, which never outlives the demo.
 
-The demo may end before its story does: by a signal, or because nobody reads on.
+The demo may end early: by a signal, or because its output is no longer read.
 """
 
 import asyncio
@@ -23,71 +23,68 @@ from devcluster.demo.incident import seen
 INTERRUPTED = 130
 UNHEARD = 128 + signal.SIGPIPE
 PATIENCE = timedelta(seconds=40)
-"""It ends its own children one after the other."""
+"""Long, because `paramedic dev` ends its own children one after the other."""
 
 
 class Ending:
-    """Told to end, or not yet; the first reason counts."""
+    """Records that the demo has to end, and with which exit code; the first reason counts."""
 
     def __init__(self) -> None:
-        """Nobody has said anything."""
         self._told = asyncio.Event()
         self.code = 0
-        """Exit code of the process, once it is told."""
+        """The exit code of the process, once an end was requested."""
 
     def listen_to_signals(self) -> None:
-        """Let SIGINT and SIGTERM tell it; on the main thread only."""
+        """End the demo on SIGINT and SIGTERM; main thread only."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.tell, INTERRUPTED)
 
     def tell(self, code: int) -> None:
-        """Say that it is to end, and with which exit code."""
+        """Request the end, with this exit code."""
         if not self._told.is_set():
             self.code = code
             self._told.set()
 
     async def told(self) -> None:
-        """Return when it is told."""
         await self._told.wait()
 
 
 class PipeConsole(Console):
-    """A console whose reader may go away, as in `paramedic demo | head`; nothing is written from then on."""
+    """A console that goes quiet when its reader has gone, as in `paramedic demo | head`."""
 
     def __init__(self, ending: Ending) -> None:
-        """Write to standard output."""
         super().__init__(highlight=False)
         self._ending = ending
 
     def on_broken_pipe(self) -> None:
-        """Tell the demo to end, where rich would leave the process in the middle of it."""
+        """Request the end of the demo; rich would exit the process at once."""
         self.quiet = True
         self._ending.tell(UNHEARD)
 
 
 class DevProcess:
-    """A running `paramedic dev`."""
+    """A running `paramedic dev`, and the file that describes it."""
 
     def __init__(self, process: asyncio.subprocess.Process, description_file: Path) -> None:
-        """Watch `process`, which writes `description_file` when it is ready."""
+        """`process` writes `description_file` when it is ready."""
         self._process = process
         self._file = description_file
         self._began = time.time()
 
     async def ready(self) -> DevDescription:
-        """Wait until it is ready; how long that takes depends on what has to be built first."""
+        """Wait until it is ready, without a limit: servers may have to be built first."""
         return await seen(self._described)
 
     def describe(self) -> DevDescription | None:
-        """Read what runs now, under which pids."""
+        """The present description, with current pids; None until it is ready."""
         return dev_description.read(self._file, since=self._began)
 
     async def _described(self) -> DevDescription | None:
         return self.describe()
 
     async def death(self) -> None:
-        """Wait until it ends by itself, which it should not; raises DemoFailedError then."""
+        """Wait until it ends by itself; raises DemoFailedError then."""
         status = await self._process.wait()
         raise DemoFailedError(f"paramedic dev ended with status {status}.")
 
@@ -96,7 +93,7 @@ class DevProcess:
 async def dev_process(
     directory: Path, arguments: Sequence[str], hear: Callable[[str], None]
 ) -> AsyncIterator[DevProcess]:
-    """Run `paramedic dev` on `directory` while the block runs; `hear` gets each line that it says."""
+    """Run `paramedic dev` on `directory` while the block runs; `hear` gets each line of its output."""
     process = await _spawn(directory, arguments)
     listening = asyncio.create_task(_listen(process, hear))
     try:
@@ -113,7 +110,7 @@ async def _spawn(directory: Path, arguments: Sequence[str]) -> asyncio.subproces
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,  # Ctrl-C in the terminal is for us; we end it in order
+        start_new_session=True,  # Ctrl-C reaches only us; we end the child in order
     )
 
 

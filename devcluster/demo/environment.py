@@ -1,4 +1,4 @@
-"""What a story has at hand: clients of both servers, the kubelets' control socket, and who runs."""
+"""The environment of a scenario: clients of both servers, the kubelets' control socket, and pids."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,47 +24,46 @@ from kube.transport import Transport
 
 @dataclass(frozen=True)
 class Environment:
-    """A running devcluster, reached."""
+    """A running devcluster and the clients connected to it."""
 
     process: DevProcess
     dev: DevDescription
-    """As it was when the story began."""
+    """The description from the start of the scenario."""
     cluster: ClusterView
-    """Where the nodes are."""
+    """The cluster of the nodes."""
     machines: MachineView
     cluster_api: ClusterApiView
     upgrade: UpgradeView
     temporal: TemporalClient
     kubelets: Path
-    """The control socket."""
+    """The control socket of the simulated kubelets."""
     stays: bool
-    """Whether all this is there after the story."""
+    """Whether everything keeps running after the scenario."""
 
     async def wake_kubelets(self) -> bool:
-        """Start kubelets that an earlier, interrupted story left stopped; raises SimulationError."""
+        """Start kubelets that an interrupted demo left stopped; raises SimulationError."""
         for node in (await ask(self.kubelets, {"list": True}))["nodes"]:
             if node["state"] == "stopped":
                 await ask(self.kubelets, {"start": node["name"]})
         return True
 
     def worker(self) -> int:
-        """Return the pid of the worker that runs now; raises DemoFailedError if there is none."""
+        """The pid of the present worker; raises DemoFailedError if none runs."""
         pid = self._pid()
         if pid is None:
             raise DemoFailedError("No worker runs.")
         return pid
 
     async def other_worker(self, than: int) -> int | None:
-        """Return the pid of the worker, once it is another one."""
+        """The pid of the worker, once it is not `than`."""
         pid = self._pid()
         return pid if pid != than else None
 
     def kubectl(self, arguments: str) -> str:
-        """Return a command line for this cluster, for a person to copy."""
+        """A command line for this cluster, for a person to copy."""
         return f"{kubectl()} --kubeconfig {self.dev.kubeconfig} {arguments}"
 
     def kubectl_of_workload(self, arguments: str) -> str:
-        """As `kubectl`, for the workload cluster."""
         return f"{kubectl()} --kubeconfig {self.dev.workload_kubeconfig} {arguments}"
 
     def _pid(self) -> int | None:
@@ -74,7 +73,7 @@ class Environment:
 
 @asynccontextmanager
 async def environment(process: DevProcess, settings: DemoSettings) -> AsyncIterator[Environment]:
-    """Connect to a devcluster, as soon as it is ready."""
+    """Connect to a devcluster as soon as it is ready."""
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
     workload = dev.workload_kubeconfig
@@ -101,5 +100,5 @@ async def _connect_to_temporal(dev: DevDescription) -> TemporalClient:
             namespace=dev.temporal_namespace,
             data_converter=pydantic_data_converter,
         )
-    except RuntimeError as error:  # what the SDK raises when it cannot connect
+    except RuntimeError as error:  # the SDK raises it if it cannot connect
         raise DemoFailedError(f"Temporal at {dev.temporal_address} does not answer: {error}") from error

@@ -1,7 +1,7 @@
-"""How a demo can fail."""
+"""The errors of the demo."""
 
 from devcluster.errors import DevclusterError
 
 
 class DemoFailedError(DevclusterError):
-    """What did not happen, in one sentence."""
+    """An expected event did not happen; the message is one sentence."""

@@ -1,11 +1,11 @@
-"""What the story saw: the facts that its sentences are made of."""
+"""Facts that a scenario has seen and its texts quote."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class NodeSeen:
-    """A Node before the accident."""
+    """A Node before the failure, with its boot ID."""
 
     name: str
     uid: str
@@ -14,19 +14,19 @@ class NodeSeen:
 
 @dataclass(frozen=True)
 class MachineSeen:
-    """A Machine before the accident."""
+    """A Machine before the failure, with its node."""
 
     name: str
     uid: str
     node: NodeSeen
-    """What it runs as."""
+    """The node of the Machine."""
     group: str = "machine.openshift.io"
-    """Of its kind."""
+    """The API group of its kind."""
 
 
 @dataclass(frozen=True)
 class MarkSeen:
-    """What a Machine is marked with for its owner."""
+    """The mark that asks the owner of a Machine to remediate it."""
 
     reason: str
     message: str
@@ -34,7 +34,7 @@ class MarkSeen:
 
 @dataclass(frozen=True)
 class ConditionSeen:
-    """The Ready condition of a Node."""
+    """The Ready condition of a Node, at one moment."""
 
     status: str
     since: str
@@ -43,7 +43,7 @@ class ConditionSeen:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a workflow."""
+    """One run of a workflow, by both of its ids."""
 
     workflow_id: str
     run_id: str
@@ -51,7 +51,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RequestSeen:
-    """A remediation request."""
+    """A remediation request, by kind, namespace and name."""
 
     kind: str
     namespace: str

@@ -1,7 +1,7 @@
-"""The objects of the demo: manifests of both scenarios, and how they are created and taken away.
+"""The manifests of the scenarios `node` and `machine`, and how they are created and removed.
 
-`node` has a template and a NodeHealthCheck, `machine` a MachineSet and a MachineHealthCheck over its
-Machines; each begins by removing those of the other. What talks to the API server raises KubernetesError.
+`node` has a template and a NodeHealthCheck, `machine` a MachineSet and a MachineHealthCheck for its Machines;
+each first removes the check of the other. Functions that call the API server raise KubernetesError.
 """
 
 from contextlib import suppress
@@ -25,7 +25,7 @@ LABELS = {"machine.openshift.io/cluster-api-machineset": CHECK}
 
 
 async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:
-    """Create an object; that of an earlier demo is gone on with."""
+    """Create an object; one of an earlier demo is reused."""
     with suppress(AlreadyExists):
         await client.create(resource, body, namespace)
 
@@ -37,7 +37,6 @@ async def remove(client: Client, resource: Resource, name: str, namespace: str =
 
 
 def template() -> dict[str, Any]:
-    """Build the template of the requests to the demo remediator."""
     return {
         "apiVersion": TEMPLATES.api_version,
         "kind": TEMPLATES.kind,
@@ -47,7 +46,7 @@ def template() -> dict[str, Any]:
 
 
 def node_health_check() -> dict[str, Any]:
-    """Build the check: workers that are not Ready for a few seconds, while most of them are healthy."""
+    """The check: workers not Ready for a few seconds, as long as most are healthy."""
     return {
         "apiVersion": NODE_HEALTH_CHECKS.api_version,
         "kind": NODE_HEALTH_CHECKS.kind,
@@ -72,7 +71,6 @@ def node_health_check() -> dict[str, Any]:
 
 
 def machine_set() -> dict[str, Any]:
-    """Build what keeps the Machines, and replaces those that are deleted."""
     template = {"metadata": {"labels": LABELS}, "spec": {}}
     return {
         "apiVersion": MACHINE_SETS.api_version,
@@ -83,7 +81,7 @@ def machine_set() -> dict[str, Any]:
 
 
 def machine_health_check() -> dict[str, Any]:
-    """Build the check: Machines whose nodes are not Ready for a few seconds, one of the three at a time."""
+    """The check: nodes not Ready for a few seconds, at most one of the three Machines at a time."""
     return {
         "apiVersion": CHECKS.api_version,
         "kind": CHECKS.kind,
@@ -100,5 +98,5 @@ def machine_health_check() -> dict[str, Any]:
 
 
 def template_reference() -> dict[str, str]:
-    """Build what the check says to have a remediator asked, where it would delete a Machine."""
+    """The reference that makes the check create requests instead of deleting Machines."""
     return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}

@@ -1,4 +1,4 @@
-"""The accident that every story begins with: a node hangs, and its incident waits until the time is up."""
+"""The failure that every scenario begins with: a node hangs, and its incident waits for the duration."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from devcluster.simulation.control_socket import ask
 async def hang(
     environment: Environment, narrator: Narrator, node: str, target: NodeSeen | MachineSeen
 ) -> Run:
-    """Stop the kubelet of `node`; return the run of the incident that `target` has for it."""
+    """Stop the kubelet of `node`; return the run of the incident of `target`."""
     began = datetime.now(UTC)
     id_ = incident.workflow_id(environment.dev.cluster, target)
     await stop_kubelet(environment, narrator, node)

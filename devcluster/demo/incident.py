@@ -1,8 +1,7 @@
-"""The incident as Temporal shows it: does it run, what does it say, how did it end; how stories wait for it.
+"""Reads the state of an incident from Temporal, and polls for facts on behalf of the scenarios.
 
-A question that fails is one that found nothing: servers of a young devcluster may not all answer yet. How
-long is waited is for the caller to bound. Every function that asks raises RPCError, and the one that queries
-WorkflowQueryFailedError too.
+A failed call counts as "not yet": servers of a new devcluster may not answer yet. The caller limits the wait.
+Functions that call Temporal raise RPCError, and `state` also WorkflowQueryFailedError.
 """
 
 import asyncio
@@ -33,8 +32,8 @@ LOG = logging.getLogger(__name__)
 
 
 async def seen(look: Callable[[], Awaitable[T | None]]) -> T:
-    """Return the first thing that `look` sees."""
-    while (view := await _look(look)) is None:  # noqa: ASYNC110  what we wait for is in other processes
+    """Poll `look` until it returns a value; the value."""
+    while (view := await _look(look)) is None:  # noqa: ASYNC110  the change comes from other processes
         await asyncio.sleep(INTERVAL.total_seconds())
     return view
 
@@ -48,7 +47,7 @@ async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:
 
 
 def workflow_id(cluster: str, target: NodeSeen | MachineSeen) -> str:
-    """Return the id under which the detector starts the incident of that Node or Machine."""
+    """The id of the workflow that the detector starts for that Node or Machine."""
     check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=CHECK)
     what = TargetReference(kind=NODES.kind, name=target.name, uid=target.uid)
     if isinstance(target, MachineSeen):
@@ -59,25 +58,25 @@ def workflow_id(cluster: str, target: NodeSeen | MachineSeen) -> str:
 
 
 def page(dev: DevDescription, run: Run) -> str:
-    """Return the address of that workflow in the Temporal UI."""
+    """The address of that workflow in the Temporal UI."""
     workflow = quote(run.workflow_id, safe="")
     return f"{dev.temporal_ui}/namespaces/{dev.temporal_namespace}/workflows/{workflow}/{run.run_id}/history"
 
 
 async def started(temporal: Client, id_: str, since: datetime) -> Run | None:
-    """Return the run that began after `since`, if there is one."""
+    """The run that began after `since`; None if there is none."""
     description = await temporal.get_workflow_handle(id_).describe()
     return Run(description.id, description.run_id) if description.start_time >= since else None
 
 
 async def state(temporal: Client, run: Run) -> State:
-    """Return what the workflow says of itself; a worker has to answer for it."""
+    """The workflow's answer to the query `state`; it needs a worker."""
     found: State = await _handle(temporal, run).query("state", result_type=State)
     return found
 
 
 async def outcome(temporal: Client, run: Run) -> str | None:
-    """Return the outcome of the workflow, None while it is open; raises DemoFailedError if it has none."""
+    """The outcome of the workflow, None while it is open; raises DemoFailedError if it did not complete."""
     handle = _handle(temporal, run)
     status = (await handle.describe()).status
     if status is None or status is WorkflowExecutionStatus.RUNNING:

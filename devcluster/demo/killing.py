@@ -1,4 +1,4 @@
-"""The second accident of some stories: the worker is killed in the middle of the first."""
+"""The second failure of some scenarios: the worker is killed."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ async def worker_is_killed(
     narrator: Narrator,
     words: Callable[[int], Line[object]] = narration.worker_is_killed,
 ) -> None:
-    """Kill the worker, and wait for another one."""
+    """Kill the worker, and wait for the next one."""
     pid = environment.worker()
     await narrator.tell(words(pid), _kill(pid))
     await narrator.tell(narration.worker_is_back(pid), seen(lambda: environment.other_worker(pid)))

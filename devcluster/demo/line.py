@@ -1,4 +1,4 @@
-"""One line of the story: what is announced, what is said when it came, and how long it may take."""
+"""Line: the texts before and after one wait of a scenario, and its time limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Line(Generic[T]):
-    """The words around one wait for a fact of type T."""
+    """The texts around one wait for a fact of type T."""
 
     before: str
     after: Callable[[T], str]
     failure: str
-    """A sentence that goes on with "within 30 s."."""
+    """A sentence that the narrator completes with `within 30 s.`"""
     within: timedelta

@@ -1,4 +1,4 @@
-"""The words of the scenario `machine`, where narration.py has none that fit. No waiting is done here."""
+"""The texts of the scenario `machine` that differ from narration.py. This module does not wait."""
 
 from devcluster.demo.facts import MachineSeen
 from devcluster.demo.fixtures import CHECK, MACHINES, PROVISIONING_SECONDS
@@ -8,7 +8,6 @@ from devcluster.simulation.resources import TEMPLATES
 
 
 def fleet_is_healthy() -> Line[list[MachineSeen]]:
-    """All Machines run, and the check counts them."""
     return Line(
         f"MachineSet {CHECK!r} makes {MACHINES} Machines; MachineHealthCheck {CHECK!r} watches them.",
         lambda machines: f"{_in_words(machines)} run, and the check counts them as healthy.",
@@ -18,7 +17,7 @@ def fleet_is_healthy() -> Line[list[MachineSeen]]:
 
 
 def machine_is_deleted(machine: str) -> Line[object]:
-    """Admitted, and acted upon, once."""
+    """The step was admitted and taken, once."""
     return Line(
         "When the time is up, the detector is asked whether it is safe to act now.",
         lambda _: f"It is: the check names no template, so Machine {machine} is deleted.",
@@ -28,7 +27,7 @@ def machine_is_deleted(machine: str) -> Line[object]:
 
 
 def machine_is_gone(machine: MachineSeen) -> Line[object]:
-    """Its controller does its work."""
+    """The machine API removes hardware and Node."""
     return Line(
         f"The machine API takes away its hardware and its Node {machine.node.name}.",
         lambda _: f"Machine {machine.name} is gone.",
@@ -38,7 +37,6 @@ def machine_is_gone(machine: MachineSeen) -> Line[object]:
 
 
 def replacement_is_healthy() -> Line[MachineSeen]:
-    """As many as before."""
     return Line(
         f"MachineSet {CHECK!r} makes another one, whose hardware takes {PROVISIONING_SECONDS} s.",
         lambda machine: (
@@ -50,7 +48,7 @@ def replacement_is_healthy() -> Line[MachineSeen]:
 
 
 def template_is_named() -> Line[object]:
-    """From here on nothing is deleted."""
+    """From this line on, no Machine is deleted."""
     return Line(
         f"MachineHealthCheck {CHECK!r} gets a {TEMPLATES.kind}.",
         lambda _: "From now on, Machines are not deleted: a remediator is asked to power-cycle their nodes.",
@@ -60,7 +58,6 @@ def template_is_named() -> Line[object]:
 
 
 def all_is_well(seconds: float) -> str:
-    """Told at the very end."""
     return (
         f"One Machine was replaced and one node power-cycled, {seconds:.0f} s after the first hung; "
         "nothing is left behind."

@@ -1,6 +1,6 @@
-"""The story of Machines in three parts: one is replaced, the node of another one is power-cycled.
+"""The scenario `machine`: one Machine is replaced, then the node of another one is power-cycled.
 
-What is waited for, and in which order; the words are in narration.py and machine_narration.py.
+This module only waits; the texts are in narration.py and machine_narration.py.
 """
 
 import time
@@ -14,7 +14,7 @@ from devcluster.demo.narrator import Narrator
 
 
 async def play(environment: Environment, narrator: Narrator) -> None:
-    """Tell the whole story; raises DevclusterError with what did not happen."""
+    """Play the scenario; raises DevclusterError if an expected event is missing."""
     fleet = await _everything_is_well(environment, narrator)
     hung = time.monotonic()
     await _machine_is_replaced(environment, narrator, fleet)
@@ -51,7 +51,7 @@ async def _machine_is_replaced(
 
 
 async def _node_is_power_cycled(environment: Environment, narrator: Narrator, machine: MachineSeen) -> None:
-    """`machine` was there from the beginning: back-off makes one that replaced another wait for a minute."""
+    """`machine` is an original one: back-off would delay the step for a replacement by a minute."""
     node, machines = machine.node, environment.machines
     run = await hang(environment, narrator, node.name, machine)
     await narrator.tell(narration.request_appears(machine.name), seen(lambda: machines.request_for(machine)))

@@ -1,4 +1,4 @@
-"""The words of the story, in its order, and how long each thing may take. No waiting is done here."""
+"""The texts of the demo, in their order, with the time limit of each wait. This module does not wait."""
 
 from datetime import timedelta
 
@@ -12,12 +12,10 @@ LATER = timedelta(seconds=60)
 
 
 def devcluster_starts(directory: str) -> str:
-    """Told before anything runs."""
     return f"A Kubernetes control plane, Temporal, a detector and a worker start in {directory}."
 
 
 def fleet_is_healthy() -> Line[list[NodeSeen]]:
-    """All nodes are Ready, and the check counts them."""
     return Line(
         f"{NODES} simulated kubelets report; NodeHealthCheck {CHECK!r} watches their nodes.",
         lambda nodes: (
@@ -29,12 +27,11 @@ def fleet_is_healthy() -> Line[list[NodeSeen]]:
 
 
 def to_look_at(heading: str, *, stays: bool) -> str:
-    """Head what a person can open or copy while everything runs."""
+    """The heading of an address or command that works while everything runs."""
     return heading if stays else f"{heading} (until the end of the story; --stay keeps it up)"
 
 
 def kubelet_stops(node: str) -> Line[object]:
-    """The accident."""
     return Line(
         f"{node} hangs: its kubelet is stopped without a word.",
         lambda _: f"The kubelet of {node} is silent. Kubernetes has to notice by itself.",
@@ -44,7 +41,6 @@ def kubelet_stops(node: str) -> Line[object]:
 
 
 def node_turns_unknown(node: str) -> Line[ConditionSeen]:
-    """Kubernetes notices."""
     return Line(
         f"Kubernetes waits for a heartbeat of {node}.",
         lambda ready: f"{node} is Ready={ready.status} since {ready.since}: {ready.reason}.",
@@ -54,7 +50,7 @@ def node_turns_unknown(node: str) -> Line[ConditionSeen]:
 
 
 def workflow_starts(node: str) -> Line[Run]:
-    """The incident is in Temporal from the first moment."""
+    """The incident exists in Temporal from the first matching condition on."""
     return Line(
         f"The detector starts a workflow for {node}, at its first matching condition.",
         lambda run: f"Workflow {run.workflow_id} runs.",
@@ -64,7 +60,7 @@ def workflow_starts(node: str) -> Line[Run]:
 
 
 def timer_runs() -> Line[State]:
-    """Nothing is done before the condition is as old as the check wants."""
+    """The workflow waits for the duration of the check before it acts."""
     return Line(
         f"The condition has to last {CONDITION_SECONDS} s before anything is done.",
         lambda state: f"The workflow says: {state.phase}, {state.details}.",
@@ -74,7 +70,6 @@ def timer_runs() -> Line[State]:
 
 
 def worker_is_killed(pid: int) -> Line[object]:
-    """The second accident, in the middle of the first."""
     return Line(
         f"In the middle of that, the worker (pid {pid}) is killed with -9.",
         lambda _: "The worker is gone. The timer is not: it runs in Temporal.",
@@ -84,7 +79,7 @@ def worker_is_killed(pid: int) -> Line[object]:
 
 
 def worker_is_back(pid: int) -> Line[int]:
-    """Who takes over knows nothing but what Temporal tells it."""
+    """The new worker knows only the history in Temporal."""
     return Line(
         "The supervisor starts another worker, as a Deployment would.",
         lambda new: f"A new worker runs, pid {new}. It goes on where pid {pid} was killed.",
@@ -94,7 +89,7 @@ def worker_is_back(pid: int) -> Line[int]:
 
 
 def request_appears(node: str) -> Line[RequestSeen]:
-    """Admitted, and acted upon, once."""
+    """The step was admitted and taken, once."""
     return Line(
         "When the time is up, the detector is asked whether it is safe to act now.",
         lambda request: f"It is: {request.kind} {request.namespace}/{request.name} is created.",
@@ -104,7 +99,6 @@ def request_appears(node: str) -> Line[RequestSeen]:
 
 
 def node_reboots(node: str, boot_id: str) -> Line[str]:
-    """The demo remediator does its work."""
     return Line(
         f"The demo remediator switches {node} off for {POWER_OFF_SECONDS} s, and on again.",
         lambda new: f"{node} has booted: boot ID {new[:8]}… where it was {boot_id[:8]}….",
@@ -114,7 +108,6 @@ def node_reboots(node: str, boot_id: str) -> Line[str]:
 
 
 def node_is_ready(node: str) -> Line[ConditionSeen]:
-    """Healthy again."""
     return Line(
         f"The kubelet of {node} reports again.",
         lambda ready: f"{node} is Ready={ready.status} since {ready.since}.",
@@ -124,7 +117,6 @@ def node_is_ready(node: str) -> Line[ConditionSeen]:
 
 
 def request_disappears() -> Line[object]:
-    """Nothing is left behind."""
     return Line(
         "The request is no longer needed.",
         lambda _: "The request is deleted.",
@@ -134,7 +126,6 @@ def request_disappears() -> Line[object]:
 
 
 def workflow_ends() -> Line[str]:
-    """How it ended, in the words of the workflow."""
     return Line(
         "The workflow ends.",
         lambda outcome: f"The workflow ended with the outcome {outcome}.",
@@ -144,15 +135,13 @@ def workflow_ends() -> Line[str]:
 
 
 def all_is_well(node: str, seconds: float) -> str:
-    """Told at the very end."""
     return f"{node} is healthy again, {seconds:.0f} s after it hung, and nothing is left behind."
 
 
 def ends() -> str:
-    """Told before the servers are ended, which takes some seconds."""
+    """Printed before the servers are stopped, which takes some seconds."""
     return "Everything is being ended."
 
 
 def stays() -> str:
-    """Told when the demo is to stay up."""
     return "Everything keeps running until Ctrl-C."

@@ -1,6 +1,6 @@
-"""Tells a person what is awaited, and what came; live on a terminal, plain elsewhere.
+"""Narrator: prints what the demo waits for and what happened, live on a terminal, plain elsewhere.
 
-Every line begins with the seconds since the start. A wait is bounded by the line that announces it.
+Every line begins with the seconds since the start. Each `Line` limits its wait.
 """
 
 import asyncio
@@ -24,12 +24,11 @@ class Narrator:
     """Writes the lines of the demo to one console."""
 
     def __init__(self, console: Console) -> None:
-        """Start the clock."""
         self._console = console
         self._began = time.monotonic()
 
     async def tell(self, line: Line[T], awaited: Awaitable[T]) -> T:
-        """Announce, wait and say what came; raises DemoFailedError when it takes too long."""
+        """Print the announcement, wait, print the result; raises DemoFailedError if the time is over."""
         self._print("•", "bold", line.before)
         with self._waiting(line.within):
             try:
@@ -40,19 +39,16 @@ class Narrator:
         return fact
 
     def show(self, heading: str, text: str) -> None:
-        """Print something to look at or to copy, on a line of its own."""
+        """Print an address or a command on a line of its own."""
         self._print("→", "cyan", f"{heading}: {text}")
 
     def remark(self, text: str) -> None:
-        """Pass on what another process says."""
         self._print("│", "dim", text, style="dim")
 
     def praise(self, text: str) -> None:
-        """Say how it ended well."""
         self._print("✔", "bold green", text, style="bold green")
 
     def lament(self, text: str) -> None:
-        """Say how it ended badly."""
         self._print("✘", "bold red", text, style="bold red")
 
     def _waiting(self, within: timedelta) -> AbstractContextManager[object]:

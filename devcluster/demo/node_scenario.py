@@ -1,4 +1,4 @@
-"""The story of a node in four parts: what is waited for, in which order; the words are in narration.py."""
+"""The scenario `node` as a sequence of waits; the texts are in narration.py."""
 
 import time
 
@@ -12,7 +12,7 @@ from devcluster.demo.narrator import Narrator
 
 
 async def play(environment: Environment, narrator: Narrator) -> None:
-    """Tell the whole story; raises DevclusterError with what did not happen."""
+    """Play the scenario; raises DevclusterError if an expected event is missing."""
     node = await _everything_is_well(environment, narrator)
     hung = time.monotonic()
     run = await hang(environment, narrator, node.name, node)

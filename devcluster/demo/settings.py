@@ -1,4 +1,4 @@
-"""What a person decides about the demo."""
+"""The settings of the demo."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Scenario(StrEnum):
-    """Which story is told."""
+    """The failure that the demo shows, and its remediation."""
 
     NODE = "node"
     """A node of a NodeHealthCheck fails, and the worker is killed meanwhile."""
@@ -15,15 +15,15 @@ class Scenario(StrEnum):
     CLUSTER_API = "cluster-api"
     """A Machine of Cluster API, whose node is in a workload cluster, is marked, and its owner replaces it."""
     UPGRADE = "upgrade"
-    """A node of a Machine is away during an upgrade; its check is paused, and nobody remediates it."""
+    """The node of a Machine is away during an upgrade; its check is paused, so it is not remediated."""
 
 
 @dataclass(frozen=True)
 class DemoSettings:
-    """Where the demo lives, which story it tells, and whether it stays."""
+    """The directory and the scenario of the demo, and whether it keeps running."""
 
     directory: Path
-    """Data, logs and dev.json. What an earlier demo left there is gone on with."""
+    """Data, logs and dev.json; the data of an earlier demo is reused."""
     stay: bool = False
     """Keep everything running after the story, until Ctrl-C."""
     scenario: Scenario = Scenario.NODE

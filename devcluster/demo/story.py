@@ -1,4 +1,4 @@
-"""`paramedic demo`: run a devcluster, let the scenario that was chosen happen on it, and tell of it."""
+"""`paramedic demo`: runs a devcluster, plays the chosen scenario on it, and prints what happens."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -25,20 +25,20 @@ from devcluster.errors import DevclusterError
 from kube.errors import KubernetesError
 
 LONGEST = timedelta(seconds=120)
-"""For the story itself, once everything runs: servers may have to be built before that."""
+"""The limit for the scenario, without the start, in which servers may have to be built."""
 AT_ONCE_AGAIN = ("--back-off-limit", "0")
-"""For whoever plays it twice on one directory."""
+"""Without back-off, so that the demo can be played twice on one directory."""
 SUCCESS, FAILURE = 0, 1
 
 
 @dataclass(frozen=True)
 class ScenarioSteps:
-    """What a scenario needs of `paramedic dev`, and who tells it."""
+    """The arguments for `paramedic dev`, and the function that plays the scenario."""
 
     dev_arguments: tuple[str, ...]
-    """What `paramedic dev` is to simulate."""
+    """The options of `paramedic dev` for the simulation."""
     play: Callable[[Environment, Narrator], Awaitable[None]]
-    """Raises DevclusterError with what did not happen."""
+    """Raises DevclusterError if an expected event is missing."""
 
 
 SCENARIOS: Mapping[Scenario, ScenarioSteps] = {
@@ -57,7 +57,7 @@ SCENARIOS: Mapping[Scenario, ScenarioSteps] = {
 
 
 async def run(settings: DemoSettings) -> int:
-    """Play the demo and return the exit code of the process: 0 if all ended well.
+    """Play the demo; the exit code of the process, 0 on success.
 
     Must run on the main thread: SIGINT and SIGTERM end it. Raises SettingsError.
     """
@@ -103,7 +103,7 @@ async def _tell(process: DevProcess, settings: DemoSettings, narrator: Narrator)
 
 
 async def _first(tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
-    """Return those that ended, as soon as one has; raises what it raised."""
+    """The tasks that ended first; raises the error of one of them."""
     ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in ended:
         task.result()

@@ -1,4 +1,4 @@
-"""The objects of the scenario `upgrade`: what signals upgrades, and a second check, over nothing."""
+"""The objects of the scenario `upgrade`: a ClusterVersion, and a second check, which selects nothing."""
 
 from devcluster.demo.fixtures import NAMESPACE, machine_health_check
 from devcluster.simulation.resources import DEFINITIONS
@@ -6,7 +6,7 @@ from kube.resource import Object, Resource
 
 SPARE = "spare"
 TIMEOUT_SECONDS = 10
-"""Long enough for a node to report again once the upgrade is over."""
+"""Long enough for a node to report again after the end of the upgrade."""
 CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)
 VERSION = "version"
 SLOWER = {
@@ -15,11 +15,11 @@ SLOWER = {
         for status in ("Unknown", "False")
     ]
 }
-"""What the check of the Machines has in this scenario."""
+"""The conditions of the check of the Machines in this scenario."""
 
 
 def definition() -> Object:
-    """Build the CRD of ClusterVersions, which OpenShift brings along."""
+    """The CRD of ClusterVersions, which OpenShift has."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1",
@@ -42,7 +42,6 @@ def definition() -> Object:
 
 
 def cluster_version() -> Object:
-    """Build the one ClusterVersion."""
     return {
         "apiVersion": CLUSTER_VERSIONS.api_version,
         "kind": CLUSTER_VERSIONS.kind,
@@ -52,7 +51,6 @@ def cluster_version() -> Object:
 
 
 def spare_check() -> Object:
-    """Build a check that selects no Machine."""
     check = machine_health_check()
     spec = check["spec"] | {"selector": {"matchLabels": {"selects": "nobody"}}}
     return check | {"metadata": {"name": SPARE, "namespace": NAMESPACE}, "spec": spec}

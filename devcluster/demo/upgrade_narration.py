@@ -1,4 +1,4 @@
-"""The words of the scenario `upgrade`, where the other ones have none that fit. No waiting is done here."""
+"""The texts of the scenario `upgrade` that differ from the others. This module does not wait."""
 
 from devcluster.demo.facts import ConditionSeen, MachineSeen
 from devcluster.demo.fixtures import CHECK
@@ -10,7 +10,6 @@ from workflows.upgrade_contracts import UpgradePauseResult
 
 
 def checks_are_paused() -> Line[list[str]]:
-    """The upgrade begins."""
     return Line(
         "An upgrade begins: ClusterVersion says Progressing=True.",
         lambda names: f"MachineHealthChecks {', '.join(names)} are paused, and marked for the upgrade.",
@@ -20,17 +19,16 @@ def checks_are_paused() -> Line[list[str]]:
 
 
 def nobody_is_shot(machine: MachineSeen) -> Line[float]:
-    """What would have been a remediation."""
+    """The time after which the check would have remediated it passes."""
     return Line(
         f"Without the pause, Machine {machine.name} would be deleted after {TIMEOUT_SECONDS} s.",
-        lambda hung: f"Its node has been away for {hung:.0f} s, and nobody has touched it.",
+        lambda hung: f"Its node has been away for {hung:.0f} s, and it was not remediated.",
         f"{machine.node.name} did not stay away",
         LATER,
     )
 
 
 def spare_is_unpaused() -> Line[str]:
-    """A person wants one check to work."""
     return Line(
         f"An admin wants one check to work: paramedic upgrade unpause {SPARE} --reason 'spare nodes hang'.",
         lambda answer: f"The workflow answers: it {answer}.",
@@ -40,27 +38,25 @@ def spare_is_unpaused() -> Line[str]:
 
 
 def worker_is_killed(pid: int) -> Line[object]:
-    """Before anybody has looked at the order again."""
+    """The worker dies before it has acted on the order."""
     return Line(
         f"At that moment the worker (pid {pid}) is killed with -9.",
-        lambda _: "The worker is gone. The order is not: Temporal keeps it, and who was paused.",
+        lambda _: "The worker is gone. The order is not: Temporal keeps it, and the list of paused checks.",
         f"The worker with pid {pid} could not be killed",
         SOON,
     )
 
 
 def spare_stays_unpaused() -> Line[list[str]]:
-    """It is remembered."""
     return Line(
         f"{SPARE!r} is not paused again in this upgrade.",
-        lambda names: f"Paused is {', '.join(names)} alone.",
+        lambda names: f"Only {', '.join(names)} is paused.",
         f"{SPARE!r} did not stay unpaused",
         SOON,
     )
 
 
 def checks_are_unpaused() -> Line[object]:
-    """The upgrade ends."""
     return Line(
         f"The upgrade ends: Progressing=False. At that moment the node of {CHECK!r} still boots.",
         lambda _: "No MachineHealthCheck is paused any more.",
@@ -70,9 +66,9 @@ def checks_are_unpaused() -> Line[object]:
 
 
 def pause_ends() -> Line[UpgradePauseResult]:
-    """Its result tells the whole story."""
+    """The result lists each check and what was done with it."""
     return Line(
-        "The workflow ends with who was paused, and who unpaused.",
+        "The workflow ends with the list of the checks that it handled.",
         lambda result: "; ".join(map(_in_words, result.checks)) + ".",
         "The upgrade pause did not end",
         SOON,
@@ -80,7 +76,7 @@ def pause_ends() -> Line[UpgradePauseResult]:
 
 
 def node_has_its_time(node: str) -> Line[ConditionSeen]:
-    """No shot at unpause."""
+    """The unhealthy time starts again when the check is unpaused."""
     return Line(
         f"The time of {node} counts from the end of the upgrade, not from when it went away.",
         lambda ready: f"{node} is Ready={ready.status} since {ready.since}, in time.",
@@ -90,7 +86,6 @@ def node_has_its_time(node: str) -> Line[ConditionSeen]:
 
 
 def fleet_is_the_same() -> Line[list[MachineSeen]]:
-    """Nobody was remediated."""
     return Line(
         "The check counts its Machines.",
         lambda machines: f"{', '.join(one.name for one in machines)}: the same as before the upgrade.",
@@ -100,8 +95,7 @@ def fleet_is_the_same() -> Line[list[MachineSeen]]:
 
 
 def all_is_well() -> str:
-    """Told at the very end."""
-    return "The cluster was upgraded, no node was shot, and nothing is left behind."
+    return "The cluster was upgraded, no node was remediated, and nothing is left behind."
 
 
 def _in_words(check: Handled) -> str:

@@ -1,4 +1,4 @@
-"""The story of an upgrade: what is waited for, and in which order; the words are in the narrations."""
+"""The scenario `upgrade` as a sequence of waits; the texts are in the narration modules."""
 
 from devcluster.demo import machine_narration, narration, upgrade_narration
 from devcluster.demo.environment import Environment
@@ -14,7 +14,7 @@ from devcluster.simulation.control_socket import ask
 
 
 async def play(environment: Environment, narrator: Narrator) -> None:
-    """Tell the whole story; raises DevclusterError with what did not happen."""
+    """Play the scenario; raises DevclusterError if an expected event is missing."""
     fleet = await _everything_is_well(environment, narrator)
     machine = fleet[-1]
     await _upgrade_begins(environment, narrator, machine)

@@ -1,4 +1,4 @@
-"""What the scenario `upgrade` reads of the cluster and of its upgrade pause, and does there; None: not yet.
+"""Reads and changes the cluster and its upgrade pause for the scenario `upgrade`; None means not yet.
 
 Every method raises KubernetesError or RPCError.
 """
@@ -32,7 +32,7 @@ MARGIN_SECONDS = 2
 
 
 class UpgradeView:
-    """The upgrade of one cluster."""
+    """The upgrade of one cluster, simulated by its ClusterVersion."""
 
     def __init__(self, client: Client, machines: MachineView, nodes: ClusterView) -> None:
         self._client = client
@@ -40,7 +40,7 @@ class UpgradeView:
         self._nodes = nodes
 
     async def set_up(self) -> bool:
-        """Create what the story needs; no upgrade is under way."""
+        """Create the objects of the scenario; no upgrade is under way."""
         await self._machines.set_up()
         await self._client.merge_patch(CHECKS, CHECK, {"spec": SLOWER}, NAMESPACE)
         await ensure(self._client, CHECKS, spare_check(), NAMESPACE)
@@ -49,7 +49,7 @@ class UpgradeView:
         return await self.set_progressing("False")
 
     async def set_progressing(self, status: str) -> bool:
-        """Let an upgrade begin, or end."""
+        """Begin or end an upgrade: set the condition Progressing."""
         condition = {
             "type": "Progressing",
             "status": status,
@@ -60,7 +60,7 @@ class UpgradeView:
         return True
 
     async def paused(self, *names: str) -> list[str] | None:
-        """The names of the paused checks, once just these are."""
+        """The names of the paused checks, once they are exactly these."""
         checks = await self._client.list(CHECKS, NAMESPACE)
         found = sorted(
             one["metadata"]["name"] for one in checks if PAUSED in one["metadata"].get("annotations", {})
@@ -68,7 +68,7 @@ class UpgradeView:
         return found if found == sorted(names) else None
 
     async def outlasted(self, machine: MachineSeen) -> float | None:
-        """For how many seconds its node has hung, once that is longer than the check waits."""
+        """The seconds for which its node has hung, once they exceed the timeout of the check."""
         if await self._machines.deletion_of(machine):
             raise DemoFailedError(f"Machine {machine.name} was deleted during the upgrade.")
         ready = await self._nodes.ready_condition(machine.node.name, "Unknown")
@@ -79,7 +79,7 @@ class UpgradeView:
 
 
 async def unpause_spare(temporal: TemporalClient, cluster: str) -> str:
-    """Order what `paramedic upgrade unpause spare` does; the answer of the workflow."""
+    """Send the order of `paramedic upgrade unpause spare`; the workflow's answer."""
     order = UnpauseOrder(check=f"{NAMESPACE}/{SPARE}", reason="spare nodes hang", identity="the admin")
     handle = temporal.get_workflow_handle(upgrade_pause_id(cluster))
     answer: str = await handle.execute_update("unpause", order, result_type=str)
@@ -87,7 +87,7 @@ async def unpause_spare(temporal: TemporalClient, cluster: str) -> str:
 
 
 async def pause_of(temporal: TemporalClient, cluster: str) -> UpgradePauseResult:
-    """How the upgrade pause ended; waits until it has."""
+    """Wait for the end of the upgrade pause; its result."""
     handle: WorkflowHandle[object, UpgradePauseResult] = temporal.get_workflow_handle(
         upgrade_pause_id(cluster), result_type=UpgradePauseResult
     )

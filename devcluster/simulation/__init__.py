@@ -1,1 +1,1 @@
-"""Nodes without machines: kubelets that only talk, and a remediator that only switches them."""
+"""Nodes without machines: simulated kubelets, a remediator, and controllers of Machines."""

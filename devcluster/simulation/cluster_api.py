@@ -1,9 +1,9 @@
 """`python -m devcluster.simulation.cluster_api`: Cluster API, on simulated hardware, for a workload cluster.
 
-Keeps as many Machines as each MachineSet wants, gives each a simulated node in the workload cluster, and
-deletes and replaces those that health checks mark for their owner. Finds the management cluster as kubectl
-does. It speaks the newest version that is served, and goes on in another one when that changes. What there is
-to do is read from the API servers alone, so it may be killed at any time. SIGTERM and SIGINT end the process.
+It keeps the number of Machines of each MachineSet, gives each a simulated node in the workload cluster, and
+deletes and replaces Machines that health checks mark for their owner. It finds the management cluster like
+kubectl. It uses the newest served version, and changes it when that changes. All state is in the API servers,
+so the process may be killed at any time. SIGTERM and SIGINT end it.
 """
 
 import argparse
@@ -36,23 +36,23 @@ from kube.transport import Transport
 
 FIELD_MANAGER = "demo-cluster-api"
 BETWEEN_LOOKS = timedelta(seconds=1)
-"""At which versions are served."""
+"""The interval between looks at the served versions."""
 
 
 @dataclass(frozen=True)
 class Provider:
-    """How Machines of a workload cluster get hardware."""
+    """How Machines of a workload cluster get their hardware."""
 
     control: Path
     """The control socket of the kubelets of the workload cluster."""
     provisioning: timedelta
     """How long a Machine waits for its hardware."""
     max_in_flight: int | None = None
-    """How many marked Machines of a set may be replaced at once; None: all of them."""
+    """The most marked Machines of a set that may be replaced at once; None: no limit."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run until told to end; exits with one sentence if that is impossible."""
+    """Run until a signal; exits with one sentence on an error."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     provider = Provider(options.control, options.provisioning, options.max_in_flight)
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 async def keep_machines(management: Transport, workload: Transport, provider: Provider) -> None:
-    """Look after all Machines and MachineSets until cancelled, in the newest version that is served."""
+    """Control all Machines and MachineSets until cancelled, in the newest served version."""
     while True:
         api = await _newest(management)
         work = asyncio.create_task(_keep(api, management, workload, provider))
@@ -115,7 +115,7 @@ async def _newest(management: Transport) -> ClusterApi:
 
 
 async def _until_other_than(api: ClusterApi, management: Transport) -> None:
-    while await _newest(management) == api:  # noqa: ASYNC110  it changes in the API server
+    while await _newest(management) == api:  # noqa: ASYNC110  the change comes from the API server
         await asyncio.sleep(BETWEEN_LOOKS.total_seconds())
 
 
@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cluster_api", description="Cluster API on simulated hardware.")
     parser.add_argument("--control", type=Path, required=True, help="control socket of the kubelets")
     parser.add_argument(
-        "--workload-kubeconfig", type=Path, required=True, help="of the cluster in which the nodes are"
+        "--workload-kubeconfig", type=Path, required=True, help="kubeconfig of the cluster of the nodes"
     )
     parser.add_argument(
         "--provisioning",

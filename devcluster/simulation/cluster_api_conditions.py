@@ -1,7 +1,7 @@
-"""How the owner of Machines says something of one of them: one condition in the list, those of others kept.
+"""Sets one condition of a Machine as its owner, and keeps all others.
 
-In v1beta2 a condition has a reason and a message; in v1beta1 one that is False has a severity, and a message
-is left out where there is none. When it began is kept while the status is the same.
+In v1beta2 a condition has a reason and a message; in v1beta1 a False one also has a severity, and an empty
+message is omitted. `lastTransitionTime` stays while the status is the same.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from objects.timestamps import stamp
 
 
 def deletion(version: Version) -> MachineCondition:
-    """Build what is said of a Machine right before it is deleted; in v1beta1 that is the end of the mark."""
+    """The condition before a marked Machine is deleted; in v1beta1 it ends the mark."""
     return MachineCondition(
         type=OWNER_REMEDIATED,
         status="True" if version == "v1beta1" else "False",
@@ -30,7 +30,7 @@ def deletion(version: Version) -> MachineCondition:
 def with_condition(
     shown: Sequence[Object], said: MachineCondition, version: Version, now: datetime
 ) -> list[Object]:
-    """Put a condition into a list, in the place of the one of its type."""
+    """The conditions with `said` in place of the one of its type."""
     before = next((condition for condition in shown if condition["type"] == said.type), None)
     is_same = before is not None and before["status"] == said.status
     since = before["lastTransitionTime"] if before is not None and is_same else stamp(now)
@@ -44,5 +44,4 @@ def with_condition(
 
 
 def without_condition(shown: Sequence[Object], type_: str) -> list[Object]:
-    """Take the condition of a type out of a list."""
     return [condition for condition in shown if condition["type"] != type_]

@@ -1,8 +1,8 @@
 """A Machine of Cluster API, and how it gets its Node in the workload cluster.
 
-OpenShift's machine API began as Cluster API, and what the stand-ins read of both has the same shape: a
-Machine here is read as one there, with its own finalizer, and conditions in the form of the version that is
-served. What links a Machine and its Node is the Machine's nodeRef alone, a name in the other cluster.
+OpenShift's machine API is derived from Cluster API, so both have the same shape here: this Machine extends
+the other, with its own finalizer, and conditions in the form of the served version. Only the Machine's
+nodeRef, a name in the other cluster, links Machine and Node.
 """
 
 from dataclasses import dataclass
@@ -34,28 +34,24 @@ Version = Literal["v1beta2", "v1beta1"]
 
 @dataclass(frozen=True)
 class ClusterApi:
-    """Where the kinds are, in one version."""
+    """The resources of Cluster API in one version."""
 
     version: Version
 
     @property
     def clusters(self) -> Resource:
-        """Where Clusters are."""
         return self._resource("Cluster", "clusters")
 
     @property
     def machines(self) -> Resource:
-        """Where Machines are."""
         return self._resource("Machine", "machines")
 
     @property
     def machine_sets(self) -> Resource:
-        """Where MachineSets are."""
         return self._resource("MachineSet", "machinesets")
 
     @property
     def machine_health_checks(self) -> Resource:
-        """Where MachineHealthChecks are."""
         return self._resource("MachineHealthCheck", "machinehealthchecks")
 
     def _resource(self, kind: str, plural: str) -> Resource:
@@ -63,7 +59,7 @@ class ClusterApi:
 
 
 class MachineCondition(FrozenObject):
-    """What both forms of a condition have."""
+    """The fields that conditions of both versions have."""
 
     type: str
     status: str
@@ -72,34 +68,34 @@ class MachineCondition(FrozenObject):
 
 
 class ClusterApiMachineStatus(MachineStatus):
-    """How far the Machine is, and what is said of it."""
+    """The phase, the Node and the conditions of the Machine."""
 
     conditions: tuple[MachineCondition, ...] = ()
 
 
 class ClusterApiMachine(OpenShiftMachine):
-    """A Machine."""
+    """A Machine of Cluster API, as its simulated controllers read it."""
 
     status: ClusterApiMachineStatus = ClusterApiMachineStatus()
 
     @property
     def is_ours_to_let_go(self) -> bool:
-        """Whether our finalizer is among those that keep it."""
+        """True if our finalizer is among those that keep it."""
         return FINALIZER in self.metadata.finalizers
 
     @property
     def is_asked_for_by_a_person(self) -> bool:
-        """Whether somebody wants it remediated, whatever its health."""
+        """True if the annotation requests its remediation, independent of its health."""
         return REMEDIATE in self.metadata.annotations
 
     def condition(self, type_: str) -> MachineCondition:
-        """What is said in that condition; a status of "" where nothing is."""
+        """The condition of that type; its status is "" if there is none."""
         found = (condition for condition in self.status.conditions if condition.type == type_)
         return next(found, MachineCondition(type=type_, status=""))
 
 
 def next_step(machine: ClusterApiMachine, node: Node | None, now: datetime, provisioning: timedelta) -> Step:
-    """Decide from the Machine and its Node, as OpenShift's does but for the link between the two."""
+    """The next step for a Machine and its Node; as for OpenShift, except for the link between the two."""
     step = next_step_of_machine(machine, node if machine.is_being_deleted else None, now, provisioning)
     if not isinstance(step, Nothing) or machine.is_being_deleted or machine.status.phase == FAILED:
         return step

@@ -1,6 +1,6 @@
-"""Looks after one MachineSet of Cluster API: first those that are marked, then how many there are.
+"""Controls one MachineSet of Cluster API: first its marked Machines, then their number.
 
-As machine_set_upkeep.py: each step begins with a fresh list of the Machines.
+As in machine_set_upkeep.py, each step begins with a fresh list of the Machines.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,6 @@ Conditions = list[Object]
 
 
 def new_machine(machines: Resource, stored: Object, ending: str) -> Object:
-    """Build a Machine of a set, as the set is stored."""
     owner, spec = stored["metadata"], stored["spec"]
     template = spec["template"]
     reference = {
@@ -64,17 +63,17 @@ def new_machine(machines: Resource, stored: Object, ending: str) -> Object:
 
 @dataclass(frozen=True)
 class ClusterApiMachineSetUpkeep:
-    """What the controller of Cluster API does for a MachineSet."""
+    """Does for a MachineSet what the controller of Cluster API does."""
 
     api: ClusterApi
     management: Client
     nodes: Reflector[Node]
-    """Of the workload cluster."""
+    """The Nodes of the workload cluster."""
     max_in_flight: int | None = None
-    """How many remediations may be in progress; as of the MachineDeployment that a set may be part of."""
+    """The most remediations in progress, as in the MachineDeployment of a set."""
 
     async def look_after(self, key: Key) -> None:
-        """Return when no more is to be done, or the set is gone; raises KubernetesError."""
+        """Work until nothing is to be done, or the set is gone; raises KubernetesError."""
         await self.nodes.wait_synced()
         try:
             while await self._one_step(key):
@@ -83,7 +82,7 @@ class ClusterApiMachineSetUpkeep:
             return
 
     async def _one_step(self, key: Key) -> bool:
-        """Return whether there may be another step."""
+        """True if there may be another step."""
         stored = await self.management.get(self.api.machine_sets, key.name, key.namespace)
         machine_set = OpenShiftMachineSet.model_validate(stored)
         found = await self.management.list(self.api.machines, key.namespace)
@@ -131,7 +130,7 @@ class ClusterApiMachineSetUpkeep:
                 return
 
     async def _say(self, machine: ClusterApiMachine, said: MachineCondition | None) -> None:
-        """Say something in OwnerRemediated, or no more; Conflict if others wrote meanwhile."""
+        """Set OwnerRemediated, or remove it; Conflict if the Machine changed meanwhile."""
         at = machine.metadata
         stored = await self.management.get(self.api.machines, at.name, at.namespace)
         shown: Conditions = stored.get("status", {}).get("conditions", [])

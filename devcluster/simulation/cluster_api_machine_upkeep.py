@@ -1,6 +1,6 @@
-"""Looks after one Machine of Cluster API: hardware, a Node in the workload cluster, and its end.
+"""Controls one Machine of Cluster API: hardware, a Node in the workload cluster, and its deletion.
 
-As machine_upkeep.py: each step begins with a fresh read, and may be done twice.
+As in machine_upkeep.py, each step begins with a fresh read, and may be repeated.
 """
 
 from contextlib import suppress
@@ -43,17 +43,20 @@ INFRASTRUCTURE_READY = MachineCondition(
 
 @dataclass(frozen=True)
 class ClusterApiMachineUpkeep:
-    """What the controllers of Cluster API do for a Machine, on simulated hardware."""
+    """Does for a Machine what the controllers of Cluster API do, on simulated hardware."""
 
     api: ClusterApi
     management: Client
     workload: Client
     switch: PowerSwitch
     provisioning: timedelta
-    """How long the provider takes from the creation of a Machine."""
+    """The time between the creation of a Machine and its hardware."""
 
     async def look_after(self, key: Key) -> timedelta | None:
-        """Answer after how long to look again; raises KubernetesError and SimulationError."""
+        """Work until nothing is to be done. Returns when to look again, if ever.
+
+        Raises KubernetesError and SimulationError.
+        """
         try:
             while True:
                 stored = await self.management.get(self.api.machines, key.name, key.namespace)
@@ -63,7 +66,7 @@ class ClusterApiMachineUpkeep:
                 if isinstance(step, Nothing | Wait):
                     return step.duration if isinstance(step, Wait) else None
                 await self._do(step, machine, stored)
-        except NotFound:  # it is gone, or its Node is: that is a change too, which leads here again
+        except NotFound:  # the Machine or its Node is gone; that change leads here again
             return None
 
     async def _do(self, step: Step, machine: ClusterApiMachine, stored: Object) -> None:

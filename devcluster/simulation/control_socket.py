@@ -1,6 +1,6 @@
 """The control socket: JSON lines over a unix socket, several on one connection, answered in order.
 
-Numbers among the arguments of its process that cannot be used are refused by name.
+It also parses numbers in the arguments of the simulations.
 """
 
 import argparse
@@ -15,20 +15,20 @@ from typing import Any
 from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
 
 CONTROL_SOCKET = "kubelets.sock"
-"""Name of the control socket in the directory of a devcluster."""
+"""The name of the control socket in the directory of a devcluster."""
 LONGEST_ANSWER_BYTES = 64 * 1024**2
-"""A list of all machines is one line, of a hundred bytes a machine."""
+"""Room for a list of all machines in one line, at a hundred bytes each."""
 
 
 def count(text: str) -> int:
-    """Read a number of nodes; none is a number, as others may be added."""
+    """Parse a number of nodes; 0 is allowed, because nodes can be added later."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a whole number from 0, got {text!r}")
     return int(text)
 
 
 def seconds(text: str) -> timedelta:
-    """Read a period in seconds, above 0."""
+    """Parse a positive duration in seconds."""
     try:
         period = timedelta(seconds=float(text))
     except (ValueError, OverflowError) as error:
@@ -46,8 +46,8 @@ Handler = Callable[[Any], Awaitable[Answer]]
 async def serve(path: Path, handle: Handler) -> AsyncIterator[None]:
     """Answer requests at `path` while the block runs.
 
-    `handle` gets decoded JSON and may raise BadRequestError. A socket file left by a process that was killed
-    is replaced. Raises ControlPathError.
+    `handle` gets decoded JSON and may raise BadRequestError. The socket file of a killed process is replaced.
+    Raises ControlPathError.
     """
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -66,14 +66,14 @@ async def serve(path: Path, handle: Handler) -> AsyncIterator[None]:
 
 
 async def ask(path: Path, request: dict[str, Any]) -> Answer:
-    """Send one request and wait for its answer, however long the work takes.
+    """Send one request and wait for its answer, without a time limit.
 
-    Raises ControlUnavailableError when nobody answers, BadRequestError when the answer is an error.
+    Raises ControlUnavailableError without an answer, and BadRequestError if the answer is an error.
     """
     try:
         reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_ANSWER_BYTES)
     except OSError as error:
-        raise ControlUnavailableError(f"nobody answers on the control socket {path}: {error}") from error
+        raise ControlUnavailableError(f"no process answers on the control socket {path}: {error}") from error
     try:
         writer.write(_line(request))
         await writer.drain()
@@ -96,7 +96,7 @@ async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
 async def _next_line(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readline()
-    except ValueError:  # a line longer than the buffer of the reader: nothing after it can be trusted
+    except ValueError:  # the line exceeds the buffer, so the next lines cannot be trusted
         return b""
 
 

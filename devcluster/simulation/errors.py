@@ -1,22 +1,22 @@
-"""What can go wrong in a simulation: a branch of the tree of devcluster."""
+"""The errors of the simulation, which are errors of devcluster."""
 
 from devcluster.errors import DevclusterError
 
 
 class SimulationError(DevclusterError):
-    """Root of the errors of the simulation."""
+    """Root of the errors that the simulation raises."""
 
 
 class BadRequestError(SimulationError):
-    """A request on the control socket that cannot be carried out; names the field and its value."""
+    """A request on the control socket is invalid; the message has the field and its value."""
 
 
 class ControlUnavailableError(SimulationError):
-    """Nobody answers on the control socket, or the connection broke before the answer."""
+    """No process answers on the control socket, or the connection broke before the answer."""
 
 
 class ControlPathError(SimulationError):
-    """The control socket cannot be opened at the path that was given."""
+    """The control socket cannot be opened at the given path."""
 
 
 class MachineRoomError(SimulationError):

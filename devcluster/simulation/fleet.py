@@ -1,8 +1,8 @@
-"""The kubelets of all machines, each a task that runs or does not, and the requests that switch them.
+"""Fleet: runs the kubelet of each machine as a task, and executes requests that switch them.
 
-Requests for one machine are carried out one after the other; a power cycle that is asked for while the
-power is off already is answered together with the one under way. So whether a machine is there is asked
-when its turn comes: it may have been removed meanwhile.
+Requests for one machine are executed one after the other; a power cycle that is requested while the power is
+off joins the one in progress. A machine may be removed before its request is executed, so each request checks
+again that it exists.
 """
 
 import asyncio
@@ -23,7 +23,6 @@ class Fleet:
     """Runs `kubelet(machine)` as a task of `tasks` for every machine that is on and not stopped."""
 
     def __init__(self, room: MachineRoom, kubelet: Kubelet, tasks: asyncio.TaskGroup) -> None:
-        """Start nothing yet."""
         self._room = room
         self._kubelet = kubelet
         self._tasks = tasks
@@ -37,8 +36,8 @@ class Fleet:
             if not slot.stopped:
                 self._start(name)
 
-    async def handle(self, fields: Any) -> Answer:  # noqa: ANN401  whatever JSON a client sent
-        """Carry out one request of the control socket; raises BadRequestError."""
+    async def handle(self, fields: Any) -> Answer:  # noqa: ANN401  any JSON of a client
+        """Execute one request of the control socket; raises BadRequestError."""
         match parse(fields):
             case Stop(stop=name):
                 return await self._stop_kubelet(name)
@@ -108,7 +107,7 @@ class Fleet:
             self._running[name] = self._tasks.create_task(self._kubelet(machine), name=name)
 
     async def _end(self, name: str) -> None:
-        """End a kubelet where it stands; it says no good-bye, as a machine that hangs or loses power."""
+        """End a kubelet without a shutdown, like a machine that hangs or loses power."""
         task = self._running.pop(name, None)
         if task is not None:
             task.cancel()

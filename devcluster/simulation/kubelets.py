@@ -1,12 +1,12 @@
 """`python -m devcluster.simulation.kubelets`: N simulated kubelets in one process, and their control socket.
 
-A kubelet registers its Node, then renews its Lease and reports its status until cancelled. It says no
-good-bye: one that is cancelled is a machine that hangs. Requests that fail are made again, ever more slowly.
-A Node that somebody deleted is not registered again before the next start, as with a real kubelet.
+A kubelet registers its Node, then renews its Lease and reports its status until cancelled. It does not shut
+down: a cancelled one is a machine that hangs. Failed requests are retried with back-off. Like a real kubelet,
+it does not register a deleted Node again before its next start.
 
-The API server is found as kubectl finds it. What a kubelet is told stays told over a restart: the machines
-are kept in a file beside the socket, with the ending `.machines.json`. Others are added and removed through
-the socket while it runs. SIGTERM and SIGINT end the process; its nodes fall silent then.
+It finds the API server like kubectl. The state of each machine survives a restart, in a file beside the
+socket (`.machines.json`). More machines can be added and removed through the socket. SIGTERM and SIGINT end
+the process; its nodes become silent then.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from kube.transport import Transport
 
 @dataclass(frozen=True)
 class Intervals:
-    """How often a kubelet does what; the defaults are those of a real one."""
+    """The intervals of a kubelet; the defaults are those of a real one."""
 
     renewal: timedelta = timedelta(seconds=10)
     """Between two renewals of the Lease."""
     look: timedelta = timedelta(seconds=10)
-    """Between two looks at whether the Node still shows what the kubelet says."""
+    """Between two checks whether the Node still shows the kubelet's status."""
     report: timedelta = timedelta(minutes=5)
-    """Between two reports of a status that does not change."""
+    """Between two reports of an unchanged status."""
 
 
 class Kubelet:
@@ -54,7 +54,6 @@ class Kubelet:
         self._intervals = intervals
 
     async def run(self) -> None:
-        """Keep the Node Ready until cancelled."""
         await self._retry(self._register)
         await asyncio.gather(
             self._every(self._intervals.renewal, self._renew),
@@ -93,7 +92,7 @@ def _now() -> datetime:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run until told to end; exits with one sentence if that is impossible."""
+    """Run until a signal; exits with one sentence on an error."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
@@ -105,10 +104,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 async def simulate(transport: Transport, room: MachineRoom, control: Path, intervals: Intervals) -> None:
-    """Run the kubelets of all machines, and answer at the control socket, until cancelled."""
+    """Run the kubelets of all machines, and the control socket, until cancelled."""
     fleet: asyncio.Future[Fleet] = asyncio.get_running_loop().create_future()
 
-    async def handle(fields: Any) -> Answer:  # noqa: ANN401  whatever JSON a client sent
+    async def handle(fields: Any) -> Answer:  # noqa: ANN401  any JSON of a client
         return await (await fleet).handle(fields)
 
     async with serve(control, handle), asyncio.TaskGroup() as tasks:
@@ -128,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     default = Intervals()
     parser = argparse.ArgumentParser(prog="kubelets", description="Simulated kubelets.")
     parser.add_argument("--count", type=count, required=True, help="how many nodes, node-1 and up")
-    parser.add_argument("--control", type=Path, required=True, help="unix socket to be opened for requests")
+    parser.add_argument("--control", type=Path, required=True, help="path of the control socket to open")
     parser.add_argument(
         "--renew-every",
         type=seconds,

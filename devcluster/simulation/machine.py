@@ -1,9 +1,9 @@
-"""A simulated Machine: what survives a reboot (all but its boot ID), and what it wants next.
+"""A simulated machine with its boot ID, and the next step for a Machine on such hardware.
 
-`next_step` is pure: time is an argument, and it is asked again after every step. A Machine waits for its
-provider, gets its hardware, says so, and is linked to the Node that the kubelet of the hardware registers.
-One that is deleted loses the hardware first, then the Node, then our finalizer; its phase is Deleting once
-the hardware is gone. One that is Failed is left alone, and a Node that somebody deleted is not made anew.
+`next_step` is pure: time is an argument, and it is called again after every step. A Machine waits for its
+provider, gets its hardware, reports that, and is linked to the Node that the kubelet of the hardware
+registers. A deleted Machine loses the hardware first, then the Node, then our finalizer; its phase is
+Deleting once the hardware is gone. A Failed Machine is left alone, and a deleted Node is not created again.
 """
 
 import uuid
@@ -22,10 +22,10 @@ from devcluster.simulation.openshift_machine import (
 from health.model.node import Node
 
 FIRST_ADDED = 1_000_001
-"""Number of the first machine that is added to the fleet a simulation begins with."""
+"""The number of the first machine that is added to the initial fleet."""
 
 ADDRESS_BLOCK = 254
-"""Usable addresses in each /24 of 10.0.0.0/8 that nodes are given."""
+"""Usable addresses in each /24 of 10.0.0.0/8."""
 
 
 @dataclass(frozen=True)
@@ -33,36 +33,34 @@ class Machine:
     """One machine, as its kubelet finds it when it starts."""
 
     name: str
-    """Name of its Node: `node-<number>`, or what whoever added it says."""
+    """The name of its Node: `node-<number>`, or the name it was added with."""
     number: int
-    """From 1, or from `FIRST_ADDED`."""
+    """Counted from 1, or from `FIRST_ADDED`."""
     boot_id: str
-    """As /proc/sys/kernel/random/boot_id: another one after each boot."""
+    """As /proc/sys/kernel/random/boot_id: it changes with each boot."""
 
     @property
     def hardware_id(self) -> str:
-        """The same over every reboot, and every time the fleet is simulated."""
+        """An ID that survives reboots, and new simulations of the fleet."""
         return _hardware_id(self.name)
 
     @property
     def address(self) -> str:
-        """Address of the node; nothing listens there."""
+        """The address of the node; no process listens there."""
         block, host = divmod(self.number - 1, ADDRESS_BLOCK)
         return f"10.{block >> 8 & 255}.{block & 255}.{host + 1}"
 
 
 def node_name(number: int) -> str:
-    """Name of the Node of machine `number`."""
     return f"node-{number}"
 
 
 def provider_id(node: str) -> str:
-    """What a cloud would call the machine of the Node `node`."""
+    """The ID that a cloud would give the machine of the Node `node`."""
     return f"simulated://{_hardware_id(node)}"
 
 
 def new_boot_id() -> str:
-    """Boot ID of a machine that boots now."""
     return str(uuid.uuid4())
 
 
@@ -72,24 +70,24 @@ def _hardware_id(node: str) -> str:
 
 @dataclass(frozen=True)
 class Nothing:
-    """It is as it should be, or somebody else's turn."""
+    """There is nothing to do, or it is the turn of another process."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Its provider takes so much longer."""
+    """The provider needs this much more time."""
 
     duration: timedelta
 
 
 @dataclass(frozen=True)
 class AddFinalizer:
-    """Make sure that it does not go before its Node."""
+    """Add our finalizer, so that the Machine stays until its Node is deleted."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Say how far it is, and which Node it became."""
+    """Write the phase of the Machine, and its Node."""
 
     phase: str
     node: NodeReference | None = None
@@ -97,38 +95,38 @@ class Report:
 
 @dataclass(frozen=True)
 class SwitchOn:
-    """Give it hardware, and note what the provider calls that."""
+    """Give it hardware, and record the provider's ID of that."""
 
 
 @dataclass(frozen=True)
 class LinkNode:
-    """Note on its Node which Machine it is, and give it the labels that the Machine has for it."""
+    """Write the name of the Machine on its Node, with the labels that the Machine has for it."""
 
     uid: str
 
 
 @dataclass(frozen=True)
 class SwitchOff:
-    """Take its hardware away, and say so."""
+    """Remove its hardware, and report the phase Deleting."""
 
 
 @dataclass(frozen=True)
 class DeleteNode:
-    """Delete the Node that its hardware had."""
+    """Delete the Node that its hardware had registered."""
 
     uid: str
 
 
 @dataclass(frozen=True)
 class LetGo:
-    """Remove our finalizer."""
+    """Remove our finalizer, so that the Machine can go."""
 
 
 Step = Nothing | Wait | AddFinalizer | Report | SwitchOn | LinkNode | SwitchOff | DeleteNode | LetGo
 
 
 def next_step(machine: OpenShiftMachine, node: Node | None, now: datetime, provisioning: timedelta) -> Step:
-    """Decide from the Machine and its Node; `provisioning` is how long a provider takes from its creation."""
+    """The next step for the Machine and its Node; `provisioning` is how long its hardware takes."""
     if machine.is_being_deleted:
         return _next_of_deletion(machine, node)
     if machine.status.phase == FAILED:

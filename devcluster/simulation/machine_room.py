@@ -1,8 +1,8 @@
-"""The simulated machines and whether they run, kept in a file; which Machine a change is for.
+"""The simulated machines and their state, kept in a file; and which Machine a change concerns.
 
-The file, beside the control socket, is to them what their hardware is to real ones: a machine that hangs
-still hangs when the simulation is restarted, and one that ran has not been rebooted by that. Beside the fleet
-that a simulation begins with, machines are added and removed while it runs.
+The file beside the control socket stands for the hardware: a machine that hangs still hangs after the
+simulation restarts, and one that ran was not rebooted by that. Machines can be added to the initial fleet,
+and removed, at any time.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ Tell = Callable[[Key], None]
 
 
 class MachineWatch:
-    """Hears of changes, and tells `machine` the key of a Machine and `machine_set` that of a set."""
+    """Passes the key of each changed Machine to `machine`, and that of its set to `machine_set`."""
 
     def __init__(self, machine: Tell, machine_set: Tell) -> None:
         self._tell_machine = machine
@@ -32,11 +32,10 @@ class MachineWatch:
         self._by_node: dict[str, OpenShiftMachine] = {}
 
     def machine_set_changed(self, change: Change[OpenShiftMachineSet]) -> None:
-        """A set came, changed or went."""
         self._tell_machine_set(change.key)
 
     def machine_changed(self, change: Change[OpenShiftMachine]) -> None:
-        """A Machine came, changed or went; what it was says whose it was."""
+        """Notify also the previous owner, by the Machine's earlier state."""
         if change.old is not None:
             self._by_node.pop(change.old.node_name, None)
             self._tell(change.old)
@@ -45,7 +44,7 @@ class MachineWatch:
             self._tell(change.new)
 
     def node_changed(self, change: Change[Node]) -> None:
-        """A Node came, changed or went; of a simulated machine that was not added it is nobody's."""
+        """Notify the Machine of the Node; the Nodes of the initial fleet have none."""
         if machine := self._by_node.get(change.key.name):
             self._tell(machine)
 
@@ -57,14 +56,14 @@ class MachineWatch:
 
 
 class Kept(BaseModel):
-    """What the file keeps of one machine."""
+    """The entry of one machine in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     boot_id: str
     stopped: bool
     number: int | None = None
-    """Of a machine that was added; the others have it in their name."""
+    """The number of an added machine; others have it in their name."""
 
 
 FILE = TypeAdapter(dict[str, Kept])
@@ -83,7 +82,7 @@ class MachineRoom:
     """All machines of one simulation, by the name of their Node."""
 
     def __init__(self, file: Path, count: int) -> None:
-        """Take machines 1 to `count` and the added ones as `file` knows them, new ones as if just booted.
+        """Read machines 1 to `count` and the added ones from `file`; new ones have just booted.
 
         Raises MachineRoomError.
         """
@@ -95,12 +94,12 @@ class MachineRoom:
 
     @property
     def slots(self) -> Mapping[str, Slot]:
-        """The machines as they are now, in the order of their numbers."""
+        """The machines now, in the order of their numbers."""
         return MappingProxyType(self._slots)
 
     @property
     def names(self) -> str:
-        """Which machines there are, in words, however many."""
+        """The names of the machines as a short phrase, whatever their number."""
         fleet = [name for name, slot in self._slots.items() if not slot.is_added]
         words = [f"{fleet[0]} to {fleet[-1]}"] if fleet else []
         if added := len(self._slots) - len(fleet):
@@ -108,7 +107,7 @@ class MachineRoom:
         return " or ".join(words) or "an empty fleet"
 
     def add(self, name: str) -> None:
-        """Put in another machine, as if just booted; one that is there stays as it is."""
+        """Add a machine that has just booted; an existing one stays as it is."""
         if name not in self._slots:
             last = max(
                 (s.machine.number for s in self._slots.values() if s.is_added), default=FIRST_ADDED - 1
@@ -116,20 +115,19 @@ class MachineRoom:
             self._change(name, Slot(Machine(name, last + 1, new_boot_id()), is_added=True))
 
     def remove(self, name: str) -> None:
-        """Take out a machine that was added; nothing happens if it is not there."""
+        """Remove an added machine; without effect if it does not exist."""
         if self._slots.pop(name, None) is not None:
             self._write()
 
     def stop(self, name: str) -> None:
-        """Remember that the kubelet of that machine is stopped."""
         self._change(name, replace(self._slots[name], stopped=True))
 
     def start(self, name: str) -> None:
-        """Remember that the kubelet of that machine runs, on the same boot."""
+        """Record that the kubelet of that machine runs, on the same boot."""
         self._change(name, replace(self._slots[name], stopped=False))
 
     def boot(self, name: str) -> None:
-        """Give the machine a new boot ID and remember that it runs."""
+        """Give the machine a new boot ID and record that it runs."""
         slot = self._slots[name]
         machine = replace(slot.machine, boot_id=new_boot_id())
         self._change(name, replace(slot, machine=machine, stopped=False))

@@ -1,8 +1,8 @@
 """`python -m devcluster.simulation.machine_set`: OpenShift's machine API, on simulated hardware.
 
-Keeps as many Machines as each MachineSet wants, and gives each Machine a simulated node. Finds the API server
-as kubectl does. What there is to do is read from the API server alone, so it may be killed at any time.
-SIGTERM and SIGINT end the process.
+It keeps the number of Machines of each MachineSet, and gives each Machine a simulated node. It finds the API
+server like kubectl. All state is in the API server, so the process may be killed at any time. SIGTERM and
+SIGINT end it.
 """
 
 import argparse
@@ -35,7 +35,7 @@ PROVISIONING = timedelta(seconds=5)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run until told to end; exits with one sentence if that is impossible."""
+    """Run until a signal; exits with one sentence on an error."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
@@ -45,9 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 async def keep_machines(transport: Transport, control: Path, provisioning: timedelta) -> None:
-    """Look after all Machines and MachineSets until cancelled.
+    """Control all Machines and MachineSets until cancelled.
 
-    `control` is the control socket of the kubelets, `provisioning` how long a Machine waits for its hardware.
+    `control` is the control socket of the kubelets, `provisioning` the time a Machine waits for its hardware.
     """
     client = Client(transport, FIELD_MANAGER)
     async with asyncio.TaskGroup() as tasks:

@@ -1,7 +1,7 @@
-"""What a MachineSet wants next. Pure: looked at again after every step.
+"""Decides the next step for a MachineSet. Pure; called again after every step.
 
-Its Machines are those whose controller it is. One that is being deleted counts until it is gone: only then is
-it replaced, so that a set never has more Machines than it wants.
+The Machines of a set are those that it controls. A Machine that is being deleted counts until it is gone, and
+is replaced only then, so that a set never has too many Machines.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,26 +17,26 @@ from devcluster.simulation.openshift_machine import (
 
 @dataclass(frozen=True)
 class Nothing:
-    """It has what it wants, or goes itself; garbage collection deletes its Machines then."""
+    """The set is complete, or is being deleted; garbage collection then deletes its Machines."""
 
 
 @dataclass(frozen=True)
 class Create:
-    """Make so many Machines."""
+    """Create this number of Machines for the set."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete these Machines."""
+    """Delete these Machines, which exceed the wanted number."""
 
     machines: tuple[OpenShiftMachine, ...]
 
 
 @dataclass(frozen=True)
 class Report:
-    """Say how many there are."""
+    """Write the numbers of Machines to the status."""
 
     status: MachineSetStatus
 
@@ -47,7 +47,7 @@ Step = Nothing | Create | Delete | Report
 def next_step(
     machine_set: OpenShiftMachineSet, machines: Iterable[OpenShiftMachine], ready_nodes: Collection[str]
 ) -> Step:
-    """Decide from the set, all Machines of its namespace, and the names of the Nodes that are ready."""
+    """The next step, by the set, all Machines of its namespace, and the names of Ready Nodes."""
     if machine_set.metadata.deletion_timestamp is not None:
         return Nothing()
     owned = [machine for machine in machines if _is_controlled_by(machine_set, machine)]
@@ -66,7 +66,7 @@ def _is_controlled_by(machine_set: OpenShiftMachineSet, machine: OpenShiftMachin
 
 
 def _least_wanted(owned: Sequence[OpenShiftMachine], count: int) -> tuple[OpenShiftMachine, ...]:
-    """Those that do not run, then the youngest."""
+    """Machines that do not run first, then the youngest."""
     staying = [machine for machine in owned if not machine.is_being_deleted]
     staying.sort(key=lambda machine: machine.metadata.name)
     staying.sort(key=lambda machine: machine.metadata.creation_timestamp, reverse=True)

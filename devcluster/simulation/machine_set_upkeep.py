@@ -1,6 +1,6 @@
-"""Looks after one MachineSet: read, decide, do one step, and again, until there is nothing left to do.
+"""Controls one MachineSet: read, decide, take one step, and repeat until nothing is to be done.
 
-Each step begins with a fresh list of the Machines: by one that is behind, too many of them would be made.
+Each step begins with a fresh list of the Machines: an outdated one would lead to too many of them.
 """
 
 import random
@@ -16,20 +16,20 @@ from kube.record import Key
 from kube.reflector import Reflector
 
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""What API servers make names of: no vowels, so no words."""
+"""The letters of names that API servers generate: without vowels, so without words."""
 
 SUFFIX_LENGTH = 5
 
 
 class MachineSetUpkeep:
-    """What the controller of OpenShift does for a MachineSet."""
+    """Does for a MachineSet what the controller of OpenShift does."""
 
     def __init__(self, client: Client, nodes: Reflector[Node]) -> None:
         self._client = client
         self._nodes = nodes
 
     async def look_after(self, key: Key) -> None:
-        """Return when the set has what it wants, or is gone; raises KubernetesError."""
+        """Work until the set is complete or gone; raises KubernetesError."""
         await self._nodes.wait_synced()
         try:
             while await self._one_step(key):
@@ -38,7 +38,7 @@ class MachineSetUpkeep:
             return
 
     async def _one_step(self, key: Key) -> bool:
-        """Return whether there may be another step."""
+        """True if there may be another step."""
         answer = await self._client.get(MACHINE_SETS, key.name, key.namespace)
         machine_set = OpenShiftMachineSet.model_validate(answer)
         found = await self._client.list(MACHINES, key.namespace)
@@ -66,7 +66,6 @@ class MachineSetUpkeep:
 
 
 def ready_nodes(nodes: Reflector[Node]) -> frozenset[str]:
-    """Return the names of the Nodes that are ready."""
     return frozenset(node.metadata.name for node in nodes.store.values() if _is_ready(node))
 
 
@@ -75,5 +74,5 @@ def _is_ready(node: Node) -> bool:
 
 
 def suffix() -> str:
-    """Return the end of the name of a new Machine."""
+    """A random end for the name of a new Machine."""
     return "".join(random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311  a name, no secret

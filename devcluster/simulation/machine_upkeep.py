@@ -1,9 +1,9 @@
-"""Looks after one Machine as OpenShift's machine API does: read, decide, do one step, until nothing is left.
+"""Controls one Machine as OpenShift's machine API does: read, decide, take one step, and repeat.
 
-Each step begins with a fresh read, and what it does may be done twice, so a controller that was killed goes
-on wherever it was. As with a real provider, a Machine whose finalizer somebody else removes leaves its
-hardware behind. Patches of Machines and MachineSets apply only to the version that was read; those of Nodes
-to any version of that Node, because its kubelet writes all the time.
+Each step begins with a fresh read and may be repeated, so a killed controller continues from any point. As
+with a real provider, a Machine whose finalizer a user removes leaves its hardware behind. Patches of Machines
+and MachineSets apply only to the version that was read; those of Nodes to any version, because the kubelet
+writes all the time.
 """
 
 from contextlib import suppress
@@ -43,7 +43,6 @@ from objects.timestamps import stamp
 
 
 def new_machine(machine_set: OpenShiftMachineSet, suffix: str) -> Object:
-    """Build a Machine of a set."""
     owner, template = machine_set.metadata, machine_set.spec.template
     reference = {
         "apiVersion": MACHINE_SETS.api_version,
@@ -70,23 +69,23 @@ def new_machine(machine_set: OpenShiftMachineSet, suffix: str) -> Object:
 
 
 def with_finalizer(machine: OpenShiftMachine) -> Object:
-    """Add our finalizer to those of others."""
+    """A patch that adds our finalizer to those of others."""
     return _of_version(machine.metadata, finalizers=[*machine.metadata.finalizers, FINALIZER])
 
 
 def without_finalizer(machine: OpenShiftMachine) -> Object:
-    """Remove our finalizer and leave those of others."""
+    """A patch that removes our finalizer and keeps those of others."""
     others = [finalizer for finalizer in machine.metadata.finalizers if finalizer != FINALIZER]
     return _of_version(machine.metadata, finalizers=others)
 
 
 def with_provider_id(machine: OpenShiftMachine) -> Object:
-    """Note what the provider calls the hardware of a Machine."""
+    """A patch with the provider's ID of the hardware."""
     return {**_of_version(machine.metadata), "spec": {"providerID": provider_id(machine.node_name)}}
 
 
 def machine_status(machine: OpenShiftMachine, report: Report, now: datetime) -> Object:
-    """Say how far a Machine is."""
+    """A patch of the status with the reported phase."""
     status: Object = {"phase": report.phase, "lastUpdated": stamp(now)}
     if report.node is not None:
         status["nodeRef"] = {"kind": "Node", "name": report.node.name, "uid": report.node.uid}
@@ -94,13 +93,13 @@ def machine_status(machine: OpenShiftMachine, report: Report, now: datetime) -> 
 
 
 def link(machine: OpenShiftMachine, node_uid: str) -> Object:
-    """Note on a Node which Machine it is."""
+    """A patch that names the Machine on its Node."""
     annotations, labels = {NODE_ANNOTATION: machine.full_name}, machine.spec.metadata.labels
     return {"metadata": {"uid": node_uid, "annotations": annotations, "labels": labels}}
 
 
 def machine_set_status(machine_set: OpenShiftMachineSet, status: MachineSetStatus) -> Object:
-    """Say how many Machines a set has."""
+    """A patch of the status with the numbers of Machines."""
     return {**_of_version(machine_set.metadata), "status": status.model_dump(by_alias=True)}
 
 
@@ -109,16 +108,19 @@ def _of_version(metadata: ObjectMetadata, **changes: object) -> Object:
 
 
 class MachineUpkeep:
-    """What the controllers of OpenShift do for a Machine, on simulated hardware."""
+    """Does for a Machine what the controllers of OpenShift do, on simulated hardware."""
 
     def __init__(self, client: Client, switch: PowerSwitch, provisioning: timedelta) -> None:
-        """`provisioning` is how long the provider takes from the creation of a Machine."""
+        """`provisioning` is the time between the creation of a Machine and its hardware."""
         self._client = client
         self._switch = switch
         self._provisioning = provisioning
 
     async def look_after(self, key: Key) -> timedelta | None:
-        """Answer after how long to look again; raises KubernetesError and SimulationError."""
+        """Work until nothing is to be done. Returns when to look again, if ever.
+
+        Raises KubernetesError and SimulationError.
+        """
         try:
             while True:
                 answer = await self._client.get(MACHINES, key.name, key.namespace)
@@ -128,7 +130,7 @@ class MachineUpkeep:
                 if isinstance(step, Nothing | Wait):
                     return step.duration if isinstance(step, Wait) else None
                 await self._do(step, machine)
-        except NotFound:  # it is gone, or its Node is: that is a change too, which leads here again
+        except NotFound:  # the Machine or its Node is gone; that change leads here again
             return None
 
     async def _do(self, step: Step, machine: OpenShiftMachine) -> None:

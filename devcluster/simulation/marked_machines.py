@@ -1,8 +1,8 @@
-"""What the owner of Machines does about those that are marked for it. Pure: asked again after every step.
+"""Decides what the owner of Machines does about marked ones. Pure; called again after every step.
 
-A Machine is marked where HealthCheckSucceeded and OwnerRemediated are both False. A mark of one that has
-recovered is taken away, unless its deletion has begun. Who goes first: those that a person asked for, then
-the newest, then by name. With a limit, those that find no room wait, and say why.
+A Machine is marked if HealthCheckSucceeded and OwnerRemediated are both False. The mark of a recovered
+Machine is removed, unless its deletion has begun. Machines that a person wants remediated go first, then the
+newest, then by name. Machines beyond the limit wait, with the reason in their condition.
 """
 
 from collections.abc import Iterable
@@ -19,19 +19,19 @@ from devcluster.simulation.cluster_api_machine import (
 
 @dataclass(frozen=True)
 class Nothing:
-    """No Machine is marked, or all that are have been told."""
+    """No Machine is marked, or all marked ones know that they wait."""
 
 
 @dataclass(frozen=True)
 class Unmark:
-    """Take the mark of a Machine away that is healthy again."""
+    """Remove the mark of a Machine that is healthy again."""
 
     machine: ClusterApiMachine
 
 
 @dataclass(frozen=True)
 class Defer:
-    """Say that a Machine has to wait."""
+    """Write into the condition of a Machine that it has to wait."""
 
     machine: ClusterApiMachine
     message: str
@@ -39,7 +39,7 @@ class Defer:
 
 @dataclass(frozen=True)
 class Replace:
-    """Say that a Machine is deleted, and delete it; another one is made when it is gone."""
+    """Announce the deletion of a Machine and delete it; it is replaced when it is gone."""
 
     machine: ClusterApiMachine
 
@@ -48,7 +48,7 @@ Step = Nothing | Unmark | Defer | Replace
 
 
 def next_step(machines: Iterable[ClusterApiMachine], max_in_flight: int | None = None) -> Step:
-    """Decide from all Machines of one owner; None is no limit."""
+    """The next step for all Machines of one owner; a limit of None allows any number."""
     owned = list(machines)
     staying = [machine for machine in owned if not machine.is_being_deleted]
     for machine in staying:

@@ -1,9 +1,9 @@
-"""What a kubelet writes and asks for: its Node, the status of it, its Lease in kube-node-lease.
+"""The API requests of a kubelet: its Node, the status of it, and its Lease in kube-node-lease.
 
-What is written is pure: time is an argument. A kubelet owns four conditions and nothing else on the list: it
-says True or False anew with each report, and moves `lastTransitionTime` only when the status differs from the
-one the Node shows. So a kubelet that comes back after the node-lifecycle controller wrote Unknown gets a new
-transition, and one that merely reports again does not.
+The bodies are pure functions; time is an argument. A kubelet owns four conditions and nothing else on the
+list: each report states True or False anew, and changes `lastTransitionTime` only if the status differs from
+the one on the Node. So a kubelet that returns after the node-lifecycle controller wrote Unknown causes a
+transition, and a repeated report does not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ FIELD_MANAGER = "kubelet"
 
 
 def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
-    """Build the Lease of a node; it goes with its Node."""
+    """The Lease of a node; it is deleted together with its Node."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -45,13 +45,13 @@ def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
 
 
 def renewal(now: datetime) -> dict[str, Any]:
-    """Build the merge patch that renews a Lease."""
+    """The merge patch that renews a Lease."""
     return {"spec": {"renewTime": micro_time(now)}}
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a healthy kubelet says in one condition."""
+    """One condition as a healthy kubelet reports it."""
 
     type: str
     status: str
@@ -70,7 +70,7 @@ HEALTHY = (
 
 
 def node(machine: Machine, now: datetime) -> dict[str, Any]:
-    """Build the Node with which a kubelet registers itself."""
+    """The Node with which a kubelet registers itself."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -81,7 +81,7 @@ def node(machine: Machine, now: datetime) -> dict[str, Any]:
 
 
 def labels(machine: Machine) -> dict[str, str]:
-    """Labels a kubelet gives its Node when it registers."""
+    """The labels of a Node at its registration."""
     return {
         "kubernetes.io/hostname": machine.name,
         "kubernetes.io/os": "linux",
@@ -91,7 +91,7 @@ def labels(machine: Machine) -> dict[str, str]:
 
 
 def status(machine: Machine, shown: Sequence[Mapping[str, Any]], now: datetime) -> dict[str, Any]:
-    """Build a full report of a healthy kubelet; `shown` are the conditions the Node has now."""
+    """The full report of a healthy kubelet; `shown` are the present conditions of the Node."""
     return {
         "capacity": RESOURCES,
         "allocatable": RESOURCES,
@@ -105,7 +105,7 @@ def status(machine: Machine, shown: Sequence[Mapping[str, Any]], now: datetime) 
 
 
 def node_info(machine: Machine) -> dict[str, str]:
-    """What the machine runs, and since which boot."""
+    """The software of the machine, and its boot ID."""
     return {
         "architecture": "amd64",
         "bootID": machine.boot_id,
@@ -121,13 +121,13 @@ def node_info(machine: Machine) -> dict[str, str]:
 
 
 def conditions(shown: Sequence[Mapping[str, Any]], now: datetime) -> list[dict[str, str]]:
-    """Build the four conditions of a kubelet, with transitions only where the status differs from `shown`."""
+    """The four conditions of a kubelet; a transition only where the status differs from `shown`."""
     before = {condition["type"]: condition for condition in shown}
     return [_condition(opinion, before.get(opinion.type), now) for opinion in HEALTHY]
 
 
 def is_due(node: Mapping[str, Any], machine: Machine, now: datetime, report_period: timedelta) -> bool:
-    """Tell whether the kubelet has to report: something it owns differs, or the last report is old."""
+    """True if the kubelet has to report: a value of its own differs, or the last report is old."""
     shown = node.get("status", {})
     if shown.get("nodeInfo", {}).get("bootID") != machine.boot_id:
         return True
@@ -166,21 +166,21 @@ class NodeApi:
             return
 
     async def register(self, machine: Machine, now: datetime) -> None:
-        """Create the Node; one that is there is gone on with."""
+        """Create the Node; an existing one is reused."""
         try:
             await self._client.create(NODES, node(machine, now))
         except AlreadyExists:
             return
 
     async def find_node(self, name: str) -> Object | None:
-        """Read the Node, None if somebody deleted it."""
+        """Read the Node; None if it was deleted."""
         try:
             return await self._client.get(NODES, name)
         except NotFound:
             return None
 
     async def report(self, node: Object, machine: Machine, now: datetime) -> None:
-        """Write the status of the Node, by the patch that leaves conditions of others alone."""
+        """Write the status of the Node by a patch that keeps conditions of other owners."""
         shown = node.get("status", {}).get("conditions", ())
         await self._transport.request(
             "PATCH",
@@ -199,7 +199,6 @@ class NodeApi:
         return True
 
     async def create_lease(self, node: Object, now: datetime) -> None:
-        """Create the Lease of a Node."""
         metadata = node["metadata"]
         renewed = lease(metadata["name"], metadata["uid"], now)
         try:
@@ -209,5 +208,5 @@ class NodeApi:
 
 
 def _bound_to(node: Object, status: dict[str, Any]) -> Object:
-    """Make a patch that a Node created anew under the same name refuses."""
+    """A patch that fails on another Node of the same name."""
     return {"metadata": {"uid": node["metadata"]["uid"]}, "status": status}

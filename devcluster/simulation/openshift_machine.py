@@ -1,7 +1,4 @@
-"""A Machine of OpenShift's machine API, as the stand-in for its controllers reads it.
-
-A MachineSet of OpenShift's machine API, as the stand-in for its controllers reads it.
-"""
+"""Machines and MachineSets of OpenShift's machine API, as their simulated controllers read them."""
 
 from typing import Any
 
@@ -21,40 +18,40 @@ _UID_DIGITS = 8
 
 
 class MachineMetadata(ObjectMetadata):
-    """Identity, and what keeps the Machine when it is deleted."""
+    """The metadata of a Machine, with its finalizers."""
 
     finalizers: tuple[str, ...] = ()
 
 
 class NodeMetadata(FrozenObject):
-    """What the Node gets."""
+    """The labels that the Machine has for its Node."""
 
     labels: dict[str, str] = Field(default_factory=dict)
 
 
 class MachineSpec(FrozenObject):
-    """What is asked for."""
+    """The wanted state of a Machine, and its provider ID."""
 
     metadata: NodeMetadata = NodeMetadata()
     provider_id: str = Field(default="", alias="providerID")
 
 
 class NodeReference(FrozenObject):
-    """Which Node the Machine became."""
+    """The reference from a Machine to its Node."""
 
     name: str = ""
     uid: str = ""
 
 
 class MachineStatus(FrozenObject):
-    """How far the Machine is."""
+    """The phase of a Machine and the reference to its Node."""
 
     phase: str = ""
     node_ref: NodeReference | None = None
 
 
 class OpenShiftMachine(FrozenObject):
-    """A Machine."""
+    """A Machine of OpenShift, as its simulated controllers read it."""
 
     metadata: MachineMetadata
     spec: MachineSpec = MachineSpec()
@@ -62,53 +59,52 @@ class OpenShiftMachine(FrozenObject):
 
     @property
     def node_name(self) -> str:
-        """Name of its Node: another than its own, as with most providers, and another for each Machine."""
+        """The name of its Node: not the Machine's own, as with most providers, and unique."""
         return f"node-{self.metadata.uid.replace('-', '')[:_UID_DIGITS]}"
 
     @property
     def full_name(self) -> str:
-        """Its namespace and name, as its Node is annotated with them."""
+        """Namespace and name, as in the annotation of its Node."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether only finalizers keep it."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def is_ours_to_let_go(self) -> bool:
-        """Whether our finalizer is among those that keep it."""
+        """True if our finalizer is among those that keep it."""
         return FINALIZER in self.metadata.finalizers
 
     @property
     def controller(self) -> OwnerReference | None:
-        """What replaces it when it goes."""
+        """The owner that replaces it, if there is one."""
         return next((owner for owner in self.metadata.owner_references if owner.controller), None)
 
 
 class TemplateMetadata(FrozenObject):
-    """What each Machine gets beside its name."""
+    """Labels and annotations that each Machine of a set gets."""
 
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
 class MachineTemplate(FrozenObject):
-    """What each Machine is made from."""
+    """The template of the Machines of a set."""
 
     metadata: TemplateMetadata = TemplateMetadata()
     spec: dict[str, Any] = Field(default_factory=dict)
 
 
 class MachineSetSpec(FrozenObject):
-    """What is asked for."""
+    """The wanted number of Machines, and their template."""
 
     replicas: int = 1
     template: MachineTemplate = MachineTemplate()
 
 
 class MachineSetStatus(FrozenObject):
-    """The numbers that are shown; None while there never were any."""
+    """The numbers of Machines; None before the first report."""
 
     replicas: int | None = None
     ready_replicas: int | None = None
@@ -116,7 +112,7 @@ class MachineSetStatus(FrozenObject):
 
 
 class OpenShiftMachineSet(FrozenObject):
-    """A MachineSet."""
+    """A MachineSet of OpenShift, as its simulated controllers read it."""
 
     metadata: ObjectMetadata
     spec: MachineSetSpec = MachineSetSpec()

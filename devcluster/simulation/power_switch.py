@@ -1,4 +1,4 @@
-"""The simulated machines as their remediator and their provider reach them: through the control socket."""
+"""PowerSwitch: switches simulated machines through the control socket, for remediator and provider."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from devcluster.simulation.control_socket import ask
 
 @dataclass(frozen=True)
 class PowerSwitch:
-    """Switches machines; every method raises SimulationError."""
+    """Switches simulated machines on and off; every method raises SimulationError."""
 
     control: Path
 
     async def boot_ids(self) -> Mapping[str, str]:
-        """Return the boot ID of each machine now, by the name of its node."""
+        """The present boot ID of each machine, by the name of its node."""
         answer = await ask(self.control, {"list": True})
         return {node["name"]: node["boot_id"] for node in answer["nodes"]}
 
     async def add(self, node: str) -> None:
-        """Switch another machine on, whose Node is called `node`; nothing happens if it is there."""
+        """Add a machine whose Node is called `node`; without effect if it exists."""
         await ask(self.control, {"add": node})
 
     async def remove(self, node: str) -> None:
-        """Take away a machine that was added; nothing happens if it is gone."""
+        """Remove an added machine; without effect if it is gone."""
         await ask(self.control, {"remove": node})
 
     async def power_cycle(self, node: str, power_off: timedelta) -> None:

@@ -1,9 +1,8 @@
-"""Carries out one PowerCycleRemediation: read, decide, do one step, write its status, and again.
+"""Executes one PowerCycleRemediation: read, decide, take one step, write its status, and repeat.
 
-What to do next and what to write are pure. Each step begins with a fresh read, so a remediator that was
-killed goes on wherever it was. The boot ID from before the power cycle is kept in the request's status: a
-node with another one has been power-cycled, by whoever and however often the remediator was restarted
-meanwhile.
+The decision and the patches are pure. Each step begins with a fresh read, so a killed remediator continues
+from any point. The status of the request keeps the boot ID from before the power cycle: a node with another
+boot ID has been power-cycled, whatever happened to the remediator meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +29,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 class Condition(FrozenObject):
-    """A metav1.Condition."""
+    """A metav1.Condition in the status of a request."""
 
     type: str
     status: ConditionStatus
@@ -40,20 +39,20 @@ class Condition(FrozenObject):
 
 
 class Spec(FrozenObject):
-    """What is asked for."""
+    """The wanted duration of the power-off, in seconds."""
 
     power_off_seconds: int = 2
 
 
 class Status(FrozenObject):
-    """How far the work is."""
+    """The progress of a request, and the boot ID before it."""
 
     boot_id_before: str | None = Field(default=None, alias="bootIDBefore")
     conditions: tuple[Condition, ...] = ()
 
 
 class RemediationRequest(FrozenObject):
-    """A PowerCycleRemediation."""
+    """A PowerCycleRemediation, for a Node or for a Machine."""
 
     metadata: ObjectMetadata
     spec: Spec = Spec()
@@ -61,12 +60,12 @@ class RemediationRequest(FrozenObject):
 
     @property
     def machine(self) -> OwnerReference | None:
-        """The Machine that the request is for, if it is for one: an owner of it."""
+        """The Machine that owns the request, if there is one."""
         kind = (MACHINES.api_version, MACHINES.kind)
         return next((o for o in self.metadata.owner_references if (o.api_version, o.kind) == kind), None)
 
     def node(self, of_machine: str = "") -> str:
-        """Name of the node to power-cycle.
+        """The name of the node to power-cycle.
 
         The node of its Machine, if that has one; else the annotation, else the name of the request.
         """
@@ -74,14 +73,14 @@ class RemediationRequest(FrozenObject):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is to be done: finished either way, being deleted, or told to stop."""
+        """True if nothing is to be done: it has finished, is being deleted, or was timed out."""
         finished = any(c.type == "Succeeded" and c.status != "Unknown" for c in self.status.conditions)
         stopped = self.metadata.deletion_timestamp is not None or TIMED_OUT in self.metadata.annotations
         return finished or stopped
 
 
 def moved(shown: Sequence[Condition], said: Condition) -> Condition:
-    """Return `said` with the transition time that is `shown`, if its status has not changed."""
+    """`said`, with the `shown` transition time if its status has not changed."""
     before = next((condition for condition in shown if condition.type == said.type), None)
     if before is None or before.status != said.status:
         return said
@@ -90,33 +89,33 @@ def moved(shown: Sequence[Condition], said: Condition) -> Condition:
 
 @dataclass(frozen=True)
 class Nothing:
-    """The request is done, is being deleted, or somebody asked to stop."""
+    """The request has finished, is being deleted, or was timed out."""
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Note the boot ID and say that work is under way."""
+    """Record the boot ID and report that the work is in progress."""
 
     boot_id: str
 
 
 @dataclass(frozen=True)
 class SwitchOffAndOn:
-    """Power-cycle the node."""
+    """Power-cycle the node, off for this time."""
 
     power_off: timedelta
 
 
 @dataclass(frozen=True)
 class Succeed:
-    """Say that the node has another boot ID now."""
+    """Report that the node has another boot ID now."""
 
     boot_id: str
 
 
 @dataclass(frozen=True)
 class Fail:
-    """Say why there is nothing to power-cycle."""
+    """Report why the node cannot be power-cycled."""
 
     reason: str
     message: str
@@ -126,7 +125,7 @@ Step = Nothing | Begin | SwitchOffAndOn | Succeed | Fail
 
 
 def next_step(request: RemediationRequest, node: str, boot_ids: Mapping[str, str]) -> Step:
-    """Decide from the request, the node that it is for, and the boot ID that each node has now."""
+    """The next step, by the request, its node, and the present boot ID of each node."""
     if request.is_over:
         return Nothing()
     boot_id = boot_ids.get(node)
@@ -151,7 +150,7 @@ class _Said:
 def status_patch(
     request: RemediationRequest, node: str, step: Begin | Succeed | Fail, now: datetime
 ) -> dict[str, Any]:
-    """Build the merge patch of the status; it applies only to the version of the request that was read."""
+    """The merge patch of the status; it applies only to the version of the request that was read."""
     said = _said(node, step)
     said_now = (
         _condition("Processing", said.processing, said, now),
@@ -186,14 +185,14 @@ def _condition(type_: str, status: ConditionStatus, said: _Said, now: datetime) 
 
 
 class Remediation:
-    """What the demo remediator does for a request."""
+    """Does for a request what a remediator does."""
 
     def __init__(self, client: Client, switch: PowerSwitch) -> None:
         self._client = client
         self._switch = switch
 
     async def carry_out(self, key: Key) -> None:
-        """Return when the request is done or gone; raises KubernetesError and SimulationError."""
+        """Work until the request has finished or is gone; raises KubernetesError and SimulationError."""
         try:
             while await self._one_step(key):
                 pass
@@ -201,7 +200,7 @@ class Remediation:
             return
 
     async def _one_step(self, key: Key) -> bool:
-        """Return whether there may be another step."""
+        """True if there may be another step."""
         answer = await self._client.get(REQUESTS, key.name, key.namespace)
         request = RemediationRequest.model_validate(answer)
         node = request.node(await self._node_of_machine(request))
@@ -212,7 +211,7 @@ class Remediation:
         return True
 
     async def _node_of_machine(self, request: RemediationRequest) -> str:
-        """Name of the Node that the Machine of the request became; "" if there is none."""
+        """The name of the Node of the request's Machine; "" if there is none."""
         if request.machine is None:
             return ""
         try:

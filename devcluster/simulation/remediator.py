@@ -1,21 +1,21 @@
-"""`python -m devcluster.simulation.remediator`: power-cycles the simulated nodes that requests are for.
+"""`python -m devcluster.simulation.remediator`: power-cycles the simulated nodes of its requests.
 
-Each request that is not over is taken up when it appears or changes. The API server is found as kubectl finds
-it. No finalizer is set: a request that is deleted is forgotten, and a power cycle under way then goes on to
-its end. SIGTERM and SIGINT end the process.
+It works on each unfinished request when that appears or changes. It finds the API server like kubectl. It
+sets no finalizer: a deleted request is forgotten, and its power cycle is still completed. SIGTERM and SIGINT
+end the process.
 
-Of the simulated kubelets it asks one JSON object on one line, answered by one such line:
+The simulated kubelets take one JSON object on one line, and answer with one such line:
 
 | request | answer |
 |---|---|
-| `{"stop": "node-3"}` | `{"node": {...}}`: it renews nothing any more, as a machine that hangs |
-| `{"start": "node-3"}` | `{"node": {...}}`: it goes on, same boot |
+| `{"stop": "node-3"}` | `{"node": {...}}`: it renews no Lease, like a machine that hangs |
+| `{"start": "node-3"}` | `{"node": {...}}`: it continues on the same boot |
 | `{"power_cycle": "node-3", "power_off_seconds": 2}` | `{"node": {...}}`, once it runs, on a new boot ID |
-| `{"add": "node-x"}` | `{"node": {...}}`: another machine, just booted, unless it is there |
-| `{"remove": "node-x"}` | `{"removed": "node-x"}`: a machine that was added is there no more |
+| `{"add": "node-x"}` | `{"node": {...}}`: a new machine, just booted, unless it exists |
+| `{"remove": "node-x"}` | `{"removed": "node-x"}`: an added machine no longer exists |
 | `{"list": true}` | `{"nodes": [{"name": ..., "boot_id": ..., "state": ...}, ...]}` |
 
-Anything else is answered by `{"error": "<field>: <what is wrong with it>, got <value>"}`.
+The answer to any other request is `{"error": "<field>: <the problem>, got <value>"}`.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class RemediationQueue:
         self._queue = WorkQueue("request", work, tasks)
 
     def notice(self, change: Change[RemediationRequest]) -> None:
-        """Take up a request that appeared or changed, unless it is over."""
+        """Queue a request that appeared or changed, unless it is over."""
         if change.new is not None and not change.new.is_over:
             self._queue.add(change.key)
 
@@ -61,7 +61,7 @@ NodeName = Annotated[str, Field(min_length=1)]
 
 
 class Request(BaseModel):
-    """A request, unchangeable and without fields we do not know."""
+    """A request on the control socket, frozen and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -92,13 +92,13 @@ class Add(Request):
 
 
 class Remove(Request):
-    """Take away a machine that was added; its Node is left to whoever asks."""
+    """Remove an added machine; the caller deletes its Node."""
 
     remove: NodeName
 
 
 class ListNodes(Request):
-    """Tell the state of every machine."""
+    """List all machines with their boot ID and state."""
 
     list: Literal[True]
 
@@ -114,8 +114,8 @@ KINDS: dict[str, type[AnyRequest]] = {
 }
 
 
-def parse(fields: Any) -> AnyRequest:  # noqa: ANN401  whatever JSON a client sent
-    """Read a request from decoded JSON; raises BadRequestError with the field and its value."""
+def parse(fields: Any) -> AnyRequest:  # noqa: ANN401  any JSON of a client
+    """Parse decoded JSON; raises BadRequestError with the field and its value."""
     if not isinstance(fields, dict):
         raise BadRequestError(f"request: must be a JSON object, got {fields!r}")
     kinds = [kind for name, kind in KINDS.items() if name in fields]
@@ -130,7 +130,7 @@ def parse(fields: Any) -> AnyRequest:  # noqa: ANN401  whatever JSON a client se
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run until told to end; exits with one sentence if that is impossible."""
+    """Run until a signal; exits with one sentence on an error."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 async def remediate(transport: Transport, control: Path) -> None:
-    """Carry out requests until cancelled; `control` is the control socket of the kubelets."""
+    """Execute requests until cancelled; `control` is the control socket of the kubelets."""
     async with asyncio.TaskGroup() as tasks:
         remediation = Remediation(Client(transport, FIELD_MANAGER), PowerSwitch(control))
         queue = RemediationQueue(remediation.carry_out, tasks)

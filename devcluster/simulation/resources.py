@@ -1,4 +1,4 @@
-"""Kinds as devcluster/crds and deploy/ declare them: of the demo remediator, the machine API, checks."""
+"""The resources that devcluster/crds and deploy/ declare: demo remediator, machine API, checks."""
 
 from kube.resource import Resource
 

@@ -1,4 +1,4 @@
-"""Run until SIGTERM or SIGINT, then end what runs and return."""
+"""Runs a coroutine until SIGTERM or SIGINT."""
 
 import asyncio
 import signal

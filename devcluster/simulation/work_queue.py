@@ -1,7 +1,7 @@
-"""WorkQueue, as of client-go: a task for each object that there is something to do about, one at a time.
+"""WorkQueue, as of client-go: one task at a time for each object that needs work.
 
-Work that fails is taken up again, ever more slowly. An object that changes while it is worked on is taken up
-once more when that is done, and so is one whose work says that there will be more to do after a while.
+Failed work is retried with back-off. An object that changes while its work runs is queued again, and so is
+one whose work asks for that after a time.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from kube.record import Key
 LOG = logging.getLogger(__name__)
 FIRST_DELAY = timedelta(seconds=0.2)
 LONGEST_DELAY = timedelta(seconds=7)
-"""What a kubelet waits at most between two attempts to renew its Lease."""
+"""The longest wait of a real kubelet between two attempts to renew its Lease."""
 
 T = TypeVar("T")
 
@@ -30,9 +30,9 @@ async def retry_forever(
     *passing: type[Exception],
     longest: timedelta = LONGEST_DELAY,
 ) -> T:
-    """Return what `work` returns once it raises none of the `passing` errors any more.
+    """The result of `work`, which is retried while it raises one of the `passing` errors.
 
-    Only the first failure of a row is logged as a warning: a thousand kubelets may fail at once.
+    Only the first of consecutive failures is logged as a warning: a thousand kubelets may fail at once.
     """
     delay, level = FIRST_DELAY, logging.WARNING
     while True:
@@ -45,21 +45,21 @@ async def retry_forever(
 
 
 Work = Callable[[Key], Awaitable[timedelta | None]]
-"""Does what there is to do about an object; answers after how long to look again, if nothing changes."""
+"""Does the work for an object. Returns when to look again without a change, or None."""
 
 
 class WorkQueue:
-    """Runs `work(key)` in `tasks`; `kind` is what its objects are called in the log."""
+    """Runs `work(key)` in `tasks`; the log calls its objects `kind`."""
 
     def __init__(self, kind: str, work: Work, tasks: asyncio.TaskGroup) -> None:
         self._kind = kind
         self._work = work
         self._tasks = tasks
         self._changes: dict[Key, asyncio.Event] = {}
-        """Of the objects that are under way: whether one has changed since work on it began."""
+        """For the objects in work: whether one has changed since its work began."""
 
     def add(self, key: Key) -> None:
-        """Note that the object appeared, changed or went."""
+        """Queue an object that appeared, changed or went."""
         if key not in self._changes:
             self._changes[key] = asyncio.Event()
             self._tasks.create_task(self._keep_up(key), name=self._name(key))

@@ -167,7 +167,7 @@ async def test_story_of_an_upgrade_is_told_to_its_end_where_that_of_machines_was
     assert upgrade.dev_arguments == SCENARIOS[Scenario.MACHINE].dev_arguments
     async with environment(first.dev, settings) as ready:
         await upgrade.play(ready, Narrator(Console(file=said)))
-    assert "The cluster was upgraded, no node was shot, and nothing is left behind." in said.getvalue()
+    assert "The cluster was upgraded, no node was remediated, and nothing is left behind." in said.getvalue()
 
 
 @pytest.mark.cluster

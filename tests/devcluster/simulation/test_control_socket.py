@@ -72,7 +72,7 @@ async def test_socket_file_of_a_killed_process_is_replaced(control: Path) -> Non
 
 
 async def test_nobody_on_the_socket_is_said(control: Path) -> None:
-    with pytest.raises(ControlUnavailableError, match="nobody answers"):
+    with pytest.raises(ControlUnavailableError, match="no process answers"):
         await ask(control, {})
 
 
