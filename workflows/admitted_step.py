@@ -1,9 +1,9 @@
-"""AdmittedStep: what the activity `act` is asked, and what an incident remembers of its result.
+"""AdmittedStep: the input of the activity `act`, and what an incident remembers of its result.
 
-Rule: what nobody knows of an act is taken for the worse. From the moment of the call the incident may hold
-the Lease, and may have deleted its target; only a result that says otherwise takes that back. Evidence that
-is to be saved before it is asked for once, and what became of it is an answer whatever happens: nothing of it
-can keep an incident from its step, and what broke off is not saved, as far as anybody knows.
+Rule: unknown effects of an act are assumed to have happened. From the moment of the call the incident may
+hold the Lease and may have deleted its target; only a result that says otherwise reverts that. Evidence
+before a step is requested once, and any outcome is an answer: it never keeps an incident from its step, and
+an attempt that broke off counts as not saved.
 """
 
 from dataclasses import dataclass
@@ -37,18 +37,18 @@ from workflows.kit.calls import FinishedCalls, in_words
 
 @dataclass(frozen=True)
 class AfterAct:
-    """Where an incident stands after an act."""
+    """The state of an incident after an act."""
 
     memory: Memory
     seen: Observation | None
-    """What is acted on next; None when it must be asked for."""
+    """The observation for the next act; None: ask the detector first."""
     has_untold_finding: bool = False
-    """Whether the act found what the detector, and so people, do not know yet."""
+    """Whether the act found a hold that the detector has not received yet."""
 
 
 @dataclass(frozen=True)
 class AdmittedStep:
-    """A step that is taken at `began`, on what was `seen` and remembered `before`."""
+    """A step taken at `began`, on the observation `seen` and the memory `before`."""
 
     step: Step
     admission: Admission
@@ -57,7 +57,6 @@ class AdmittedStep:
     began: datetime
 
     def asks(self, incident: IncidentReference, run_id: str) -> ActInput:
-        """What the activity is asked."""
         if self.seen.fact is None:
             raise ApplicationError(f"an observation admitted {incident.target} without a fact")
         return ActInput(
@@ -78,21 +77,21 @@ class AdmittedStep:
 
     @property
     def _due_after_loss(self) -> datetime | None:
-        """By the rule that the incident itself will wait by, if that is what the act finds."""
+        """When the incident will make the next request, if the act finds the known ones lost."""
         lost = self.before.having_lost(self._known, self.seen, self.began)
         return due_after_a_loss(self.seen, lost) if self._known else None
 
     @property
     def _known(self) -> tuple[RequestReference, ...]:
-        """What was made in this step, or by an earlier list, and the detector does not see."""
+        """Requests of this step, or of templates no longer listed, that the detector does not see."""
         plan, visible = Plan(self.seen.steps), {request.uid for request in self.seen.requests}
         unseen = [one for one in self.before.requests if one.uid not in visible]
         return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
 
     def after(self, result: ActResult, memory: Memory, now: datetime, spread: float) -> AfterAct:
-        """What follows from the result, for the `memory` that the incident has by now: orders may have come.
+        """The state after the result, from the current `memory`, which may have new orders.
 
-        `spread` is drawn between 0 and 1.
+        `spread` is a random number between 0 and 1.
         """
         match result.outcome:
             case RequestExists(request=request, lease_acquired_at=acquired):
@@ -115,23 +114,23 @@ class AdmittedStep:
     def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:
         if memory.failing is None:
             return self.seen.held_by(hold)
-        # What an act did that broke off nobody knows: its request may be there, so it asks first.
+        # The effects of an act that broke off are unknown: its request may exist, so the incident asks first.
         return None if hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS) else self._spent
 
     @property
     def _spent(self) -> Observation:
-        """What was seen; an admission is good for one act, whatever comes of that."""
+        """The observation without its admission, which is valid for one act with any result."""
         return self.seen.without_admission()
 
     def _may_have_deleted(self, hold: Hold) -> bool:
-        """Whether an act that broke off may have deleted the target all the same."""
+        """True if an act that broke off may nevertheless have deleted the target."""
         return self.step.action is Action.DELETE and hold.reason is HoldReason.FAILED
 
 
 def evidence_before(
     due: TakeStep | RecordStep, seen: Observation, incident: IncidentReference, first_run_id: str
 ) -> EvidenceInput:
-    """What the activity is asked that saves evidence before the step that is due."""
+    """The input of the activity that saves evidence before the step that is due."""
     if seen.fact is None or seen.evidence is None:
         raise ApplicationError(f"nothing says which evidence of {incident.target} is to be saved")
     return EvidenceInput(
@@ -148,7 +147,7 @@ def evidence_before(
 
 
 async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
-    """What an act did; one that broke off is a hold."""
+    """The result of an act; one that broke off is a hold."""
     summary = f"{asked.step.order_for(asked.incident.target)}: {details}"
     try:
         return await calls.call(ACT, asked, ActResult, summary=summary)
@@ -159,7 +158,7 @@ async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
 async def save_evidence(
     calls: FinishedCalls, asked: EvidenceInput, details: str, now: datetime
 ) -> EvidenceRecord | Hold:
-    """What became of it; or why the step before which it is to be saved may not be taken."""
+    """The result of saving evidence, or the hold of the step after it."""
     try:
         result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=f"save evidence: {details}")
     except ActivityError as error:
@@ -169,5 +168,5 @@ async def save_evidence(
 
 def _not_saved(asked: EvidenceInput, now: datetime, why: str) -> EvidenceRecord:
     name = evidence_name(asked.incident, asked.first_run_id)
-    problem = f"nobody knows whether {asked.store} {name} was written: {why}"
+    problem = f"it is unknown whether {asked.store} {name} was written: {why}"
     return EvidenceRecord(store=asked.store, name=name, at=now, problem=problem)

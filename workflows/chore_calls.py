@@ -1,7 +1,7 @@
-"""ChoreCall: what an activity beside the steps is asked, and what an incident remembers of its result.
+"""ChoreCall: the input of an activity for a chore, and what an incident remembers of its result.
 
-Rule: what it could not do becomes a note, with a next try. Of a call that broke off nothing is known, so all
-that it tried is tried again.
+Rule: each failure becomes a note with a next try. A call that broke off has an unknown result, so all its
+parts are tried again.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,20 +46,20 @@ Result = TypeVar("Result", AnnotateResult, RenewResult, CleanUpResult)
 
 @dataclass(frozen=True)
 class ChoreCall(Generic[Result]):
-    """One chore to be done."""
+    """One chore with its activity, input and result."""
 
     chore: Chore
     contract: Contract
     asked: AnnotateInput | RenewInput | CleanUpInput
     tried: Mapping[ChoreSubject, str]
-    """What it is to do, in words, by subject."""
+    """The parts of the chore in words, by subject."""
     unknown: Result
-    """What is taken for the result where nobody knows it, but for the failures."""
+    """The assumed result, except for failures, if the call breaks off."""
     remember: Callable[[Memory, Result, datetime], Memory]
-    """What was done, beside its failures."""
+    """Adds the successful parts to the memory."""
 
     async def done(self, calls: FinishedCalls, details: str) -> Result:
-        """Have it done."""
+        """Call the activity; a call that breaks off returns `unknown` with a failure for each part."""
         try:
             return await calls.call(self.contract, self.asked, type(self.unknown), summary=details)
         except ActivityError as error:
@@ -68,7 +68,7 @@ class ChoreCall(Generic[Result]):
             return self.unknown.model_copy(update={"failures": tuple(failures)})
 
     def after(self, result: Result, memory: Memory, now: datetime, spread: float) -> Memory:
-        """The memory once it was done, or failed; `spread` is drawn between 0 and 1."""
+        """The memory after the call; `spread` is a random number between 0 and 1."""
         tried = memory.having_tried(self.chore, self.tried.keys(), result.failures, now, spread)
         return self.remember(tried, result, now)
 
@@ -76,7 +76,7 @@ class ChoreCall(Generic[Result]):
 def annotation(
     incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
 ) -> ChoreCall[AnnotateResult]:
-    """Write annotations on requests."""
+    """The chore that writes annotations on requests."""
     tried = {patch.subject: str(patch) for patch in patches}
     asked = AnnotateInput(incident=incident, patches=patches)
     remember = partial(_annotated, patches)
@@ -91,7 +91,7 @@ def _annotated(
 
 
 def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResult]:
-    """Keep the Lease of the target, and what goes with it."""
+    """The chore that renews the Lease of the target, and the control-plane lock with it."""
     lease = memory.lease
     asked = RenewInput(
         incident=incident,
@@ -111,7 +111,7 @@ def _renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
 
 
 def release(incident: IncidentReference, memory: Memory) -> ChoreCall[CleanUpResult]:
-    """Release the Lease, and keep the requests."""
+    """The chore that releases the Lease and keeps the requests."""
     lock = memory.may_hold_control_plane_lock
     return _cleaning(CleanUpInput(incident=incident, requests=(), is_of_control_plane=lock), _released)
 
@@ -123,7 +123,7 @@ def _released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
 def clean_up(
     incident: IncidentReference, memory: Memory, seen: Observation, before: tuple[RequestSnapshot, ...]
 ) -> ChoreCall[CleanUpResult]:
-    """Delete all requests, which were seen last as they are in `before`, and release the Lease."""
+    """The chore that deletes all requests, last seen as in `before`, and releases the Lease."""
     visible = {request.uid for request in seen.requests}
     asked = CleanUpInput(
         incident=incident,

@@ -1,15 +1,16 @@
-"""Contracts of the activities: what goes in and out, and, in one table, every timeout and retry.
+"""Contracts of the activities: inputs, results, and in one table every timeout and retry.
 
-Retried by Temporal: `observe` alone, for as long as it takes, since without a detector an incident can but
-wait. `act` is never repeated as it is: what admitted it grows old, so an act that fails is a hold, and the
-incident asks the detector anew, with back-off (`health.runbook.failing_acts`). The chores (annotate, renew,
-clean up) answer what they could not do; one whose worker was lost is repeated once. Either way the incident
-goes on, and tries again by its own back-off (`health.runbook.chores`), no earlier than the API server tells
-us (Retry-After). What trying again cannot mend (a template that is not there, a request that is refused) is
-answered in the same way, for people to read. No incident fails because the API server is away. Evidence is
-tried once for each incident, whatever becomes of it: a slow API server delays the first step by
-`EVIDENCE_LONGEST`, a worker that is lost by the whole of `SAVE_EVIDENCE`. Worker, detector and tests all
-implement these contracts; nothing else knows the names.
+Temporal retries only `observe`, without limit, because an incident without a detector can only wait. `act`
+is not retried with the same input, because its admission expires: a failed act is a hold, and the incident
+asks the detector again with back-off (`health.runbook.failing_acts`). The chores (annotate, renew, clean up)
+return their failures; if the worker was lost the chore is repeated once. The incident goes on in any case
+and tries again by its own back-off (`health.runbook.chores`), no earlier than Retry-After. Permanent
+problems (a missing template, a refused request) are returned in the same way, for people to read. No
+incident fails because the API server is away.
+
+Evidence is tried once per incident: a slow API server delays the first step by `EVIDENCE_LONGEST`, a lost
+worker by the whole of `SAVE_EVIDENCE`. Worker, detector and tests implement these contracts; no other module
+knows the names.
 """
 
 from datetime import datetime, timedelta
@@ -30,24 +31,23 @@ from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 
 _ACT_OUTCOMES = frozenset({"RequestExists", "TargetDisrupted", "RequestsLost", "ActHeld"})
 FRESH = timedelta(seconds=5)
-"""How old facts may be when they are acted on (rule 4)."""
+"""The maximum age of facts for an act (rule 4)."""
 CLOCK_TOLERANCE = timedelta(seconds=2)
-"""How far two clocks may be apart that are both taken for that of the API server."""
+"""The maximum difference between two clocks that both count as the API server's."""
 
 
 class ObserveInput(Frozen):
-    """Asks the detector what it sees, and for an admission if the incident would act on one."""
+    """Asks the detector for an observation, and for an admission if the incident would use one."""
 
     incident: IncidentReference
     found: Hold | None = None
-    """What held its latest act, as only the act could see; None once an act did its step."""
+    """The finding of its latest act, if only the act could see it; None after a completed step."""
     would_act: bool = True
     skips_back_off: bool = False
     unproven_boot: str = ""
 
     @property
     def intent(self) -> Intent:
-        """What the incident would do with an admission."""
         return Intent(
             would_act=self.would_act,
             skips_back_off=self.skips_back_off,
@@ -56,128 +56,126 @@ class ObserveInput(Frozen):
 
 
 class ActInput(Frozen):
-    """Asks for a request for the target, if `fact` is still true of it."""
+    """Asks for a request for the target, if `fact` still holds."""
 
     incident: IncidentReference
     run_id: str
-    """The run, as it was named before any reset: what is made anew after one meets its own request."""
+    """The run id before any reset, so that a run after a reset finds its own request."""
     step: Step
     admission: Admission = Admission()
-    """By default that of a check without limits: older workers say nothing of it."""
+    """The default is the admission of a check without limits, because older workers do not send one."""
     fact: Fact
     seen_at: datetime | None = None
-    """When the detector saw what admits it, by the API server's clock; None: too long ago."""
+    """When the detector saw the facts, by the API server's clock; None: too long ago."""
     generation: int
     known: tuple[RequestReference, ...] = ()
-    """What the incident made before in this step; if one of these still exists, that is the request."""
+    """Requests that the incident made in this step; if one still exists, it is used."""
     settled: tuple[str, ...] = ()
-    """The uids of those of `known` whose end is no loss: nobody took them from the incident."""
+    """The uids of those of `known` whose disappearance is not a loss."""
     due_after_loss: datetime | None = None
-    """When the next request is due if somebody took the others; None: at once, and nothing is told."""
+    """When the next request is due if the others were lost; None: at once, and no Event is emitted."""
     attempt: int = 1
-    """Which remediation of the target in a row the request is of."""
+    """The number of this remediation in a row for the target."""
     holds_lease: bool = False
-    """Whether the incident held the Lease before: then an act that fails does not release it."""
+    """Whether the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
-    """Those for the target that the detector sees; what rests on one reads it again."""
+    """The requests for the target that the detector sees; the act reads each one that matters again."""
 
 
 class EvidenceInput(Frozen):
-    """Asks to save what is true of the target, if `fact` is still true of it, before `step` is taken."""
+    """Asks to save the state of the target before `step`, if `fact` still holds."""
 
     incident: IncidentReference
     first_run_id: str
-    """The run that the incident began with: whatever runs follow, there is one evidence."""
+    """The first run of the incident: all its runs share one piece of evidence."""
     store: OpenEnum[EvidenceStore]
     step: Step
     reason: str
-    """What is wrong with the target, in words."""
+    """The problem of the target, in words."""
     fact: Fact
     generation: int
     admission: Admission = Admission()
     is_shadow: bool = False
-    """Whether the step will be recorded in place of taken; then there is no admission."""
+    """Whether the step will be recorded instead of taken; there is then no admission."""
 
 
 class EvidenceResult(Frozen):
-    """Where it is; or why the step may not be taken now: then nothing was saved."""
+    """The place of the evidence, or why the step may not be taken; then nothing was saved."""
 
     record: EvidenceRecord | None = None
     hold: Hold | None = None
-    """What the revalidation found, as that of an act would have."""
+    """The finding of the revalidation, as for an act."""
 
 
 class RequestExists(Frozen):
-    """The request of the step is there, made by this act or before it."""
+    """The request of the step exists, made by this act or before it."""
 
     kind: Literal["RequestExists"] = "RequestExists"
     request: RequestSnapshot
     lease_acquired_at: datetime | None = None
-    """Since when the Lease is held; None: the act did not take it."""
+    """When the Lease was acquired; None: the act did not acquire it."""
 
 
 class TargetDisrupted(Frozen):
-    """The target was deleted or marked, or that is under way already; there is no request for it."""
+    """The target was deleted or marked, now or earlier; there is no request for it."""
 
     kind: Literal["TargetDisrupted"] = "TargetDisrupted"
     lease_acquired_at: datetime | None = None
-    """Since when the Lease is held; None: what is under way needs none."""
+    """When the Lease was acquired; None: an earlier deletion or mark needs no Lease."""
 
 
 class RequestsLost(Frozen):
-    """What was known is gone, and somebody else deleted it; nothing was made anew."""
+    """The known requests are gone because another actor deleted them; no new one was made."""
 
     kind: Literal["RequestsLost"] = "RequestsLost"
 
 
 class ActHeld(Frozen):
-    """Nothing was done, or nobody knows what was."""
+    """Nothing was done, or the result is unknown."""
 
     kind: Literal["ActHeld"] = "ActHeld"
     hold: Hold
     is_forbidden: bool = False
-    """Whether the API server said 403, which may be but that it has just started."""
+    """Whether the API server answered 403, possibly only because it has just started."""
 
 
 class ActResult(Frozen):
-    """What an act came to: just one of these."""
+    """The result of an act: exactly one of these outcomes."""
 
     outcome: RequestExists | TargetDisrupted | RequestsLost | ActHeld = Field(discriminator="kind")
 
     @classmethod
     def requested(cls, request: RequestSnapshot, acquired: datetime | None = None) -> Self:
-        """The request exists now, under a Lease that was `acquired` then."""
+        """The request exists, under a Lease acquired at `acquired`."""
         return cls(outcome=RequestExists(request=request, lease_acquired_at=acquired))
 
     @classmethod
     def disrupted(cls, acquired: datetime | None = None) -> Self:
-        """The target was deleted or marked, under a Lease that was `acquired` then."""
+        """The target was deleted or marked, under a Lease acquired at `acquired`."""
         return cls(outcome=TargetDisrupted(lease_acquired_at=acquired))
 
     @classmethod
     def lost(cls) -> Self:
-        """Somebody deleted what was known."""
+        """The known requests were deleted by another actor."""
         return cls(outcome=RequestsLost())
 
     @classmethod
     def held(cls, hold: Hold, *, is_forbidden: bool = False) -> Self:
-        """Why nothing was done."""
         return cls(outcome=ActHeld(hold=hold, is_forbidden=is_forbidden))
 
     @property
     def request(self) -> RequestSnapshot | None:
-        """The request, where one exists."""
         return self.outcome.request if isinstance(self.outcome, RequestExists) else None
 
     @property
     def hold(self) -> Hold | None:
-        """Why nothing was done, where nothing was."""
+        """Why nothing was done; None if something was."""
         return self.outcome.hold if isinstance(self.outcome, ActHeld) else None
 
     @model_validator(mode="before")
     @classmethod
     def _hold_what_is_not_understood(cls, answer: Any) -> Any:  # noqa: ANN401  as pydantic says
-        """Of what a worker of another version answers nobody knows what it did."""
+        """Treat the unknown outcome of a worker of another version as a hold."""
         if not isinstance(answer, dict):
             return answer
         outcome = answer.get("outcome")
@@ -194,66 +192,66 @@ class CleanUpInput(Frozen):
     incident: IncidentReference
     requests: tuple[RequestReference, ...]
     doubtful: tuple[str, ...] = ()
-    """The uids of those that the detector does not see as the check's: what is another's by now is kept."""
+    """The uids of those that the detector does not see as this check's; one of another owner is kept."""
     is_of_control_plane: bool = False
-    """Whether the control-plane lock is to be released too."""
+    """Whether to release the control-plane lock too."""
     is_confirmed: bool = False
-    """Whether a person's confirmation that the target is healthy is to be taken off."""
+    """Whether to remove a person's confirmation from the target."""
 
 
 class CleanUpResult(Frozen):
-    """What remains."""
+    """The objects that remain after a clean-up."""
 
     remaining: tuple[RequestReference, ...] = ()
-    """Requests that are being deleted, and that a finalizer keeps."""
+    """Requests that are being deleted and kept by a finalizer."""
     failures: tuple[ChoreFailure, ...] = ()
-    """What could not be deleted, released or taken off."""
+    """Deletions, releases and removals that failed."""
     has_lease: bool = False
     """Whether the Lease of the target was kept."""
 
 
 class RenewInput(Frozen):
-    """Asks to keep the Lease of the target."""
+    """Asks to renew the Lease of the target."""
 
     incident: IncidentReference
     duration_seconds: float
     is_of_control_plane: bool = False
-    """Whether the control-plane lock is to be kept too."""
+    """Whether to renew the control-plane lock too."""
 
 
 class RenewResult(Frozen):
-    """Whether the Lease is ours."""
+    """The state of the Lease after an attempt to renew it."""
 
     acquired_at: datetime | None = None
-    """Since when; None: it is not, and was left as it is."""
+    """When the Lease was acquired; None: it is not ours and was left unchanged."""
     failures: tuple[ChoreFailure, ...] = ()
-    """The Lease, where it could not be renewed."""
+    """The failed renewal, if it failed."""
 
 
 class AnnotateInput(Frozen):
-    """Asks to write annotations on requests; one that is gone is left out."""
+    """Asks to write annotations on requests; a missing request is skipped."""
 
     incident: IncidentReference
     patches: tuple[AnnotationPatch, ...]
 
 
 class AnnotateResult(Frozen):
-    """What became of them."""
+    """The result of writing annotations: the failed patches."""
 
     failures: tuple[ChoreFailure, ...] = ()
-    """Those that were not written."""
+    """The patches that were not written."""
 
 
 _ATTEMPT, _CHORE = timedelta(seconds=10), timedelta(seconds=25)
 
 OBSERVE = Contract("observe", timedelta(seconds=5), None, FOR_EVER)
-"""Answered by the detector that holds the lead. It waits in its queue until there is one."""
+"""Answered by the leading detector; waits in its queue until there is one."""
 EVIDENCE_READING = timedelta(seconds=2)
-"""What was not read by then is missing in the evidence."""
+"""Parts not read within this time are missing in the evidence."""
 EVIDENCE_LONGEST = timedelta(seconds=3)
-"""What was not saved by then is not."""
+"""Evidence not saved within this time is not saved."""
 SAVE_EVIDENCE = Contract("save_evidence", timedelta(seconds=4), timedelta(seconds=9), TWICE)
-"""Repeated only where a worker was lost."""
+"""Retried only after the loss of a worker."""
 ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), ONCE)
 CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, TWICE)
 RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, TWICE)
@@ -261,10 +259,10 @@ ANNOTATE = Contract(Chore.ANNOTATE.value, _ATTEMPT, _CHORE, TWICE)
 
 
 def worker_queue(cluster: str) -> str:
-    """The task queue of workflows and of the activities that act."""
+    """The task queue of workflows and of the activities of the worker."""
     return f"paramedic-{cluster}"
 
 
 def detector_queue(cluster: str) -> str:
-    """The task queue of `observe`, polled only by the detector that holds the lead."""
+    """The task queue of `observe`, polled only by the leading detector."""
     return f"paramedic-{cluster}-detector"

@@ -1,6 +1,6 @@
-"""Messages of a Remediation: its input, the orders that people send, and the answer to the query `state`.
+"""Messages of a Remediation: its input, the orders of people, and the answer to the query `state`.
 
-One input object each, with defaults, so that the Temporal UI (which sends one JSON value) can send them.
+Each is one input object with defaults, because the Temporal UI can send one JSON value only.
 """
 
 from datetime import datetime
@@ -20,32 +20,32 @@ from workflows.kit.standing_orders import StandingOrder
 
 WORKFLOW = "Remediation"
 WAKE = "wake"
-"""The one signal of the detector, with a Wake: the answer for this incident changed."""
+"""The only signal of the detector, with a Wake: the answer for this incident changed."""
 REPLACED_BY_MEMO = "replaced_by"
-"""What makes another target when this one is deleted: back-off goes by it (rule 14)."""
+"""The owner that replaces the target after its deletion; back-off uses it (rule 14)."""
 INCIDENT_MEMO = "incident"
-"""The memo by which a listed workflow says which incident it is; its id has but a part of the uid."""
+"""The memo with the incident of a listed workflow, because its id has only a part of the uid."""
 ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
-"""Which remediation of its target in a row an incident that acted was, its lost requests counted."""
+"""The number, in a row, of the remediation of an incident that acted, including lost requests."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
-"""When that ended; from both the detector knows after a restart how long the next one waits (rule 14)."""
+"""When that remediation ended. With both attributes a new detector knows the next wait (rule 14)."""
 UNKNOWN_STEP = "UnknownStep"
-"""The type of the error that refuses a `ResumeOrder` whose `step` is of none of the templates."""
+"""The type of the error for a `ResumeOrder` whose `step` names an unknown template."""
 
 
 class RemediationInput(RunInput):
-    """Starts an incident, or carries it on in a new run."""
+    """Starts an incident, or continues it in a new run."""
 
     incident: IncidentReference
     observation: Observation | None = None
-    """What the detector saw when it started the incident; used while it is fresh."""
+    """The detector's observation at the start of the incident; used while it is fresh."""
     memory: Memory = Memory()
 
     def fresh_observation(self, now: datetime) -> Observation | None:
-        """What the start carries, where it may still be acted on; None: ask.
+        """The observation in the input, if it is fresh enough to act on; None: ask.
 
-        It is as old as the moment at which it was seen, by the detector's word: a client may have tried the
-        start for a while, and the Temporal UI starts copies of old inputs.
+        Its age counts from the moment when it was seen, by the detector: a client may have retried the start
+        for a while, and the Temporal UI starts copies of old inputs.
         """
         if self.observation is None or self.observation.seen_at is None:
             return None
@@ -55,49 +55,48 @@ class RemediationInput(RunInput):
 
 
 class Wake(Frozen):
-    """Wakes an incident; it carries no facts on purpose."""
+    """Wakes an incident; it deliberately carries no facts."""
 
     seen_at: datetime | None = None
-    """Of the one that comes with a start: the moment of the observation that the start carries."""
+    """For a wake sent with a start: when the observation in the start was seen."""
 
 
 class AbortOrder(StandingOrder):
-    """Clean up and leave the target alone: until it has recovered, for a time, or until `resume`."""
+    """Clean up and leave the target alone: until it recovers, for a time, or until `resume`."""
 
     reason: str = "abort was ordered"
 
 
 class HoldOrder(StandingOrder):
-    """Do nothing new for the target, for a time or until `resume`, and keep what exists."""
+    """Do nothing new for the target, for a time or until `resume`, and keep existing requests."""
 
     reason: str = "hold was ordered"
 
 
 class ResumeOrder(Frozen):
-    """Take care of the target again, at once: ends `abort`, `hold` and a wait between two attempts.
+    """Handle the target again, at once: ends `abort`, `hold` and a wait between two attempts.
 
-    Of an incident that has tried all its steps, and of any with a `step`, all requests are deleted, and the
-    steps are taken anew.
+    If all steps were tried, or with a `step`, all requests are deleted and the steps are taken again.
     """
 
     reason: str = "resume was ordered"
     step: str = ""
-    """The name of the template to begin with; "" for the first."""
+    """The template of the first step to take; "": the first step of the check."""
 
 
 class State(Frozen):
-    """Answer to the query `state`."""
+    """The answer to the query `state` of an incident."""
 
     phase: OpenEnum[Phase]
     details: str
-    """The parts of `why` in one sentence, for people who read the answer itself."""
+    """The parts of `why` in one sentence, for people who read the raw answer."""
     why: Details = Details()
     outcome: OpenEnum[Outcome] | None = None
     requests: tuple[RequestSnapshot, ...] = ()
     observation: Observation | None = None
     memory: Memory = Memory()
-    """With the orders of people, and when the Lease is renewed."""
+    """Includes the orders of people, and when the Lease is renewed."""
     wakes_at: datetime | None = None
-    """When its timer ends, by Temporal's clock; None: it waits for nothing but a wake or an order."""
+    """When its timer ends, by Temporal's clock; None: it waits for a wake or an order only."""
     next_transition: NextTransition | None = None
-    """What takes it further by itself; None: unknown, the detector is being asked."""
+    """What moves it on by itself; None: unknown while it asks the detector."""

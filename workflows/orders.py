@@ -1,6 +1,6 @@
-"""Orders of people: which an incident takes, and what each changes in its memory. Pure.
+"""Orders of people that an incident accepts, and the change of each in its memory. Pure.
 
-An order is only written down when it comes; the runbook obeys it at its next step.
+An order is only recorded when it arrives; the runbook obeys it at its next step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NAMES: Mapping[type[Order], str] = MappingProxyType(
 
 
 def ordered(memory: Memory, order: Order, now: datetime) -> Memory:
-    """The memory with an order that is given now; what waits to be cleaned up is tried at once."""
+    """The memory after an order given now; a pending clean-up is tried at once."""
     until = order.until(now) if isinstance(order, StandingOrder) else None
     record = OrderRecord(order=NAMES[type(order)], reason=order.reason, given=now, until=until)
     changes = _changes(memory, order, record) | {"clean_up_at": None}
@@ -29,7 +29,7 @@ def ordered(memory: Memory, order: Order, now: datetime) -> Memory:
 
 
 def refuse_unknown_step(order: ResumeOrder, templates: Sequence[str]) -> None:
-    """Refuse to begin with a step that is none of those known, if any are.
+    """Refuse a first step that none of the known templates has, if any are known.
 
     Raises:
         ApplicationError: no step uses that template; its type is UNKNOWN_STEP.

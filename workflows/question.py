@@ -1,4 +1,4 @@
-"""The question to the detector: the one call that an incident may give up, since it changes nothing."""
+"""The question to the detector: the only call that an incident may abandon, since it changes nothing."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -21,10 +21,10 @@ NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the dete
 async def answer(
     incident: IncidentReference, memory: Memory, orders: StandingOrders[Order], summary: str
 ) -> Observation | None:
-    """What the detector answers; None where an order of a person came before.
+    """The detector's answer; None if an order of a person arrived first.
 
     Raises:
-        ActivityError: no detector answered before the Lease is to be renewed.
+        ActivityError: no detector answered before the Lease is due for renewal.
 
     """
     workflow.set_current_details(f"{summary}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
@@ -42,13 +42,13 @@ def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
 
 
 def until_renewal(memory: Memory) -> timedelta | None:
-    """How long a question may wait for its answer; None: no Lease is to be kept meanwhile."""
+    """How long a question may wait for its answer; None: there is no Lease to renew."""
     renew_at = renewal_at(memory)
     return None if renew_at is None else max(SHORTEST_WAIT, renew_at - workflow.now())
 
 
 def renewal_at(memory: Memory) -> datetime | None:
-    """When the Lease is to be renewed without an answer; None: there is none to be kept."""
+    """When the Lease must be renewed even without an answer; None: there is none."""
     is_kept = memory.lease.may_be_held and not memory.is_exhausted and memory.clean_up_at is None
     return memory.lease.renew_at if is_kept else None
 
@@ -61,7 +61,7 @@ def _ask(
         asked,
         result_type=Observation,
         task_queue=detector_queue(asked.incident.cluster),
-        # Of all attempts together: each that a detector takes and fails would begin a wait to start anew.
+        # A limit of all attempts: a limit per attempt would restart whenever a detector takes and fails one.
         schedule_to_close_timeout=longest,
         start_to_close_timeout=OBSERVE.start_to_close,
         retry_policy=OBSERVE.retry,
@@ -72,6 +72,6 @@ def _ask(
 
 
 def _take_note(asking: asyncio.Task[Observation]) -> None:
-    """Whoever gave up waiting has no more use for the failure."""
+    """Retrieve the exception of an abandoned question, which asyncio would log otherwise."""
     if not asking.cancelled():
         asking.exception()

@@ -1,8 +1,8 @@
 """Remediation: the workflow of one incident, from the first matching condition until the target is clean.
 
-The runbook is `health.runbook.next_move`; this carries its moves out. Rules of the file: it acts on nothing
-but what it has just asked for; a call that changes the cluster is always finished; between the last
-observation and `return` nothing is awaited, so that no wake is lost while an incident ends.
+The runbook is `health.runbook.next_move`; this class carries its moves out. Rules of the file: it acts only
+on a fresh answer; a call that changes the cluster is always awaited to its end; nothing is awaited between
+the last observation and `return`, so no wake is lost while an incident ends.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ TOO_LATE = "the answers of the detector came too late to act on"
 
 @workflow.defn(name=WORKFLOW)
 class Remediation:
-    """One incident."""
+    """The workflow of one incident; `run` is its main loop."""
 
     @workflow.init
     def __init__(self, start: RemediationInput) -> None:
@@ -77,15 +77,15 @@ class Remediation:
         self._wakes = Wakes()
         self._start_seen_at = start.observation.seen_at if start.observation else None
         self._seen = start.fresh_observation(workflow.now())
-        """What is acted on; None when it must be asked for."""
+        """The observation to act on; None: ask first."""
         self._requests: tuple[RequestSnapshot, ...] = ()
         self._step_names: tuple[str, ...] = ()
-        """The templates of the check; as the requests, as they were seen last."""
+        """The templates of the check; like the requests, as last seen."""
         self._status = Status()
 
     @workflow.run
     async def run(self, start: RemediationInput) -> IncidentResult:
-        """Do what the runbook says until nothing is left to do."""
+        """Carry out the moves of the runbook until it ends the incident."""
         refuse_other_id(start.incident.workflow_id)
         while True:
             try:
@@ -119,13 +119,13 @@ class Remediation:
 
     @workflow.update
     def hold(self, order: HoldOrder = HoldOrder()) -> str:
-        """Do nothing new, and keep what exists; an act that is under way is finished."""
+        """Do nothing new and keep existing requests; an act in progress is finished."""
         self._orders.give(order)
         return f"does nothing new for {self._incident.target} and keeps what exists: {order.reason}"
 
     @workflow.update
     def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
-        """Take care of the target again, at once; one that is exhausted begins its steps anew."""
+        """Handle the target again, at once; an exhausted incident takes its steps again."""
         self._orders.give(order)
         return f"takes care of {self._incident.target} again: {order.reason}"
 
@@ -135,35 +135,35 @@ class Remediation:
 
     @workflow.signal(name="abort")
     def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
-        """As the update `abort`, without an answer."""
+        """Like the update `abort`, without an answer."""
         self._orders.give(order)
 
     @workflow.signal(name="hold")
     def hold_by_signal(self, order: HoldOrder = HoldOrder()) -> None:
-        """As the update `hold`, without an answer."""
+        """Like the update `hold`, without an answer."""
         self._orders.give(order)
 
     @workflow.signal(name="resume")
     def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:
-        """As the update `resume`, without an answer."""
+        """Like the update `resume`, without an answer."""
         self._orders.give(order)
 
     @workflow.signal(name=WAKE)
     def wake(self, wake: Wake = Wake()) -> None:
-        """Wake up and ask again; what comes with a start would tell what the start carries."""
+        """Ask again. The wake sent with a start is ignored, because the start has its observation."""
         if wake.seen_at is None or wake.seen_at != self._start_seen_at:
             self._wakes.receive()
 
     @workflow.query
     def state(self) -> State:
-        """Where the incident is, in words."""
+        """The state of the incident, in words."""
         return self._status.state(self._seen, self._requests, self._memory)
 
     def _write_down(self, order: Order) -> None:
         self._memory = ordered(self._memory, order, workflow.now())
 
     async def _observe(self) -> Observation:
-        """What the detector sees; asked afresh unless the last answer is still to be acted on."""
+        """The current observation; the detector is asked unless the last answer is still to be acted on."""
         late = 0
         while self._seen is None or self._is_woken() or self._seen.is_outdated(workflow.now(), FRESH):
             if self._seen is not None and self._seen.is_outdated(workflow.now(), FRESH):
@@ -174,9 +174,9 @@ class Remediation:
             self._wakes.answer()
             self._orders.obey()
             if self._memory.left_alone and self._memory.owns_something and not is_change_awaited:
-                return NOT_ASKED  # an abort cleans up at once, also where no detector answers
+                return NOT_ASKED  # an abort cleans up at once, even if no detector answers
             self._seen = await self._ask()
-            if self._is_woken():  # it may be so after each question, and would never come to rest
+            if self._is_woken():  # it may be woken after each question and never rest
                 self._begin_a_new_run_if_due()
             if self._seen is None:
                 return NOT_ASKED
@@ -185,15 +185,15 @@ class Remediation:
         return self._learn(self._seen)
 
     def _acts_at_once(self, answer: Observation) -> bool:
-        """Whether it acts on the answer though a wake may have come since, which it answers after the act.
+        """True if it acts on the answer although a wake may have arrived, which it answers after the act.
 
-        A cluster may change faster than the incident asks; the act revalidates. An order comes first.
+        A cluster may change faster than the incident asks; the act revalidates. An order takes precedence.
         """
         is_fresh = not answer.is_outdated(workflow.now(), FRESH)
         return answer.is_admitted and is_fresh and not self._orders.has_new
 
     async def _pause_after(self, late: int) -> None:
-        """Let others ask after so many answers in a row that came too late, but keep the Lease."""
+        """Wait after this many late answers in a row, so that others can ask; the Lease is still renewed."""
         pause = after_late_answers(late, workflow.random())
         if not pause:
             return
@@ -206,9 +206,11 @@ class Remediation:
         await self._wait(Wait(self._status.phase, Details(reason=TOO_LATE)).or_until(until))
 
     async def _ask(self) -> Observation | None:
-        """Ask the detector; None where an order of a person came before the answer."""
+        """Ask the detector; None if an order of a person arrived before the answer."""
         if not self._status.is_true_of(self._memory):
-            self._say(next_move(NOT_ASKED, self._memory, workflow.now()))  # an order shows without an answer
+            self._say(
+                next_move(NOT_ASKED, self._memory, workflow.now())
+            )  # show an order without waiting for an answer
         while True:
             try:
                 return await answer(self._incident, self._memory, self._orders, self._status.details)
@@ -241,7 +243,7 @@ class Remediation:
         await self._go_on_after(step, await act(self._calls, asked, self._status.details))
 
     async def _save_evidence(self, due: TakeStep | RecordStep, seen: Observation) -> None:
-        """What its revalidation finds holds as that of the act would."""
+        """The finding of its revalidation holds like that of the act."""
         asked = evidence_before(due, seen, self._incident, workflow.info().first_execution_run_id)
         result = await save_evidence(self._calls, asked, self._status.details, workflow.now())
         if isinstance(result, EvidenceRecord):
@@ -258,7 +260,7 @@ class Remediation:
             await self._tell_what_was_found()
 
     async def _tell_what_was_found(self) -> None:
-        """Tell the detector at once what only the act saw, with a question; that holds all the same."""
+        """Send the finding of the act to the detector at once, with a question; its hold stays."""
         hold = self._seen.hold if self._seen else None
         self._seen = await self._ask()
         if self._seen is not None and self._seen.may_be_admitted and hold is not None:
@@ -306,7 +308,7 @@ class Remediation:
         workflow.logger.info("incident moves on", extra={"phase": status.phase, "reason": status.details})
 
     def _concluded(self, end: End) -> IncidentResult:
-        """Note what back-off counts from, in the task that ends the incident (rule 14)."""
+        """Set the attributes for back-off, in the task that ends the incident (rule 14)."""
         result = result_of(end, self._memory, self._began, workflow.now())
         if result.attempts:
             attempt_ended = ATTEMPT_ENDED.value_set(result.deleted or result.ended)

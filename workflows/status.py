@@ -1,6 +1,6 @@
-"""Status: what an incident says of itself: in the Temporal UI, to the query `state`, and at its end. Pure.
+"""Status: the state of an incident in the Temporal UI, in the query `state`, and in its result. Pure.
 
-It is said anew with each move, before the move is carried out.
+It is updated for each move, before the move is carried out.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ STARTING = Details()
 
 @dataclass(frozen=True)
 class Status:
-    """Where an incident is; at first it starts."""
+    """The state of an incident; the default is that of a new one."""
 
     phase: Phase = Phase.WAITING
     why: Details = STARTING
@@ -42,13 +42,13 @@ class Status:
     next_transition: NextTransition = BY_A_CHANGE
     wakes_at: datetime | None = None
     held: OrderRecord | None = None
-    """The hold of a person that is said here."""
+    """The hold of a person that the details contain."""
     evidence: str = ""
-    """Where that is, for the Temporal UI; that there is none is one of the details."""
+    """The place of the evidence, for the Temporal UI; a failure to save it is in the details."""
 
     @classmethod
     def of(cls, move: Move, memory: Memory) -> Self:
-        """What is said while this move is made."""
+        """The status while this move is carried out."""
         evidence = memory.evidence
         unsaved = (evidence,) if evidence is not None and not evidence.is_saved else ()
         why = move.details.with_notes((*memory.notes, *unsaved))
@@ -73,12 +73,12 @@ class Status:
         return replace(self, wakes_at=None)
 
     def is_true_of(self, memory: Memory) -> bool:
-        """Whether the orders that stand are said here."""
+        """True if the details contain the orders that stand."""
         says_left_alone = self.phase is Phase.LEFT_ALONE
         return says_left_alone is (memory.left_alone is not None) and self.held == memory.held
 
     def state(self, seen: Observation | None, requests: Iterable[RequestSnapshot], memory: Memory) -> State:
-        """The answer to the query; nobody knows what comes next while the detector is being asked."""
+        """The answer to the query; the next transition is unknown while the detector is being asked."""
         return State(
             phase=self.phase,
             details=self.details,
@@ -96,7 +96,6 @@ class Status:
 
 
 def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> IncidentResult:
-    """What the workflow returns."""
     return IncidentResult(
         outcome=end.outcome,
         reason=str(end.details),

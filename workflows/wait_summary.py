@@ -1,6 +1,6 @@
-"""WaitSummary: what the timer of a wait is called in the Temporal UI, and how a history is read by that.
+"""WaitSummary: the summary of a wait's timer in the Temporal UI, written and parsed.
 
-A timer carries nothing but its summary. So how that is written and how it is read stand side by side.
+A timer in a history has no other text than its summary, so the two functions stand side by side.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from health.model.moves import Wait
 from workflows.kit.summaries import in_summary
 
 _AFTER_PHASE = ": "
-"""No phase contains it."""
+"""A separator that no phase contains."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class WaitSummary:
     """The phase in which an incident waits, and why."""
 
     phase: str
-    """One that this version does not know is text like any other."""
+    """An unknown phase is kept as text."""
     words: str
 
     @classmethod
@@ -28,7 +28,7 @@ class WaitSummary:
 
     @classmethod
     def parsed(cls, summary: str) -> Self:
-        """What `str` made of it, where nothing had to be cut; else the end of the words is missing."""
+        """The reverse of `str`; if the summary was cut, the end of the words is missing."""
         phase, _, words = summary.partition(_AFTER_PHASE)
         return cls(phase, words)
 

@@ -1,9 +1,9 @@
-"""What any workflow of ours is built from. Nothing here knows what a workflow is about.
+"""The building blocks of our workflows, independent of their subject.
 
-Rule: a workflow holds these, and inherits none of them; so it is one class, with its own handlers, state and
-loop. A handler only writes down what it is told, and waits at most for a moment until it can judge that; the
-main loop alone calls activities. A cancel is an order like any other, so that what exists in a cluster is
-taken care of before the workflow ends:
+Rule: a workflow has these as fields and inherits none of them, so it is one class with its own handlers,
+state and loop. A handler only records its message, and waits at most briefly to validate it; only the main
+loop calls activities. A cancel is an order like any other, so that objects in a cluster are cleaned up before
+the workflow ends:
 
     @workflow.init
     def __init__(self, start: PoolPauseInput) -> None:              # a RunInput: key and memory
@@ -16,7 +16,7 @@ taken care of before the workflow ends:
     async def run(self, start: PoolPauseInput) -> Result:
         while True:
             try:
-                self._orders.obey()                                 # what is written down counts from here
+                self._orders.obey()                                 # recorded orders count from here
                 self._wakes.answer()
                 ...                                                 # decide by values, purely
                 await self._calls.call(PAUSE, asked, Paused, summary="pause the pool")
@@ -26,11 +26,11 @@ taken care of before the workflow ends:
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
 
-- `calls`: a `Contract` with all timeouts of an activity; `FinishedCalls`, which never cut a call short.
-- `standing_orders`: what people tell a workflow, as updates and as signals, for a time or for good.
+- `calls`: a `Contract` with all timeouts of an activity; `FinishedCalls` never cut a call short.
+- `standing_orders`: orders of people, as updates and as signals, for a time or without limit.
 - `wakes`: the signal of the detector.
 - `runs`: continue-as-new.
-- `summaries`: words in the Temporal UI.
+- `summaries`: texts in the Temporal UI.
 
-`tests/workflows/pool_pause.py` is a small workflow of these alone.
+`tests/workflows/pool_pause.py` is a small workflow built only from these.
 """

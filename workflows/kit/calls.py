@@ -1,10 +1,10 @@
-"""Calls of activities, by their contracts: timeouts and retries come from there.
+"""Calls of activities by their contracts, which set timeouts and retries.
 
-One call is made elsewhere, the question of an incident: an order may cut it short, and how long it may take
-in all is until the Lease of its target is to be renewed.
+Only the question of an incident is called elsewhere: an order may cut it short, and its total time ends with
+the renewal of the target's Lease.
 
-Each is an ordinary activity, so that the Temporal UI shows what went in, what came out and every attempt, and
-a query never repeats one (ADR 15).
+Each call is an ordinary activity: the Temporal UI shows input, result and every attempt, and a query never
+repeats it (ADR 15).
 """
 
 import asyncio
@@ -31,28 +31,28 @@ ONCE = RetryPolicy(maximum_attempts=1)
 
 @dataclass(frozen=True)
 class Contract:
-    """How one activity is called."""
+    """The name, timeouts and retries of one activity."""
 
     name: str
     start_to_close: timedelta
-    """Longest time of one attempt; also how long a worker that was killed stays unnoticed."""
+    """The longest time of one attempt; also how long a killed worker stays unnoticed."""
     schedule_to_close: timedelta | None
-    """Longest time of all attempts together, the wait for a worker included; None: no limit."""
+    """The longest time of all attempts, including the wait for a worker; None: no limit."""
     retry: RetryPolicy
 
     @property
     def attempt(self) -> timedelta:
-        """How long an attempt may take by its own clock: it ends before Temporal gives it up."""
+        """The time of an attempt by its own clock; it ends before Temporal times it out."""
         return self.start_to_close * 0.9
 
 
 async def call(
     contract: Contract, argument: Frozen, result: type[Result], *, summary: str, task_queue: str | None = None
 ) -> Result:
-    """What an activity answers, of the workflow's own queue or another; `summary` says in the UI what for.
+    """The answer of an activity, on the workflow's queue or another; `summary` explains the call in the UI.
 
     Raises:
-        ActivityError: no worker took it in time, or was done in time.
+        ActivityError: no worker accepted or completed it in time.
 
     """
     answer: Any = await workflow.execute_activity(
@@ -70,10 +70,10 @@ async def call(
 
 
 class FinishedCalls:
-    """Calls of one workflow whose end is awaited also where it is cancelled meanwhile.
+    """Calls of one workflow that are awaited to their end even if the workflow is cancelled.
 
-    A call cut short would lose what it made. So each needs a contract that bounds it, or is a
-    question without whose answer nothing can be done.
+    A call cut short would lose its effects. So each call needs a contract with a limit, or is a question
+    without whose answer the workflow cannot go on.
     """
 
     def __init__(self, obey_cancel: Callable[[], None]) -> None:
@@ -89,7 +89,7 @@ class FinishedCalls:
         summary: str,
         task_queue: str | None = None,
     ) -> Result:
-        """As the function `call`, to its end."""
+        """Like the function `call`, but awaited to its end."""
         calling = asyncio.ensure_future(
             call(contract, argument, result, summary=summary, task_queue=task_queue)
         )
@@ -101,8 +101,8 @@ class FinishedCalls:
 
 
 def in_words(error: ActivityError) -> str:
-    """What broke a call off."""
+    """The cause of a failed call, in words for people."""
     cause = error.cause
     if isinstance(cause, ApplicationError) and cause.type is None and cause.cause:
-        return str(cause.cause)  # the SDK's own: the arguments could not be read, and that is why
+        return str(cause.cause)  # an error of the SDK, which could not decode the arguments
     return str(cause or error)

@@ -1,11 +1,11 @@
-"""Runs: which workflow this is, and how it hands what it remembers from run to run.
+"""Runs: the identity of a workflow, and how its memory passes from run to run.
 
-Rule: continue-as-new comes where nothing is under way, right before the workflow rests; the next run begins
-with what this one remembers. Its input says which run it continues: a copy that a person makes of it in the
-Temporal UI continues none, and begins with an empty memory.
+Rule: continue-as-new happens while no call is in progress, right before the workflow rests; the next run
+begins with the memory of this one. Its input names the run that it continues: a copy made in the Temporal UI
+continues no run, and begins with an empty memory.
 
 Rule: one workflow for each subject. The id of a workflow names its subject, and Temporal keeps ids unique. A
-workflow under another id (a copy that a person gave a new id) fails in its first task, before any effect.
+workflow under another id (a copy with a new id) fails in its first task, before any effect.
 """
 
 from typing import NoReturn
@@ -18,22 +18,22 @@ with workflow.unsafe.imports_passed_through():
 
 
 WRONG_ID = "WrongWorkflowId"
-"""The type of the failure of a workflow that has not the id of its subject."""
+"""The type of the failure of a workflow whose id does not match its subject."""
 
 
 class RunInput(Frozen):
-    """The input of a workflow that is carried on in new runs; a subclass adds its key and its memory."""
+    """The input of a workflow that continues in new runs; a subclass adds its key and its memory."""
 
     continues: str = ""
-    """The run that hands over; "" for the first one."""
+    """The previous run; "" for the first one."""
 
     def is_handed_over(self) -> bool:
-        """Whether the run before handed this over, and no copy of it was made."""
+        """True if the previous run created this input, and it is not a copy."""
         return self.continues == (workflow.info().continued_run_id or "")
 
 
 def refuse_other_id(expected: str) -> None:
-    """Fail this workflow for good if its id is not that of its subject.
+    """Fail this workflow permanently if its id does not match its subject.
 
     Raises:
         ApplicationError: it has another id.
@@ -46,11 +46,11 @@ def refuse_other_id(expected: str) -> None:
 
 
 def is_new_run_due() -> bool:
-    """Whether the history has grown so long that the server wants a new run."""
+    """True if the server suggests a new run because of the length of the history."""
     return workflow.info().is_continue_as_new_suggested()
 
 
 def begin_a_new_run(handed_over: RunInput) -> NoReturn:
-    """End this run; the next one begins with `handed_over`, which says that it continues this one."""
+    """End this run; the next one begins with `handed_over`, marked as its continuation."""
     continued = handed_over.model_copy(update={"continues": workflow.info().run_id})
     workflow.continue_as_new(continued)

@@ -1,7 +1,7 @@
-"""StandingOrders: what people tell a workflow, as updates and as signals.
+"""StandingOrders: orders of people to a workflow, as updates and as signals.
 
-An order is only written down when it comes, whenever that is; the main loop obeys it at its next step. The
-handlers are methods of the workflow, as Temporal wants them, and do nothing but give the order.
+A handler only records an order when it arrives; the main loop obeys it at its next step. The handlers are
+methods of the workflow, as Temporal requires, and only record the order.
 """
 
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from pydantic import Field
 from objects.frozen import Frozen
 
 LONGEST_ORDER = timedelta(days=366)
-"""A time that no calendar can hold would stop the workflow; without a time an order is for good."""
+"""A longer time than any calendar holds would stop the workflow; without a time an order does not expire."""
 
 
 class StandingOrder(Frozen):
-    """The message of an order that stands for a time, or until another one ends it."""
+    """The message of an order that stands for a time, or until another order ends it."""
 
     reason: str = ""
     for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
 
     def until(self, now: datetime) -> datetime | None:
-        """When it is over if it is given now; None: never by itself."""
+        """When the order expires if given now; None: never."""
         return None if self.for_seconds is None else now + timedelta(seconds=self.for_seconds)
 
 
@@ -31,28 +31,28 @@ Order = TypeVar("Order")
 
 
 class StandingOrders(Generic[Order]):
-    """The orders of one workflow."""
+    """The orders of one workflow, recorded and not yet obeyed."""
 
     def __init__(self, write_down: Callable[[Order], None], *, when_cancelled: Order) -> None:
-        """`write_down` puts an order into what the workflow remembers; it must not wait for anything."""
+        """`write_down` puts an order into the memory of the workflow; it must not await anything."""
         self._write_down = write_down
         self._when_cancelled = when_cancelled
         self._given = self._obeyed = 0
 
     def give(self, order: Order) -> None:
-        """Write an order down, in the task in which it came."""
+        """Record an order, in the task in which it arrived."""
         self._write_down(order)
         self._given += 1
 
     def obey_cancel(self) -> None:
-        """Take a cancel for an order. Temporal tells a run of its first cancel only."""
+        """Record a cancel as an order. Temporal notifies a run of its first cancel only."""
         self.give(self._when_cancelled)
 
     @property
     def has_new(self) -> bool:
-        """Whether one was given since the main loop came to obey them: then it must not rest."""
+        """True if an order arrived since the main loop last obeyed; it must not rest then."""
         return self._given > self._obeyed
 
     def obey(self) -> None:
-        """Begin a step of the main loop by what is written down now."""
+        """Begin a step of the main loop with the orders recorded so far."""
         self._obeyed = self._given

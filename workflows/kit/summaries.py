@@ -1,20 +1,20 @@
-"""Summaries: what the Temporal UI shows beside an activity or a timer, as short as the server takes it."""
+"""Summaries: the text that the Temporal UI shows beside an activity or a timer, cut to the server's limit."""
 
 import json
 from itertools import accumulate
 
 SUMMARY_BYTES = 350
-"""Of the JSON of a summary; the server takes 400, with what is written around it."""
+"""The size of the JSON of a summary; the server allows 400 including its envelope."""
 CUT = "…"
 
 
 def in_summary(words: str) -> str:
-    """`words` as short as a summary must be."""
+    """`words`, cut to the limit of a summary."""
     return cut_to_bytes(words, SUMMARY_BYTES)
 
 
 def cut_to_bytes(text: str, most: int) -> str:
-    """`text` whose JSON has at most `most` bytes; what is cut ends with "…"."""
+    """`text`, cut so that its JSON has at most `most` bytes; a cut text ends with "…"."""
     if _json_bytes(text) <= most:
         return text
     room = most - _json_bytes(CUT)
