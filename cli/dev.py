@@ -54,7 +54,7 @@ BackOffLimit = Annotated[
     typer.Option(
         parser=at_least(0, DAY_SECONDS),
         metavar="SECONDS",
-        help="The longest back-off between two remediations; 0 turns it off. Default: as the detector.",
+        help="The longest back-off between two remediations; 0 turns it off. Default: that of the policy.",
     ),
 ]
 

@@ -53,7 +53,7 @@ from detector.watching.workload_clusters import WorkloadAccess
 from health.gate.admission import stale_cache
 from health.gate.check_snapshot import Unseen
 from health.gate.pause_progress import PauseProgress
-from health.gate.policy import CurrentPolicy, Policy
+from health.gate.policy import DEFAULTS, CurrentPolicy, Policy
 from health.gate.shadow import is_in_shadow
 from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
@@ -77,7 +77,7 @@ EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
 async def run(settings: Settings) -> None:
     """Watch the cluster until cancelled."""
     async with connected(settings, DETECTOR) as connections:
-        detector = Detector(settings, connections, lambda: settings.policy)
+        detector = Detector(settings, connections, lambda: DEFAULTS)
         async with AsyncExitStack() as webhooks:
             for webhook in (kind.webhook for kind in WATCHED_KINDS.values() if kind.webhook is not None):
                 await webhooks.enter_async_context(webhook(settings, connections, detector.watched_templates))

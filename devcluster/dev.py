@@ -13,6 +13,7 @@ from temporalio.client import Client as TemporalClient
 
 from devcluster import assets, control_plane, dev_cluster_api, manifests, processes, readiness, temporal
 from devcluster import simulated_nodes as nodes
+from devcluster.back_off_limit import write_back_off_limit
 from devcluster.control_plane import ControlPlane
 from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import SettingsError
@@ -81,7 +82,7 @@ class DevSettings:
     machine_provisioning: timedelta | None = None
     """How long a Machine of OpenShift waits for its simulated node; None: no machine API is simulated."""
     back_off_limit: timedelta | None = None
-    """The longest back-off between two remediations of one target; None: the detector's default."""
+    """The longest wait between two remediations of one target; None: that of the policy, or its default."""
     cluster_api: ClusterApiSettings | None = None
     """The settings of the workload cluster; None: there is none."""
 
@@ -135,7 +136,7 @@ class _Dev:
             say(f"starting Temporal and Kubernetes on {self._layout.directory}")
             server = await temporal.start(self._supervisor, self._layout)
             cluster = await self._start_control_plane()
-            identity = await _prepare(cluster, server, self._settings.without)
+            identity = await _prepare(cluster, server, self._settings)
             workload = await self._start_workload_cluster(cluster)
             await self._start_processes(cluster, server)
             self._supervisor.require_hope()
@@ -166,8 +167,7 @@ class _Dev:
     async def _start_processes(self, cluster: ControlPlane, server: TemporalServer) -> None:
         names = [name for name in OURS if name not in self._settings.without]
         for name in names:
-            limit = self._settings.back_off_limit
-            await self._supervisor.start(processes.ours(name, self._layout, cluster, server, limit))
+            await self._supervisor.start(processes.ours(name, self._layout, cluster, server))
         if self._settings.simulates:
             await self._start_simulation(cluster)
         for name in names:
@@ -184,13 +184,16 @@ class _Dev:
         await nodes.until_there(self._supervisor, layout, cluster.kubeconfig, count, names)
 
 
-async def _prepare(cluster: ControlPlane, server: TemporalServer, without: frozenset[str]) -> str:
-    """Install CRDs, roles and search attributes; return the identity of the cluster."""
-    left_out = [manifests.CLUSTER_API_CRDS] if CLUSTER_API_CRDS in without else []
+async def _prepare(cluster: ControlPlane, server: TemporalServer, settings: DevSettings) -> str:
+    """Install what our processes need in both servers; return the identity of the cluster."""
+    left_out = [manifests.CLUSTER_API_CRDS] if CLUSTER_API_CRDS in settings.without else []
     await manifests.install(cluster.kubeconfig, more=sorted(RIGHTS.glob("*.yaml")), without=left_out)
-    client = await TemporalClient.connect(server.address, namespace=server.namespace)
-    await search_attributes.register(client, server.namespace)
+    temporal_client = await TemporalClient.connect(server.address, namespace=server.namespace)
+    await search_attributes.register(temporal_client, server.namespace)
     async with await Transport.connect(str(cluster.kubeconfig)) as transport:
-        namespace = await Client(transport).get(NAMESPACES, "kube-system")
+        client = Client(transport)
+        if settings.back_off_limit is not None:
+            await write_back_off_limit(client, settings.back_off_limit)
+        namespace = await client.get(NAMESPACES, "kube-system")
     uid: str = namespace["metadata"]["uid"]
     return cluster_identity(processes.CLUSTER, uid)

@@ -14,22 +14,14 @@ from health.kinds.registry import CHECK_KINDS
 from runtime.settings import CHECK_KINDS_VARIABLE
 
 OURS = ("detector", "worker")
-BACK_OFF_LIMIT = "PARAMEDIC_BACK_OFF_LIMIT_SECONDS"
 CLUSTER = "dev"
 """The configured name; the processes append the beginning of kube-system's uid."""
 
 
-def ours(
-    name: str,
-    layout: Layout,
-    control_plane: ControlPlane,
-    temporal: TemporalServer,
-    back_off_limit: timedelta | None = None,
-) -> Program:
-    """One of `OURS`; a limit of None leaves the default of the settings."""
+def ours(name: str, layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
+    """One of `OURS`."""
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
-    limit = {} if back_off_limit is None else {BACK_OFF_LIMIT: f"{back_off_limit.total_seconds():g}"}
-    return _process(name, layout, kubeconfigs[name], temporal, limit)
+    return _process(name, layout, kubeconfigs[name], temporal)
 
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
@@ -89,9 +81,7 @@ def ready_url(layout: Layout, name: str) -> str:
     return f"http://{layout.address(name)}/readyz"
 
 
-def _process(
-    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, own: Mapping[str, str]
-) -> Program:
+def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer) -> Program:
     environment = {
         "KUBECONFIG": str(kubeconfig),
         "TEMPORAL_ADDRESS": temporal.address,
@@ -104,7 +94,7 @@ def _process(
         # once.
         "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
     }
-    return Program(name, (sys.executable, "-m", name), layout.log(name), {**environment, **own})
+    return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 
 
 def _module(name: str, arguments: tuple[str, ...], layout: Layout, environment: Mapping[str, str]) -> Program:

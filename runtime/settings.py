@@ -15,8 +15,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from health.gate.policy import Policy
-from health.gate.policy_document import LONGEST_STALENESS, SHORTEST_STALENESS
 from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
@@ -136,12 +134,6 @@ class Settings(Frozen):
     """PARAMEDIC_IDENTITY: this process among its like; two detectors of one identity would both lead."""
     log_level: Literal["info", "debug"] = "info"
     """PARAMEDIC_LOG_LEVEL: with debug, each attempt that failed is logged with its whole cause."""
-    sight_limit_seconds: float = Field(
-        default=30, ge=SHORTEST_STALENESS.total_seconds(), le=LONGEST_STALENESS.total_seconds()
-    )
-    """PARAMEDIC_SIGHT_LIMIT_SECONDS: no act on a cluster state that was proven true so long ago."""
-    back_off_limit_seconds: float = Field(default=30 * 60, ge=0, le=timedelta(days=366).total_seconds())
-    """PARAMEDIC_BACK_OFF_LIMIT_SECONDS: the longest wait between two remediations of one target; 0: none."""
 
     evidence_directory: str = ""
     """PARAMEDIC_EVIDENCE_DIRECTORY: where the worker saves evidence as files; "" is nowhere."""
@@ -173,14 +165,6 @@ class Settings(Frozen):
     def requires_policy(self) -> bool:
         """Whether a missing policy holds every check."""
         return self.missing_policy == "hold"
-
-    @property
-    def policy(self) -> Policy:
-        """The policy that they say; ask for it where it is needed, as it may come from elsewhere, too."""
-        return Policy(
-            staleness_limit=timedelta(seconds=self.sight_limit_seconds),
-            back_off_limit=timedelta(seconds=self.back_off_limit_seconds),
-        )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:

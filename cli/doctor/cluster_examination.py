@@ -43,6 +43,7 @@ from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import LeaseNamespace
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
+from health.gate.policy import DEFAULTS
 from health.gate.policy_document import POLICY, StoredPolicy
 from health.gate.policy_in_force import NO_OBJECT
 from health.gate.shadow import is_in_shadow
@@ -257,7 +258,7 @@ class ClusterExamination:
         found = await none_if_absent(self._connection.client.get(CONFIG_MAPS, POLICY, settings.namespace))
         stored = None if found is None else StoredPolicy.model_validate(found)
         before = replace(NO_OBJECT, is_required=settings.requires_policy)
-        self._policy = before.after(stored, settings.policy)
+        self._policy = before.after(stored, DEFAULTS)
         if self._policy.is_missing:
             return [missing_policy(settings.namespace)]
         if self._policy.rejection:

@@ -10,6 +10,7 @@ from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, Severity, problem
 from cli.doctor.of_own_status import installation_findings
 from cli.doctor.temporal_examination import temporal_findings
+from health.gate.policy import DEFAULTS
 from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
@@ -57,7 +58,7 @@ async def _examine_both(
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
-        return None, [unreachable, *await temporal_findings(environment, (), settings.policy.back_off_limit)]
+        return None, [unreachable, *await temporal_findings(environment, (), DEFAULTS.back_off_limit)]
 
 
 async def _examine_installation(
@@ -78,6 +79,6 @@ async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> 
     """The limit of the policy; that of the settings if the policy cannot be read (another finding)."""
     try:
         found = await connection.client.get(CONFIG_MAPS, POLICY, settings.namespace)
-        return StoredPolicy.model_validate(found).over(settings.policy).back_off_limit
+        return StoredPolicy.model_validate(found).over(DEFAULTS).back_off_limit
     except (KubernetesError, InvalidPolicyError, ValidationError):
-        return settings.policy.back_off_limit
+        return DEFAULTS.back_off_limit

@@ -38,7 +38,7 @@ KEPT_BY_HELM = "helm.sh/resource-policy"
 LISTS_BY_NAME = ("env", "ports", "volumeMounts")
 ANYTHING_ELSE: dict[str, Any] = OUTSIDE | {
     "image": {"repository": "registry/ours", "digest": f"sha256:{'a' * 64}", "pullSecrets": ["pull"]},
-    "settings": {"PARAMEDIC_BACK_OFF_LIMIT_SECONDS": 0, "PARAMEDIC_UPGRADE_PAUSE": "off"},
+    "settings": {"PARAMEDIC_LONG_UPGRADE_SECONDS": 60, "PARAMEDIC_UPGRADE_PAUSE": "off"},
     "leaseNamespace.create": False,
     "webhook": {"enabled": True, "certManager": False, "caBundle": "YQ=="},
     "clusterAPI.coreManagerOff": True,
@@ -164,7 +164,7 @@ async def test_other_choices_are_taken_by_the_api_server_and_reach_every_pod(
     assert worker.workload["spec"]["replicas"] == 3
     assert worker.pod["tolerations"][-1]["key"] == "infra"
     assert worker.pod["priorityClassName"] == "system-cluster-critical"
-    assert worker.environment["PARAMEDIC_BACK_OFF_LIMIT_SECONDS"] == "0"
+    assert worker.environment["PARAMEDIC_LONG_UPGRADE_SECONDS"] == "60"
     (asked,) = named(objects, "ValidatingWebhookConfiguration", "vnodehealthcheck.kb.io")["webhooks"]
     assert asked["clientConfig"]["caBundle"] == "YQ=="
     assert not {"Certificate", "Issuer", "PriorityClass", "Namespace"} & {one["kind"] for one in objects}

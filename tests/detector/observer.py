@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
+from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from kube.backoff import Waits
@@ -17,8 +18,9 @@ from kube.transport import Transport
 from runtime.problems import Problems
 from runtime.settings import Settings
 
-SETTINGS = Settings(cluster="test", sight_limit_seconds=SHORTEST_LIMIT.total_seconds())
-LIMIT = SETTINGS.policy.staleness_limit
+SETTINGS = Settings(cluster="test")
+LIMIT = SHORTEST_LIMIT
+POLICY = Policy(staleness_limit=LIMIT)
 # As in production, but for the waits after a failure.
 QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(LIMIT)
 
@@ -30,7 +32,7 @@ class Observer:
         self._cluster_state = ClusterState("test")
         scope = WatchScope(SETTINGS.lease_namespace, reflectors=lambda: QUICK)
         self._sources = Sources(
-            ClusterConnection.over(transport), self._cluster_state, scope, Problems(), lambda: SETTINGS.policy
+            ClusterConnection.over(transport), self._cluster_state, scope, Problems(), lambda: POLICY
         )
         self._incident = incident
 

@@ -20,6 +20,7 @@ from kube.reflector import Reflector
 from kube.reflector_settings import ReflectorSettings
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
+from tests.end_to_end.policies import NO_BACK_OFF, put_policy
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.request_log import RequestLog
 from tests.end_to_end.world import REQUESTS, World
@@ -68,8 +69,10 @@ async def paramedic(
         our_process(name, cluster_name, control_plane, temporal_server, tmp_path)
         for name in ("detector", "worker")
     )
+    await put_policy(control_plane, NO_BACK_OFF)
     yield Paramedic(detector, worker)
     await asyncio.gather(detector.stop(), worker.stop())
+    await put_policy(control_plane, "")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from detector.detector import Detector
 from detector.handover import HandoverTimes
 from devcluster.control_plane import ControlPlane
+from health.gate.policy import DEFAULTS
 from kube.candidates import CandidateTimes
 from kube.connection import ClusterConnection
 from kube.resource import LEASES
@@ -20,6 +21,7 @@ from runtime.problems import Problems
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
+from tests.end_to_end.policies import write_policy
 from tests.end_to_end.world import World
 
 QUICK = HandoverTimes(
@@ -59,9 +61,9 @@ class Detectors:
                 problems,
                 CollectorRegistry(),
             )
-            seconds = back_off_limit.total_seconds()
-            settings = Settings(cluster="test", identity=identity, back_off_limit_seconds=seconds)
-            task = asyncio.create_task(Detector(settings, made, lambda: settings.policy, QUICK).run())
+            await write_policy(self._world.client, f"backOffLimit: {back_off_limit.total_seconds():g}s")
+            settings = Settings(cluster="test", identity=identity)
+            task = asyncio.create_task(Detector(settings, made, lambda: DEFAULTS, QUICK).run())
             try:
                 yield made
             finally:

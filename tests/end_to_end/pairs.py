@@ -11,6 +11,7 @@ from pathlib import Path
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from tests.end_to_end.conftest import Paramedic
+from tests.end_to_end.policies import put_policy
 from tests.end_to_end.processes import our_process
 
 
@@ -24,11 +25,12 @@ class Pairs:
         self._settings: Mapping[str, str] = {}
         self._running: Paramedic | None = None
 
-    async def get(self, settings: Mapping[str, str]) -> Paramedic:
-        """Both, ready, with these settings; what a test left ended is started again."""
+    async def get(self, settings: Mapping[str, str], policy: str) -> Paramedic:
+        """Both, ready, with these settings and this policy; what a test left ended is started again."""
         if self._running is None or settings != self._settings:
             await self.stop()
             self._settings, self._running = settings, self._made(settings)
+        await put_policy(self._control_plane, policy)
         await self._running.start()
         return self._running
 
@@ -37,6 +39,7 @@ class Pairs:
         if self._running is not None:
             await asyncio.gather(self._running.detector.stop(), self._running.worker.stop())
             self._running = None
+            await put_policy(self._control_plane, "")
 
     def _made(self, settings: Mapping[str, str]) -> Paramedic:
         name = f"c{uuid.uuid4().hex[:6]}"

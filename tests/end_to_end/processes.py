@@ -141,8 +141,6 @@ def our_process(  # noqa: PLR0913  it is told as much
         "TEMPORAL_CONFIG_FILE": os.devnull,
         "PARAMEDIC_CLUSTER": cluster,
         "PARAMEDIC_IDENTITY": f"{alias or name}-of-the-tests",
-        # Nodes of a test fail again at once; back-off has a test of its own.
-        "PARAMEDIC_BACK_OFF_LIMIT_SECONDS": "0",
         "PARAMEDIC_EVIDENCE_LIMIT": "1",
     }
     return OurProcess(name, environment, directory / f"{alias or name}.log", entry)

@@ -13,6 +13,7 @@ from devcluster.temporal import TemporalServer
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import OtherKind, installed_kind
 from tests.end_to_end.pairs import Pairs
+from tests.end_to_end.policies import NO_BACK_OFF
 from tests.end_to_end.world import World
 
 
@@ -20,6 +21,12 @@ from tests.end_to_end.world import World
 def settings() -> dict[str, str]:
     """Settings of both processes that a file wants to be other than usual."""
     return {}
+
+
+@pytest.fixture(scope="module")
+def policy() -> str:
+    """The policy that a file wants; "" is none."""
+    return NO_BACK_OFF
 
 
 @pytest.fixture(scope="package")  # no longer: they would act on the checks of other folders too
@@ -33,9 +40,9 @@ async def pairs(
 
 
 @pytest.fixture
-async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Paramedic:
     """Detector and worker, ready; they run through all tests that want these settings."""
-    return await pairs.get(settings)
+    return await pairs.get(settings, policy)
 
 
 @pytest.fixture(scope="module")

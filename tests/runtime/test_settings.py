@@ -86,7 +86,7 @@ def test_upgrade_pause_is_on_unless_a_setting_turns_it_off() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("IDENTITY", ""), *(("SIGHT_LIMIT_SECONDS", value) for value in ("601", "inf", "9.9", "nan"))],
+    [("IDENTITY", ""), *(("LONG_UPGRADE_SECONDS", value) for value in ("0", "inf", "nan"))],
 )
 def test_setting_that_would_let_two_lead_or_old_facts_be_acted_on_is_refused(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=rf"^PARAMEDIC_{name}: .*\(found '{value}'\)$"):

@@ -25,7 +25,7 @@ from tests.end_to_end.world import World
 from tests.prepared import installed_control_plane
 
 CONTROLLER_MANAGER = "manager"
-settings, pairs = shared_processes.settings, shared_processes.pairs
+settings, policy, pairs = shared_processes.settings, shared_processes.policy, shared_processes.pairs
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ def workload(planes: Planes) -> Workload:
 
 
 @pytest.fixture(scope="module")
-async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Paramedic:
     """Detector and worker, ready, for all tests of the folder that want these settings."""
     return await pairs.get(
-        {"PARAMEDIC_CHECK_KINDS": CLUSTER_API_MACHINE_HEALTH_CHECK.resource_name} | settings
+        {"PARAMEDIC_CHECK_KINDS": CLUSTER_API_MACHINE_HEALTH_CHECK.resource_name} | settings, policy
     )
 
 

@@ -10,14 +10,15 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.cluster_api_machine import ClusterApi
 from tests.end_to_end.cluster_api.fleet import NEW, OLD, OWNER, SUCCEEDED, Fleet, until_served
 from tests.end_to_end.machines.check import Check
+from tests.end_to_end.policies import NO_BACK_OFF
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def settings() -> dict[str, str]:
+def policy() -> str:
     """What is looked for at the end of each watch is found sooner where watches end sooner."""
-    return {"PARAMEDIC_SIGHT_LIMIT_SECONDS": "10"}
+    return f"{NO_BACK_OFF}\nstalenessLimit: 10s"
 
 
 @pytest.fixture

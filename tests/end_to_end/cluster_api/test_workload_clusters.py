@@ -20,6 +20,7 @@ from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.machines.machine_incidents import CHECK
 from tests.end_to_end.nodes import Nodes
+from tests.end_to_end.policies import NO_BACK_OFF
 from tests.end_to_end.restarts.servers import API_SERVER
 from tests.end_to_end.world import World
 
@@ -36,9 +37,9 @@ SLOWLY = {"unhealthyNodeConditions": [SLOW]}
 
 
 @pytest.fixture(scope="module")
-def settings() -> dict[str, str]:
+def policy() -> str:
     """What is lost is known as lost soon."""
-    return {"PARAMEDIC_SIGHT_LIMIT_SECONDS": "10"}
+    return f"{NO_BACK_OFF}\nstalenessLimit: 10s"
 
 
 @pytest.fixture

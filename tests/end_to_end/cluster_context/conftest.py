@@ -6,5 +6,6 @@ before it goes.
 
 from tests.end_to_end import shared_processes
 
-settings, pairs, paramedic = shared_processes.settings, shared_processes.pairs, shared_processes.paramedic
+settings, policy = shared_processes.settings, shared_processes.policy
+pairs, paramedic = shared_processes.pairs, shared_processes.paramedic
 other_kind, world = shared_processes.other_kind, shared_processes.world

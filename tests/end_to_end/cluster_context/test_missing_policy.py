@@ -1,20 +1,17 @@
 """A policy that is required, pruned and restored while our processes run."""
 
-from collections.abc import AsyncIterator
-from contextlib import suppress
-
 import pytest
 
 from health.gate.policy_document import KEY, POLICY
-from kube.errors import NotFound
 from kube.resource import CONFIG_MAPS, Object
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held
+from tests.end_to_end.policies import NO_BACK_OFF
 from tests.end_to_end.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 51")]
 
-BODY: Object = {"metadata": {"name": POLICY}, "data": {KEY: "backOffLimit: 0s"}}
+BODY: Object = {"metadata": {"name": POLICY}, "data": {KEY: NO_BACK_OFF}}
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +20,12 @@ def settings() -> dict[str, str]:
     return {"PARAMEDIC_MISSING_POLICY": "hold"}
 
 
-@pytest.fixture
-async def policies(world: World) -> AsyncIterator[None]:
-    """No policy is left behind, and what was made is cleaned up under one."""
-    yield
-    with suppress(NotFound):
-        await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+@pytest.fixture(scope="module")
+def policy() -> str:
+    """There is none at the beginning."""
+    return ""
 
 
-@pytest.mark.usefixtures("policies")
 async def test_pruned_policy_holds_every_check_until_it_is_restored_and_nothing_is_restarted(
     world: World,
 ) -> None:

@@ -1,40 +1,30 @@
 """A policy that is edited while our processes run: windows, limits, and the outage guard."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 
-from health.gate.policy_document import KEY, POLICY
+from health.gate.policy_document import POLICY
 from health.model.node import ZONE_LABEL
-from kube.resource import CONFIG_MAPS, EVENTS, Object
+from kube.resource import EVENTS
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held
+from tests.end_to_end.policies import NO_BACK_OFF, write_policy
 from tests.end_to_end.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 
-@pytest.fixture
-async def policy(world: World) -> AsyncIterator[None]:
-    """A policy that says what the settings of these tests say anyway, and turns the outage guard on."""
-    body: Object = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": POLICY, "namespace": NAMESPACE},
-        "data": {KEY: "backOffLimit: 0s\noutageGuard: {}"},
-    }
-    await world.client.create(CONFIG_MAPS, body, NAMESPACE)
-    yield
-    await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
+@pytest.fixture(scope="module")
+def policy() -> str:
+    """It turns the outage guard on."""
+    return f"{NO_BACK_OFF}\noutageGuard: {{}}"
 
 
 @pytest.mark.rule("rule 37")
-@pytest.mark.usefixtures("policy")
 async def test_half_of_a_cluster_that_falls_silent_at_once_is_left_alone_and_one_node_is_not(
     world: World,
 ) -> None:
-    await _until_told_of_the_policy(world)
     nodes = await world.add_nodes(10)
     silent, alone, zone = nodes[:4], nodes[4], f"{world.name}-a"
     for node in silent:
@@ -53,14 +43,6 @@ async def test_half_of_a_cluster_that_falls_silent_at_once_is_left_alone_and_one
     assert [world.requests.created(node) for node in silent[1:]] == [0] * 3
 
 
-async def _until_told_of_the_policy(world: World) -> None:
-    async def is_told() -> bool:
-        events = await world.client.list(EVENTS, NAMESPACE)
-        return any(event["involvedObject"]["name"] == POLICY for event in events)
-
-    await world.until(is_told, "no Event says that the policy was taken")
-
-
 WINDOW = """\
 backOffLimit: 0s
 maintenanceWindows:
@@ -70,13 +52,23 @@ LIMIT = "{backOffLimit: 0s, limits: {maxInFlight: 1}}"
 
 
 async def _edit_policy(world: World, text: str) -> None:
-    await world.client.merge_patch(CONFIG_MAPS, POLICY, {"data": {KEY: text}}, NAMESPACE)
+    """Write it, and return when an Event reports that the detector took it."""
+    before = await _events_of_the_policy(world)
+    await write_policy(world.client, text)
+
+    async def is_taken() -> bool:
+        return bool(await _events_of_the_policy(world) - before)
+
+    await world.until(is_taken, "no Event reports that the policy was taken")
+
+
+async def _events_of_the_policy(world: World) -> set[str]:
+    events = await world.client.list(EVENTS, NAMESPACE)
+    return {event["metadata"]["name"] for event in events if event["involvedObject"]["name"] == POLICY}
 
 
 @pytest.mark.rule("rule 43")
-@pytest.mark.usefixtures("policy")
 async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(world: World) -> None:
-    await _until_told_of_the_policy(world)
     await _edit_policy(world, WINDOW)
     first, second = await world.add_nodes(2)
     await world.add_check()
@@ -96,11 +88,9 @@ async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(w
 
 
 @pytest.mark.rule("rule 49")
-@pytest.mark.usefixtures("policy")
 async def test_one_of_eight_nodes_is_remediated_when_all_leave_shadow_under_a_limit_of_one(
     world: World,
 ) -> None:
-    await _until_told_of_the_policy(world)
     await _edit_policy(world, LIMIT)
     first, *others = await world.add_nodes(12)
     await world.add_check()

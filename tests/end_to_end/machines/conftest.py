@@ -18,7 +18,7 @@ from tests.end_to_end.machines.machines import Machines
 from tests.end_to_end.pairs import Pairs
 from tests.prepared import installed_control_plane
 
-settings, pairs = shared_processes.settings, shared_processes.pairs
+settings, policy, pairs = shared_processes.settings, shared_processes.policy, shared_processes.pairs
 other_kind = shared_processes.other_kind
 
 
@@ -32,10 +32,10 @@ async def control_plane(
 
 
 @pytest.fixture(scope="module")
-async def paramedic(pairs: Pairs, settings: dict[str, str]) -> Paramedic:
+async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Paramedic:
     """Detector and worker, ready, for all tests of the folder that want these settings."""
     kinds = ",".join(kind.resource_name for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
-    return await pairs.get({"PARAMEDIC_CHECK_KINDS": kinds} | settings)
+    return await pairs.get({"PARAMEDIC_CHECK_KINDS": kinds} | settings, policy)
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ LIMIT = timedelta(seconds=30)
 
 
 @pytest.fixture(scope="module")
-def settings() -> dict[str, str]:
+def policy() -> str:
     """A limit that a test can wait for."""
-    return {"PARAMEDIC_BACK_OFF_LIMIT_SECONDS": f"{LIMIT.total_seconds():g}"}
+    return f"backOffLimit: {LIMIT.total_seconds():g}s"
 
 
 async def until_after(world: World, time: datetime) -> None:

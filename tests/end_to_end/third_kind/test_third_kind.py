@@ -23,6 +23,7 @@ from kube.resource import LEASES, Object, Resource, resource_of
 from objects.timestamps import stamp
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.other_kind import CLUSTER_ROLES
+from tests.end_to_end.policies import NO_BACK_OFF, put_policy
 from tests.end_to_end.processes import our_process
 from tests.end_to_end.third_kind import processes
 from tests.end_to_end.third_kind.check import GROUP, KIND, MACHINE_HEALTH_CHECK, MACHINES
@@ -178,8 +179,10 @@ async def paramedic(
     ]
     for process in both:
         process.environment["PARAMEDIC_CHECK_KINDS"] = MACHINE_HEALTH_CHECK.resource_name
+    await put_policy(control_plane, NO_BACK_OFF)
     yield Paramedic(*both)
     await asyncio.gather(*(process.stop() for process in both))
+    await put_policy(control_plane, "")
 
 
 @pytest.fixture
