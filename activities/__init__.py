@@ -1,1 +1,1 @@
-"""Effects on the cluster, idempotent. What acts here decides nothing but "is it still true?"."""
+"""Effects on the cluster: activities decide only whether their input still holds."""

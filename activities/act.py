@@ -1,8 +1,8 @@
-"""act: do one step of a remediation, if all that admitted it is still true.
+"""act: take one step of a remediation, if all facts behind its admission still hold.
 
-Order: refuse what waited too long, look for what the incident made before, look again (target, check, step,
-template), take the Lease of the target, look at the clock, act. What each action does, and why it may be
-tried again, stands in its own file.
+Order: refuse a task that waited too long, look for requests that the incident made before, revalidate
+(target, check, step, template), acquire the Lease of the target, check the age of the facts, act. Each
+action is in its own file, with the reason why it may be repeated.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from workflows.contracts import ACT, ActInput, ActResult
 
 
 class Steps:
-    """Every action, each only where nothing is left of an earlier one."""
+    """Every action; each is tried only if no request of the incident remains."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Steps:
         self._of_kinds = of_kinds
 
     async def take(self, asked: ActInput) -> StepResult:
-        """Answer what was made before, or do the step; raises Held and KubernetesError."""
+        """Answer with a known request, or take the step; raises StepHeld and KubernetesError."""
         known = await self._known.answer(asked)
         if known is not None:
             return known
@@ -65,7 +65,6 @@ class Steps:
 
 
 def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Steps:
-    """What each action does."""
     live = revalidation.live
     dependencies = ActionDependencies(live.management, revalidation, LeaseGuard(leases, clock))
     requests = LiveRequests(live.management)
@@ -82,7 +81,7 @@ def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Ste
 
 
 class Act:
-    """The activity `act`."""
+    """The activity `act`, with its error handling and Events."""
 
     def __init__(self, steps: StepAction, event_recorder: EventRecorder) -> None:
         self._steps = steps
@@ -90,7 +89,7 @@ class Act:
 
     @activity.defn(name=ACT.name)
     async def act(self, asked: ActInput) -> ActResult:
-        """Take one step; or answer why not."""
+        """Take one step, or answer why not."""
         done = await self._step_result(asked)
         if done.event is not None:
             await self._event_recorder.tell(asked.incident, done.event)

@@ -1,8 +1,8 @@
-"""Attempt: things that are done within the time of one attempt of an activity, each by itself.
+"""Attempt: runs the parts of one activity attempt within its time, each part separately.
 
-One that fails keeps no other from being done, and is answered: whoever asked tries it again. So Temporal
-repeats nothing but an attempt whose worker was lost. What is not done in three quarters of the attempt is
-answered as such: an answer that came too late would be lost, and all be done again.
+A failed part stops no other part and is returned to the caller, which tries it again. So Temporal only
+retries an attempt whose worker was lost. Parts that are not done within three quarters of the attempt are
+returned as failures, because a late answer would be lost and all parts repeated.
 """
 
 import asyncio
@@ -17,48 +17,48 @@ from objects.durations import in_words
 from workflows.kit.calls import Contract
 
 SHARE_OF_WORK = 0.75
-"""Of an attempt; what is left is for its answer, on a machine however busy."""
+"""The share of the attempt for the work; the rest is for the answer, even on a busy machine."""
 
 Result = TypeVar("Result")
 
 
 class Refusal(Exception):
-    """The activity does not do what it is asked; the message says why, in words for people."""
+    """The activity refuses its input; the message says why, for people."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why one thing was not done."""
+    """The reason why one part was not done."""
 
     why: str
     error: KubernetesError | None = None
-    """What the API server answered; None: it is not that."""
+    """The API server's error; None: another reason."""
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether a right may be missing."""
+        """True if a right may be missing."""
         return isinstance(self.error, Forbidden)
 
     @property
     def wait_seconds(self) -> float:
-        """How long the API server wants to be left alone."""
+        """Seconds that the API server asked to wait."""
         return retry_after(self.error).total_seconds() if self.error else 0.0
 
 
 class Attempt:
-    """One attempt, which begins now."""
+    """One attempt of an activity, which begins now."""
 
     def __init__(self, contract: Contract) -> None:
         self._longest = contract.attempt * SHARE_OF_WORK
         self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
 
     async def tried(self, what: str, doing: Awaitable[Result]) -> Result | Failure:
-        """What `doing` answers, or why it did not; `what` it does, for the log."""
+        """The result of `doing`, or its failure; `what` is for the log."""
         return await tried_until(self._ends, f"it was not done within {in_words(self._longest)}", what, doing)
 
 
 async def tried_until(ends: float, too_late: str, what: str, doing: Awaitable[Result]) -> Result | Failure:
-    """The same until the clock of the event loop says `ends`, after which it is `too_late`."""
+    """The same until the event loop's clock reaches `ends`; `too_late` is the reason after that."""
     try:
         async with asyncio.timeout_at(ends):
             return await doing
@@ -69,6 +69,6 @@ async def tried_until(ends: float, too_late: str, what: str, doing: Awaitable[Re
         return Failure(str(error))
     except TimeoutError:
         return Failure(too_late)
-    except Exception as error:  # noqa: BLE001  what one did not foresee must keep no other from being done
+    except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the other parts
         activity.logger.warning("not done", exc_info=error, extra={"what": what})
         return Failure(f"{type(error).__name__}: {error}")

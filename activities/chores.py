@@ -1,6 +1,6 @@
-"""Chores: what an incident owes the cluster beside its steps; clean_up has a file of its own.
+"""Chores: the activities for annotations and Leases; clean_up has a file of its own.
 
-Each item is done by itself (`attempt`); one that fails is answered to the incident, which tries it again.
+Each part is done separately (`attempt`); failures are returned to the incident, which tries them again.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class ChoreAttempt:
-    """The items of one attempt, and those that failed so far."""
+    """The parts of one attempt, and the failures so far."""
 
     def __init__(self, contract: Contract) -> None:
         self._attempt = Attempt(contract)
@@ -32,11 +32,10 @@ class ChoreAttempt:
 
     @property
     def failures(self) -> tuple[ChoreFailure, ...]:
-        """What could not be done."""
         return tuple(self._failures)
 
     async def item(self, subject: ChoreSubject, what: str, doing: Awaitable[Result]) -> Result | None:
-        """What `doing` answers; None: it failed, which is noted as `what` of `subject`."""
+        """The result of `doing`; None: it failed, which is recorded as `what` about `subject`."""
         tried = await self._attempt.tried(what, doing)
         if not isinstance(tried, Failure):
             return tried
@@ -53,7 +52,7 @@ class ChoreAttempt:
 
 
 class Annotate:
-    """The activity `annotate`: requests, for their remediators and operators to read.
+    """The activity `annotate`: annotations of requests, for remediators and operators.
 
     The activity skips a request that is gone or was recreated; a request of another incident is a failure.
     """
@@ -63,7 +62,7 @@ class Annotate:
 
     @activity.defn(name=ANNOTATE.name)
     async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
-        """Write the annotations; one that is there already is written again, which changes nothing."""
+        """Write the annotations; writing an existing one again changes nothing."""
         attempt = ChoreAttempt(ANNOTATE)
         await asyncio.gather(*(self._write(patch, asked.incident, attempt) for patch in asked.patches))
         return AnnotateResult(failures=attempt.failures)
@@ -76,7 +75,7 @@ class Annotate:
 
 
 class Renew:
-    """The activity `renew`: the Lease of the target, and the control-plane lock, while a remediator works."""
+    """The activity `renew`: the target's Lease and the control-plane lock, while a remediator works."""
 
     def __init__(self, leases: TargetLeases, now: Callable[[], datetime]) -> None:
         self._leases = leases
@@ -84,7 +83,7 @@ class Renew:
 
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:
-        """Renew the Lease if it is ours; one that is missing or foreign is left as it is (NHC 2.5)."""
+        """Renew the Lease if it is ours; a missing or foreign one is left unchanged (NHC 2.5)."""
         attempt, duration = ChoreAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
         keeping = self._leases.keep(
             asked.incident, duration, self._now(), with_lock=asked.is_of_control_plane

@@ -1,14 +1,14 @@
-"""clean_up: delete the requests of an incident, and give the Lease of the target back when they are gone.
+"""clean_up: delete the requests of an incident, and release the Lease of the target when they are gone.
 
 The activity reads each request first, and deletes it as it was read if it is the incident's own
 (`own_requests`). A request that changes owner meanwhile, or was recreated under the same name, is kept. If
 the detector sees a request of another owner as the check's, the deletion is a failure, so that people learn
-of it. Else the request has changed owner, and the incident forgets it.
+of it. Otherwise the request has changed owner, and the incident forgets it.
 
-Each request goes by itself: one that fails keeps no other. The Lease is given back only when no request is
-left: while one is there, hanging on a finalizer or because it could not be deleted, its remediator may still
-be at work. A person's confirmation that the target is healthy goes before the Lease (NHC 2.6), but a
-failure of that keeps no Lease. A worker that may not write to targets leaves it to the person.
+Each request is deleted separately: a failure stops no other. The Lease is released only when no request is
+left: while one exists, kept by a finalizer or after a failed deletion, its remediator may still work. A
+person's confirmation of health is removed before the Lease is released (NHC 2.6), but its failure keeps no
+Lease. A worker that may not write to targets leaves the confirmation to the person.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
 
 class CleanUp:
-    """The activity `clean_up`."""
+    """The activity `clean_up`, which also releases Leases."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class CleanUp:
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        """Delete what the incident made; answer what remains, and why."""
+        """Delete the requests of the incident; return what remains, and why."""
         attempt = ChoreAttempt(CLEAN_UP)
         gone = await asyncio.gather(*(self._delete(one, asked, attempt) for one in asked.requests))
         hanging = tuple(one for one, is_gone in zip(asked.requests, gone, strict=True) if is_gone is False)
@@ -58,7 +58,7 @@ class CleanUp:
     async def _delete(
         self, request: RequestReference, asked: CleanUpInput, attempt: ChoreAttempt
     ) -> bool | None:
-        """Answers whether it is gone; None: it could not be deleted."""
+        """True once it is gone, False while a finalizer keeps it; None: the deletion failed."""
         subject = ChoreSubject.of_request(request.uid)
         return await attempt.item(subject, deleting(request), self._is_gone(request, asked))
 
@@ -76,7 +76,7 @@ class CleanUp:
             raise
 
     async def _give_back(self, asked: CleanUpInput, attempt: ChoreAttempt) -> bool | None:
-        """Answers None where the Lease could not be given back."""
+        """True once the Lease is released; None: that failed."""
 
         async def release() -> bool:
             await self._leases.release(asked.incident, with_lock=asked.is_of_control_plane)

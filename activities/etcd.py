@@ -12,17 +12,17 @@ _BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", 
 
 
 class Etcd:
-    """The etcd of one cluster."""
+    """The etcd of one OpenShift cluster, by its disruption budget."""
 
     def __init__(self, connection: ClusterConnection) -> None:
         self._client = connection.client
         self._discovery = connection.discovery
 
     async def refuse_loss(self, node_name: str) -> None:
-        """Do nothing if the node can go; a cluster that is no OpenShift has no such rule.
+        """Return if the node can go; other clusters than OpenShift have no such rule.
 
         Raises:
-            Held: it must stay.
+            StepHeld: it must stay.
             KubernetesError: the API server could not be asked.
 
         """
@@ -39,7 +39,10 @@ class Etcd:
             raise StepHeld.because(HoldReason.CONTROL_PLANE, why, ask_again_seconds=ASK_AGAIN_SECONDS)
 
     async def _is_openshift(self) -> bool:
-        """One 404 says nothing: an API server that starts knows its custom resources later than itself."""
+        """True for OpenShift.
+
+        A single 404 proves nothing, because an API server that starts serves its CRDs late.
+        """
         try:
             await self._discovery.resource(*_OPENSHIFT)
         except KindUnknown:

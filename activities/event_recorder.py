@@ -1,7 +1,7 @@
-"""EventRecorder: Events about targets and checks, written after the effect and never in its way.
+"""EventRecorder: Events about targets and checks, written after the effect without delaying it.
 
-One that cannot be written in time, half a second as a rule, is not written at all: the answer of an act must
-not wait, or be lost, for the sake of it.
+An Event that cannot be written in time, normally half a second, is dropped, because the answer of an act
+must not wait for it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ LONGEST = timedelta(milliseconds=500)
 
 
 class EventRecorder:
-    """Writes Events in the name of the kind of check that acts."""
+    """Writes Events with the component name of the kind of check."""
 
     def __init__(
         self, client: Client, instance: str, now: Callable[[], datetime], longest: timedelta = LONGEST
@@ -33,11 +33,11 @@ class EventRecorder:
         self._longest = longest
 
     async def tell(self, incident: IncidentReference, event: Event) -> None:
-        """Write it once, about its subject or else the target of `incident`; raises nothing."""
+        """Write it once, about its subject or else the target of `incident`; never raises."""
         await self.write(CHECK_KINDS[incident.check.group_kind], event, event.subject or _target(incident))
 
     async def write(self, kind: CheckKind, event: Event, about: Subject) -> None:
-        """Write it once, about this object, in the name of a kind of check; raises nothing."""
+        """Write it once, about this object, for a kind of check; never raises."""
         regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
         note = EventNote(
             event.seed, event.severity.value, event.reason, event.message, regarding, action=event.action

@@ -1,8 +1,8 @@
-"""The age of the facts that admitted a write: how old they may be, and by which clocks.
+"""The age of the facts behind a write: how old they may be, and by which clocks.
 
-A process may be frozen, and a machine suspended, at any moment. So the age is measured by two clocks: since
-the detector saw the facts, by the API server's; since the activity began, by one that cannot be set. Before
-that, the clock of Temporal says how long the activity waited for a worker.
+A process may be frozen, and a machine suspended, at any moment. So two clocks measure the age: since the
+detector saw the facts, by the API server's clock; since the activity began, by one that cannot be set. The
+time before that, in the task queue, is measured by Temporal's clock.
 """
 
 from collections.abc import Callable
@@ -20,21 +20,21 @@ class Clock:
     """The clocks of an activity that writes."""
 
     now: Callable[[], datetime]
-    """The time of day by the API server's clock, as its latest answer tells it."""
+    """The current time by the API server's clock, from its latest answer."""
     monotonic: Callable[[], float]
-    """Seconds of a clock that cannot be set, and that counts the time of a suspended machine too."""
+    """Seconds of a clock that cannot be set and that includes the time of a suspended machine."""
 
     def since(self, began: float) -> timedelta:
-        """How long ago `began` was, by the monotonic clock."""
+        """The time since `began`, by the monotonic clock."""
         return timedelta(seconds=self.monotonic() - began)
 
     def too_old(self, seen_at: datetime | None, began: float) -> str:
-        """Why facts of `seen_at`, looked at since `began`, are not acted on now; "" where they may be."""
+        """Why facts of `seen_at`, revalidated since `began`, are too old now; "" if they are not."""
         return too_old(seen_at, self.now(), self.since(began))
 
 
 def too_old(seen_at: datetime | None, now: datetime, since_look: timedelta) -> str:
-    """Why what was admitted at `seen_at`, and looked at so long ago, is not acted on; "" where it may be."""
+    """Why facts of `seen_at`, revalidated that long ago, are too old; "" if they are not."""
     if since_look > FRESH:
         return "the revalidation took too long to act on it"
     if seen_at is None:
@@ -48,7 +48,7 @@ def too_old(seen_at: datetime | None, now: datetime, since_look: timedelta) -> s
 
 
 def waited_too_long() -> str:
-    """Why the facts of this activity grew old in the queue, by the clock of Temporal; "": they did not."""
+    """Why the task waited too long in the queue, by Temporal's clock; "" if it did not."""
     info = activity.info()
     waited = info.started_time - info.scheduled_time
     return f"the order waited {in_words(waited)} for a worker" if waited > FRESH else ""

@@ -1,6 +1,6 @@
-"""KindActivities: what the worker does for one kind of check, and for no other; the registry has one of each.
+"""KindActivities: the parts of the activities that differ by kind of check; the registry has one per kind.
 
-All else is done alike for all kinds: looking again, Leases, requests, Events.
+All else is the same for all kinds: revalidation, Leases, requests, Events.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,28 +20,28 @@ from workflows.contracts import ActInput
 
 
 class StepAction(Protocol):
-    """One action."""
+    """One action of a step, such as a deletion."""
 
     async def take(self, asked: ActInput) -> StepResult:
-        """Do it once; raises Held and KubernetesError."""
+        """Do it once; raises StepHeld and KubernetesError."""
 
 
 class ActionDependencies(NamedTuple):
-    """What an action works with."""
+    """The objects that an action of a step uses."""
 
     connection: ClusterConnection
-    """To the management cluster, which targets are in."""
+    """The connection to the management cluster, which contains the targets."""
     revalidation: Revalidation
     lease_guard: LeaseGuard
 
 
 def attempt_of(asked: ActInput) -> Attempt:
-    """The incident, its run, and which remediation of the target in a row it is; for requests and Events."""
+    """The incident, its run, and the number of this remediation in a row; for requests and Events."""
     return Attempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
 
 
 class TemplateUse(NamedTuple):
-    """What a request is made from."""
+    """The input for the contents of a request."""
 
     asked: ActInput
     confirmed: Confirmed
@@ -49,7 +49,7 @@ class TemplateUse(NamedTuple):
 
 
 class DeletionCounter(NamedTuple):
-    """Name and text of the metric that counts deletions of targets."""
+    """Name and description of the metric that counts deletions of targets."""
 
     name: str
     text: str
@@ -57,14 +57,14 @@ class DeletionCounter(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class KindActivities:
-    """The entry of one kind."""
+    """The entry of one kind in the registry."""
 
     read_target: TargetReader
     read_context: ContextReader = no_context
     new_request: Callable[[LiveObjects, TemplateUse], Awaitable[Object]]
-    """The request to be created; raises InvalidTemplateError and KubernetesError."""
+    """The request to create; raises InvalidTemplateError and KubernetesError."""
     actions: Mapping[Action, Callable[[ActionDependencies], StepAction]] = field(default_factory=dict)
-    """What its checks do to targets beside requesting that somebody else does something."""
+    """The actions of its checks besides requests."""
     remove_confirmation: Callable[[Client, TargetReference], Awaitable[None]] | None = None
     """Removes a person's confirmation that the target is healthy; None: its targets have none."""
     deletions: DeletionCounter | None = None

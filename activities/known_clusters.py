@@ -1,4 +1,4 @@
-"""Reads which workload clusters the detector knows; the worker does so before each act (rule 50, ADR 41)."""
+"""Reads the workload clusters known to the detector; the worker does so before each act (rule 50, ADR 41)."""
 
 from health.gate.cluster_identity import NOT_KNOWN, UNREADABLE, KnownCluster, read_note
 from kube.absence import none_if_absent
@@ -15,7 +15,7 @@ class KnownClustersOnLease:
         self._lease = lease
 
     async def __call__(self, cluster: str) -> KnownCluster:
-        """Return the note about `cluster`.
+        """The record of `cluster`.
 
         Raises:
             KubernetesError: as the client does.

@@ -1,11 +1,11 @@
-"""KnownRequests: what the incident made before, and the detector does not see.
+"""KnownRequests: requests that the incident made before and that the detector does not see.
 
-Its kind may not be watched any more: a check may have lost the template since, and a MachineHealthCheck does
-not list its requests. While such a request is there its remediator is at work, and nothing else is done to
-the target, whatever the step (rule 10). Where it is gone (activities/live_requests.py says when) somebody
-deleted it, which counts as an attempt and is told (rule 14); unless the incident says that the end of it is
-no loss: then the step is taken. Check and target are read for that Event alone, and never in the way of the
-answer: where that fails, or takes longer than half a second, nothing is told.
+Their kind may no longer be watched: the check may have lost the template since, and a MachineHealthCheck
+does not list its requests. While such a request exists its remediator is working, and nothing else is done
+to the target in any step (rule 10). If it is gone (activities/live_requests.py defines that), another actor
+deleted it, which counts as an attempt and is reported (rule 14), unless the incident says that its end is
+not a loss: then the step is taken. Check and target are read only for that Event and never delay the answer:
+if that fails, or takes longer than half a second, no Event is written.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from workflows.contracts import ActInput, ActResult
 
 
 def is_own(request: RemediationRequest, incident: IncidentReference) -> bool:
-    """Whether it belongs to the check of the incident, or left to it by its operator (rule 39)."""
+    """True if it belongs to the check of the incident, or its operator made it for the target (rule 39)."""
     kind = CHECK_KINDS[incident.check.group_kind]
     return kind.owner_of(request) == incident.check or kind.is_unsigned_for(request, incident.target)
 
 
 class LossEvents:
-    """Says that a request was removed, in the words of the kind of check."""
+    """Reports the loss of a request, in the words of the kind of check."""
 
     def __init__(self, live: LiveObjects) -> None:
         self._live = live
 
     async def of(self, asked: ActInput) -> Event | None:
-        """The Event of what an act finds lost; None: the next request is due at once, or nobody can say."""
+        """The Event of a loss; None: the next request is due at once, or the check cannot be read."""
         if asked.due_after_loss is None:
             return None
         try:
@@ -63,14 +63,14 @@ class LossEvents:
 
 
 class KnownRequests:
-    """Looks for them in the API server."""
+    """Looks for known requests in the API server."""
 
     def __init__(self, live: LiveRequests, loss_events: LossEvents) -> None:
         self._live = live
         self._loss_events = loss_events
 
     async def answer(self, asked: ActInput) -> StepResult | None:
-        """That one is there, or that one was lost; None: nothing is left, nor lost.
+        """The answer for a request that exists or was lost; None: there is neither.
 
         Raises:
             KubernetesError: the API server could not be asked.

@@ -1,13 +1,12 @@
-"""LeaseGuard: an effect under the Lease of its target, soon after admission and revalidation, or not at all.
+"""LeaseGuard: runs an effect under the Lease of its target, soon after admission and revalidation.
 
-How old the facts are is asked twice: before the Lease is taken, as one that is taken too late is another
-act's, and right before the effect, as the taking may have lasted. What is written is on its way at once then,
-and an act whose answer does not come ends by `ACT.attempt`.
+The age of the facts is tested twice: before the Lease is acquired, because a Lease acquired too late would
+belong to another act, and right before the effect, because the acquisition takes time. The write is then
+sent at once, and an act without an answer ends by `ACT.attempt`.
 
-Where it is certain that nothing was done, the Lease is given back, so that others can have the target: but
-not if the incident held it before, an earlier request of our own check is still at work, or Temporal may have
-given this act up: the one that was tried instead may rest on the same Lease. Where nobody knows, it stays,
-and runs out by itself.
+If certainly nothing was done, the Lease is released so that others can have the target, except if the
+incident held it before, an earlier request of the check is still active, or Temporal may have timed this act
+out: the act that replaced it may use the same Lease. If the result is unknown the Lease stays and expires.
 """
 
 from collections.abc import AsyncIterator
@@ -25,11 +24,11 @@ from kube.errors import Forbidden, Invalid, NotFound
 from workflows.contracts import ACT, ActInput
 
 _KEEPING = frozenset({HoldReason.EARLIER_REQUEST, HoldReason.FAILED})
-"""Holds under which something may be at work."""
+"""Holds under which a remediator may be working."""
 
 
 class LeaseGuard:
-    """Takes Leases for acts."""
+    """Acquires the Leases of targets for acts, and releases them."""
 
     def __init__(self, leases: TargetLeases, clock: Clock) -> None:
         self._leases = leases
@@ -41,10 +40,10 @@ class LeaseGuard:
 
     @asynccontextmanager
     async def lease(self, asked: ActInput, target: Target, began: float) -> AsyncIterator[datetime]:
-        """Have the Lease for what is done inside; answers since when.
+        """Hold the Lease for the body; yields when it was acquired.
 
         Raises:
-            Held: somebody else has it, or the look that began at `began` is too old to act on.
+            StepHeld: another holder has it, or the revalidation that began at `began` is too old.
             KubernetesError: the API server could not be asked.
 
         """
@@ -64,7 +63,7 @@ class LeaseGuard:
             raise
 
     async def release(self, asked: ActInput, target: Target) -> None:
-        """Let others have the target, unless the incident held it before."""
+        """Release the Lease, unless the incident held it before."""
         if not asked.holds_lease:
             await self._leases.release(asked.incident, with_lock=target.is_control_plane)
 
@@ -78,6 +77,6 @@ class LeaseGuard:
             raise stale(why)
 
     def _may_be_given_up(self, asked: ActInput, began: float) -> bool:
-        """Whether so much time has passed since the admission, and so since the order, by either clock."""
+        """True if Temporal may have timed the act out, by either clock since its admission."""
         is_late = asked.seen_at is not None and self._clock.now() - asked.seen_at > ACT.attempt
         return is_late or self._clock.since(began) > ACT.attempt

@@ -1,6 +1,7 @@
 """LiveObjects: check and target of an incident, as the API servers have them now.
 
-Checks and targets are in the management cluster. The Node of a target may be in another, and is read there.
+Checks and targets are in the management cluster. The Node of a target may be in another cluster, and is read
+there.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,29 +25,29 @@ from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.group_kind import GroupKind
 
 TargetReader: TypeAlias = Callable[["LiveObjects", TargetReference, ClusterContext], Awaitable[Target]]
-"""Raises KubernetesError, NotFound where the target is no more, and ValidationError."""
+"""Raises KubernetesError, NotFound if the target is gone, and ValidationError."""
 KnownClusters: TypeAlias = Callable[[str], Awaitable[KnownCluster]]
-"""What is known of a workload cluster; raises KubernetesError."""
+"""Returns the record of a workload cluster; raises KubernetesError."""
 IDENTIFY_AGAIN_SECONDS = 5.0
-"""A detector notes a cluster within a second after it has seen it first, or a person confirmed it."""
+"""The detector records a cluster within a second after it saw it first, or after a person's confirmation."""
 ContextReader: TypeAlias = Callable[["LiveObjects", HealthCheck], Awaitable[ClusterContext]]
-"""What of the cluster context the rules of a kind rest on; raises KubernetesError and ValidationError."""
+"""Reads the cluster context that a kind's rules use; raises KubernetesError and ValidationError."""
 
 
 async def no_context(live: "LiveObjects", check: HealthCheck) -> ClusterContext:  # noqa: ARG001  as ContextReader
-    """Of a kind whose rules rest on targets alone."""
+    """The context of a kind whose rules only use targets."""
     return ClusterContext()
 
 
 class Readers(NamedTuple):
-    """How what one kind of check rests on is read."""
+    """The functions that read the targets and context of one kind of check."""
 
     target: TargetReader
     context: ContextReader = no_context
 
 
 class LiveObjects:
-    """Reads afresh; targets and their context as `readers` say, by kind of check."""
+    """Reads live objects; targets and their context through `readers`, by kind of check."""
 
     def __init__(
         self,
@@ -54,12 +55,12 @@ class LiveObjects:
         readers: Mapping[GroupKind, Readers],
         known_clusters: KnownClusters | None = None,
     ) -> None:
-        """`known_clusters` reads the note about a workload cluster; None: no identity is compared."""
+        """`known_clusters` reads the record of a workload cluster; None: identities are not compared."""
         self._clusters = clusters
         self._known_clusters = known_clusters
         self.management = clusters.management
         self.shared = SharedReads(clusters.management.client)
-        """Reads of the management cluster that many acts have in common."""
+        """Reads of the management cluster that concurrent acts share."""
         self._readers = readers
 
     async def check(self, reference: CheckReference) -> Object:
@@ -73,13 +74,13 @@ class LiveObjects:
         try:
             resource = await discovery.first_served(kind)
             return await self.shared.get(resource, reference.name, reference.namespace)
-        except KindUnknown:  # what is remembered of it is old
+        except KindUnknown:  # the cached discovery is old
             for api_version in kind.api_versions:
                 discovery.forget(api_version)
             raise
 
     async def context(self, check: HealthCheck) -> ClusterContext:
-        """What of the cluster context the rules of `check` rest on.
+        """The cluster context that the rules of `check` use.
 
         Raises:
             KubernetesError: as the client does.
@@ -89,10 +90,10 @@ class LiveObjects:
         return await self._readers[check.reference.group_kind].context(self, check)
 
     async def target(self, incident: IncidentReference, context: ClusterContext) -> Target:
-        """The target of that name, whatever uid it has.
+        """The target of that name, with any uid.
 
         Raises:
-            KubernetesError: as the client does; NotFound also where the target is no more.
+            KubernetesError: as the client does; NotFound also if the target is gone.
             ValidationError: it cannot be read.
 
         """
@@ -101,19 +102,18 @@ class LiveObjects:
     async def node_of(
         self, target: Target, kubeconfig: SecretField | None = None, owner: str = ""
     ) -> Node | None:
-        """The Node that the target is linked to, from the cluster that it is in.
+        """The Node that the target is linked to, from its cluster.
 
-        In another cluster only where that is the one that is known under `owner`, the uid of its Cluster.
+        In a workload cluster only if that is the known cluster of `owner`, the uid of its Cluster.
+        `kubeconfig` names the Secret with the kubeconfig of that cluster, as CheckKind.kubeconfig does; it
+        is not read for the management cluster.
 
-        `kubeconfig` says where the kubeconfig of that cluster is, as CheckKind.kubeconfig does; it is read
-        where that is not the management cluster.
-
-        None: it is linked to none, or the API server of that cluster itself says that it is not there (rule
-        26).
+        None: it is linked to none, or the API server of that cluster itself says that the Node does not
+        exist (rule 26).
 
         Raises:
-            Held: it is another cluster than the one that is known.
-            KubernetesError: as the client does; NotConfigured where nothing says how to connect there.
+            StepHeld: it is another cluster than the known one.
+            KubernetesError: as the client does; NotConfigured if no kubeconfig is named.
             ValidationError: it cannot be read.
 
         """
@@ -135,10 +135,10 @@ class LiveObjects:
             raise StepHeld(hold.model_copy(update={"ask_again_seconds": IDENTIFY_AGAIN_SECONDS}))
 
     async def node_cluster_of(self, incident: IncidentReference, target: Target) -> ClusterConnection:
-        """The connection to the cluster in which the Node of the incident's target is.
+        """The connection to the cluster of the target's Node.
 
         Raises:
-            KubernetesError: nothing says how to connect there, or nothing that may be used.
+            KubernetesError: there is no kubeconfig, or an unusable one.
 
         """
         kubeconfig = CHECK_KINDS[incident.check.group_kind].kubeconfig

@@ -1,10 +1,10 @@
-"""LiveRequests: a remembered remediation request, where the API server has it now.
+"""LiveRequests: finds a remembered remediation request in the API server.
 
-A 404 can mean that the request is gone, or that only the version of its kind is: the API server names the
-object that it misses, and none where it misses the kind (kube/status.py). Then discovery is asked anew, and
-the request is looked for in the version that is served. Gone is what the API server does not find where its
-kind is served, what has another uid, and what is of a kind that no version serves. What cannot be looked at
-is not gone.
+A 404 can mean that the request is gone, or only that the version of its kind is: the API server names the
+missing object, and no object if it lacks the kind (kube/status.py). In the second case discovery is
+repeated, and the request is looked for in the served version. A request is gone if the API server does not
+find it where its kind is served, if it has another uid, or if no version of its kind is served. A request
+that cannot be read is not gone.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,11 +39,11 @@ class LiveRequests:
         return found if found is not None and found["metadata"]["uid"] == reference.uid else None
 
     async def delete(self, reference: RequestReference, resource_version: str) -> Object | None:
-        """What the API server answers to its deletion; None: it is gone.
+        """The API server's answer to the deletion; None: the request is gone.
 
         Raises:
-            Conflict: it is not as it was at `resource_version`, or not the same: look again.
-            KubernetesError: it was not deleted, or nobody knows.
+            Conflict: it changed since `resource_version`, or has another uid: read it again.
+            KubernetesError: it was not deleted, or the result is unknown.
 
         """
 
@@ -61,11 +61,11 @@ class LiveRequests:
     async def annotate(
         self, reference: RequestReference, annotations: Mapping[str, str | None], resource_version: str
     ) -> Object | None:
-        """The request with these annotations, without those that are None; None: it is gone.
+        """The request with these annotations, without those with the value None; None: the request is gone.
 
         Raises:
-            Conflict: it is not as it was at `resource_version`, or not the same: look again.
-            KubernetesError: it was not written, or nobody knows.
+            Conflict: it changed since `resource_version`, or has another uid: read it again.
+            KubernetesError: it was not written, or the result is unknown.
 
         """
         identity = {"uid": reference.uid, "resourceVersion": resource_version}
@@ -77,7 +77,7 @@ class LiveRequests:
         return await self._ask(reference, merge)
 
     async def _ask(self, reference: RequestReference, question: _Question) -> Object | None:
-        """The answer from where the kind is served; None: the API server knows no such object."""
+        """The answer from the version that is served; None: the object does not exist."""
         try:
             remembered = await self._discovery.resource(reference.api_version, reference.kind)
             return await question(remembered)

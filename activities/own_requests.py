@@ -1,15 +1,15 @@
 """OwnRequests: changes the remediation requests of one incident, and no other object (rule 52, ADR 42).
 
-The input of an activity comes through Temporal, where others may write. So each request is read right before
-it is changed, and the change carries the uid and the resourceVersion of that read. A request is the
+The input of an activity comes through Temporal, where other clients may write. So each request is read right
+before it is changed, and the change carries the uid and the resourceVersion of that read. A request is the
 incident's own if one of these is true:
 
-- It belongs to the check, and carries the name of the incident, as each request that `act` makes.
+- It belongs to the check and names the incident, as each request that `act` makes does.
 - The check, as it is read now, owns it by uid. The NodeHealthCheck operator makes such requests.
 - The operator of its kind made it for the target, which the check selects, from a template of the check.
 
-The last two are adopted: the incident writes its name on them. Targets, checks and built-in kinds are never
-requests, whatever is written on them.
+Requests of the last two forms are adopted: the incident writes its name on them. Targets, checks and
+built-in kinds are never requests, with any annotations.
 """
 
 from pydantic import ValidationError
@@ -30,7 +30,7 @@ from kube.resource import Object
 from kube.retry_on_conflict import retry_on_conflict
 
 TRIES = 5
-"""Remediators write into their requests all the time; after so many conflicts all is tried again later."""
+"""Remediators often write to their requests; after this many conflicts the change is tried again later."""
 
 
 class NotOwn(Refusal):
@@ -60,10 +60,10 @@ class OwnRequests:
         return await retry_on_conflict(delete_once, TRIES)
 
     async def annotate(self, patch: AnnotationPatch, incident: IncidentReference) -> Object | None:
-        """The request with these annotations, without those that are None; None: it is gone.
+        """The request with these annotations, without those with the value None; None: it is gone.
 
         Raises:
-            Refusal: nothing was done; the request is another's, or the annotation is not ours to write.
+            Refusal: nothing was done; the request is another owner's, or we do not write this annotation.
             KubernetesError: it was not written, or the result is unknown; Conflict: it changed in each try.
 
         """
@@ -81,19 +81,19 @@ class OwnRequests:
         """The request as it is now; None: it is gone.
 
         Raises:
-            NotOwn: the object is no request of the incident.
+            NotOwn: the object is not a request of the incident.
             KubernetesError: the API server could not be asked.
 
         """
         if why := why_no_request(reference.api_version, reference.kind):
-            raise NotOwn(f"{reference} is no request: {why}")
+            raise NotOwn(f"{reference} is not a request: {why}")
         found = await self._live.find(reference)
         if found is not None and not await self._is_own(found, reference, incident):
-            raise NotOwn(f"{reference} is no request of {incident.workflow_id}")
+            raise NotOwn(f"{reference} is not a request of {incident.workflow_id}")
         return found
 
     async def _is_own(self, found: Object, reference: RequestReference, incident: IncidentReference) -> bool:
-        # By its metadata alone: what else of it does not parse may be why the detector does not see it.
+        # Parse only its metadata: an invalid status may be the reason why the detector does not see it.
         request = RemediationRequest.model_validate({"metadata": found["metadata"]})
         kind = CHECK_KINDS[incident.check.group_kind]
         if kind.owner_of(request) == incident.check and request.names(incident):
@@ -109,7 +109,7 @@ class OwnRequests:
     async def _would_make(
         self, raw: Object, reference: RequestReference, incident: IncidentReference
     ) -> bool:
-        """Whether the check names a template of the request, and selects the target.
+        """True if the check names a template of the request and selects the target.
 
         Raises:
             Refusal: the check or the target cannot be read.

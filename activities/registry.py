@@ -1,4 +1,4 @@
-"""What the worker does for each kind of check. A new kind is a folder of its own and a name here."""
+"""The activities of each kind of check. A new kind is a folder of its own and a name here."""
 
 from activities.clusterapi.kind import CLUSTER_API_ACTIVITIES
 from activities.kind_activities import KindActivities
@@ -18,7 +18,7 @@ KIND_ACTIVITIES: dict[GroupKind, KindActivities] = {
 
 
 def readers() -> dict[GroupKind, Readers]:
-    """How targets and what they are judged in are read, by kind of check."""
+    """The functions that read targets and their context, by kind of check."""
     return {
         kind: Readers(activities.read_target, activities.read_context)
         for kind, activities in KIND_ACTIVITIES.items()

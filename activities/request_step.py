@@ -1,8 +1,8 @@
-"""RequestStep: makes the remediation request of one step, from the live template and what its kind adds.
+"""RequestStep: makes the remediation request of a step from the live template and the rules of its kind.
 
-Names are deterministic, so an attempt that is made again meets its own request; what else has the name is in
-the way, and held for. A create has no precondition: a target that recovers between the look and the create
-gets a request that the incident removes within seconds.
+Names are deterministic, so a repeated attempt finds its own request; any other object with the name is a
+hold. A create has no precondition: a target that recovers between the revalidation and the create gets a
+request that the incident deletes within seconds.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
 
 TEMPLATE_SECONDS = 15.0
-"""A template that is not there: as its operator requeues; the detector wakes the incident earlier."""
+"""The requeue time of the operator for a missing template; the detector wakes the incident earlier."""
 
 
 class RequestStep:
-    """What Action.REQUEST does."""
+    """The action Action.REQUEST, which all kinds share."""
 
     def __init__(self, dependencies: ActionDependencies, requests: OwnRequests) -> None:
         connection, self._revalidation, self._lease_guard = dependencies
@@ -44,10 +44,10 @@ class RequestStep:
         self._etcd = Etcd(connection)
 
     async def take(self, asked: ActInput) -> StepResult:
-        """Make it, unless it is there by now.
+        """Make the request, unless it exists by now.
 
         Raises:
-            Held: nothing was done.
+            StepHeld: nothing was done.
             KubernetesError: the API server could not be asked, or refused.
 
         """
@@ -67,7 +67,7 @@ class RequestStep:
         return StepResult(ActResult.requested(snapshot, acquired))
 
     async def _is_under_way(self, asked: ActInput) -> bool:
-        """Whether a request for the target is there: then etcd has spared it already (NHC 2.4/1)."""
+        """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
         for request in asked.requests:
             with suppress(Refusal):
                 if await self._requests.find(request, asked.incident) is not None:
@@ -79,7 +79,7 @@ class RequestStep:
             resource = await self._discovery.resource(reference.api_version, reference.kind)
             return await self._live.shared.get(resource, reference.name, reference.namespace)
         except NotFound as error:
-            if isinstance(error, KindUnknown):  # what is remembered of it is old
+            if isinstance(error, KindUnknown):  # the cached discovery is old
                 self._discovery.forget(reference.api_version)
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
@@ -94,7 +94,7 @@ class RequestStep:
         return body
 
     async def _served(self, api_version: str, kind: str) -> Resource:
-        if why := why_no_request(api_version, kind):  # nothing would clean it up either
+        if why := why_no_request(api_version, kind):  # clean_up would refuse to delete such an object
             raise _unusable(f'Remediation template is invalid: "{why}"')
         try:
             return await self._discovery.resource(api_version, kind)
@@ -108,19 +108,22 @@ class RequestStep:
             return await self._created_or_met(resource, body, asked)
         except KindUnknown:
             raise
-        except NotFound:  # what had its name went between the two: its finalizer was done
+        except NotFound:  # the object of that name disappeared between the two calls
             self._lease_guard.refuse_old_facts(asked, began)
             return await self._created_or_met(resource, body, asked)
 
     async def _created_or_met(self, resource: Resource, body: Object, asked: ActInput) -> RemediationRequest:
-        """The request, or the one that has its name; raises NotFound where that is gone by then."""
+        """The created request, or the existing one of that name.
+
+        Raises NotFound if that one disappears meanwhile.
+        """
         namespace = body["metadata"]["namespace"]
         try:
             return RemediationRequest.model_validate(await self._client.create(resource, body, namespace))
         except AlreadyExists:
             found = await self._client.get(resource, body["metadata"]["name"], namespace)
         except KubernetesError as error:
-            if isinstance(error, KindUnknown):  # what is remembered of it is old
+            if isinstance(error, KindUnknown):  # the cached discovery is old
                 self._discovery.forget(resource.api_version)
             raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
@@ -137,7 +140,7 @@ def _unusable(message: str) -> StepHeld:
 def _objection(
     existing: RemediationRequest, incident: IncidentReference, template: TemplateReference
 ) -> Hold | None:
-    """Why a request that exists can't be taken for the incident's own; None: it is its own."""
+    """Why an existing request is not the incident's own; None: it is its own."""
     name = existing.metadata.name
     if not is_own(existing, incident):
         return _taken(HoldReason.TAKEN_BY_REQUEST, f"request {name} exists and belongs to another owner")

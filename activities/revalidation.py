@@ -1,7 +1,7 @@
-"""Revalidation before an act: the live target and the live check, not what a cache remembers.
+"""Revalidation before an act: compares the live target and check with the facts of the admission.
 
-It compares facts, not clocks: the same uid, the same condition since the same moment, the check as it
-was judged by, the limits that a slot was reserved under. A difference is a hold, and the incident asks the
+It compares facts, not clocks: the same uid, the same condition since the same moment, the same generation of
+the check, the limits that the slot was reserved under. A difference is a hold, and the incident asks the
 detector again.
 """
 
@@ -33,11 +33,11 @@ from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
 
 ASK_AGAIN_SECONDS = 2.0
-"""The detector sees within milliseconds what we saw; if its state lags, this bounds the loop."""
+"""The detector sees the same change within milliseconds; if its state lags, this bounds the loop."""
 
 
 def not_true(message: str) -> StepHeld:
-    """The error that says what is not as it was judged."""
+    """The error for a difference, with its message."""
     return StepHeld.because(HoldReason.NOT_TRUE, message, ask_again_seconds=ASK_AGAIN_SECONDS)
 
 
@@ -46,28 +46,27 @@ def _in_shadow(what: str) -> StepHeld:
 
 
 def stale(message: str) -> StepHeld:
-    """The error that says that what admitted an act was seen too long ago."""
-    return StepHeld.because(HoldReason.STALE_FACTS, f"{message}: asking anew", ask_again_seconds=0)
+    """The error for facts that are too old."""
+    return StepHeld.because(HoldReason.STALE_FACTS, f"{message}: asking again", ask_again_seconds=0)
 
 
 class JudgedStep(Protocol):
-    """What the detector judged, and is to be so still."""
+    """A step that the detector judged, with the facts to compare."""
 
     @property
     def incident(self) -> IncidentReference:
-        """The check, and the target."""
+        """The incident with its check and target."""
 
     @property
     def fact(self) -> Fact:
-        """What it found."""
+        """The fact that the detector found."""
 
     @property
-    def step(self) -> Step:
-        """What is to be done about it."""
+    def step(self) -> Step: ...
 
     @property
     def generation(self) -> int:
-        """Of the check that was judged by."""
+        """The generation of the check that the detector used."""
 
     @property
     def admission(self) -> Admission:
@@ -75,7 +74,7 @@ class JudgedStep(Protocol):
 
 
 def _refuse_by_policy(asked: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
-    """Refuse a step in shadow, and one without a slot under the limits that bear on its check now."""
+    """Refuse a step in shadow, and one without a slot under the limits that apply to its check now."""
     if policy is not None and policy.shadow:
         raise _in_shadow("every check")
     admitted = asked.admission
@@ -91,22 +90,22 @@ def _refuse_by_policy(asked: JudgedStep, check: HealthCheck, policy: Policy | No
 
 @dataclass(frozen=True)
 class Confirmed:
-    """The live objects that an act rests on."""
+    """The live objects that an act was confirmed by."""
 
     target: Target
     check: HealthCheck
     owner: OwnerReference
-    """The check, as the owner of what is created for it."""
+    """The check, as the owner of objects that are created for it."""
     context: ClusterContext
-    """What of the cluster context its rules rest on."""
+    """The cluster context that its rules use."""
 
     def refuse_other_step(self, asked: JudgedStep) -> None:
-        """Refuse the step that was asked for, unless the check would take just that one now.
+        """Refuse the step, unless the check would take exactly that step now.
 
-        Annotations, and the phase of a Machine, choose the step; neither changes the generation.
+        Annotations, and the phase of a Machine, select the step without changing the generation.
 
         Raises:
-            Held: the check would do something else, or nothing.
+            StepHeld: the check would take another step, or none.
 
         """
         if asked.step not in self.check.steps_for(self.target):
@@ -115,22 +114,22 @@ class Confirmed:
 
 
 class Revalidation:
-    """Reads target and check again, and whether a person stopped everything, or has nothing written."""
+    """Reads target and check again, with the global stop, the shadow setting and the policy."""
 
     def __init__(
         self, live: LiveObjects, lease_namespace: str, namespace: str, *, requires_policy: bool = False
     ) -> None:
-        """`namespace` is where the policy is; `requires_policy`: a missing one refuses every act."""
+        """`namespace` contains the policy; `requires_policy`: a missing policy refuses every act."""
         self.live = live
         self._requires_policy = requires_policy
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
     async def confirm(self, asked: JudgedStep, *, is_shadow: bool = False) -> Confirmed:
-        """The live objects, if all that was judged is still so; `is_shadow`: nothing is written to them.
+        """The live objects, if nothing changed since the admission; `is_shadow`: nothing will be written.
 
         Raises:
-            Held: it is not; says what changed.
+            StepHeld: something changed; the message says what.
             KubernetesError: the API server could not be asked.
 
         """
@@ -160,10 +159,10 @@ class Revalidation:
             raise StepHeld.because(HoldReason.STOPPED, stop.words, ask_again_seconds=ASK_AGAIN_SECONDS)
 
     async def _policy(self, *, is_shadow: bool) -> Policy | None:
-        """The policy; None where it cannot be taken: the detector, which admits, knows the last good one.
+        """The policy; None if it is invalid: the detector, which admits, knows the last valid one.
 
         Raises:
-            Held: the policy is required and missing, and the step is taken, not recorded.
+            StepHeld: the policy is required and missing, and the step is taken, not recorded.
 
         """
         found = await none_if_absent(self.live.shared.get(CONFIG_MAPS, POLICY, self._namespace))
@@ -179,7 +178,7 @@ class Revalidation:
         try:
             context = await self.live.context(check)
         except ValidationError as error:
-            raise not_true(f"what {asked.incident.check} rests on cannot be read: {error}") from error
+            raise not_true(f"the context of {asked.incident.check} cannot be read: {error}") from error
         hold = check.hold_in(context)
         if hold is not None:
             raise not_true(f"{asked.incident.check}: {hold}")

@@ -1,8 +1,8 @@
 """SameBootEvidence: refuse a step against a healthy target unless the cluster shows its remediation.
 
-An incident may act on a target that is healthy where its check has recovery proven (ADR 38): the target has
-not booted since the first step. Which step that was, only the incident knows, and others may write what it
-says (rule 52). So the cluster must show it: by a request of the incident from this boot, or, after a mark or
+If a check requires proof of recovery (ADR 38), an incident may act on a healthy target that has not booted
+since the first step. Only the incident knows which step that was, and other clients may write its input
+(rule 52). So the cluster must confirm it: by a request of the incident from this boot, or, after a mark or
 the deletion of the requests, by a Lease of the target that the check holds.
 """
 
@@ -17,17 +17,17 @@ from workflows.contracts import ActInput
 
 
 class SameBootEvidence:
-    """Looks in the API server."""
+    """Looks in the API server for requests and Leases."""
 
     def __init__(self, requests: OwnRequests, leases: TargetLeases) -> None:
         self._requests = requests
         self._leases = leases
 
     async def confirm(self, asked: ActInput) -> None:
-        """Do nothing unless the step rests on the boot of a target alone.
+        """Return, unless the step acts only because the target did not boot.
 
         Raises:
-            Held: nothing shows that the target is being remediated.
+            StepHeld: nothing shows that the target is being remediated.
             KubernetesError: the API server could not be asked.
 
         """

@@ -1,6 +1,6 @@
-"""What a step comes to: a StepResult, or Held, which says that nothing was done, and why.
+"""The result of a step: a StepResult, or a StepHeld error if nothing was done, with the reason.
 
-Either is answered to the incident, and never retried; an Event about the target may go with it.
+Both are returned to the incident and never retried by Temporal; an Event about the target may go with them.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFou
 from workflows.contracts import ActResult
 
 ASK_AGAIN_SECONDS = 60.0
-"""As the NodeHealthCheck operator requeues, for what people or other controllers must end."""
+"""The requeue time of the NodeHealthCheck operator for states that people or other controllers must end."""
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """The answer to the incident."""
+    """The answer of a step to the incident."""
 
     result: ActResult
     event: Event | None = None
@@ -31,24 +31,23 @@ class StepHeld(Exception):
         self.hold = hold
         self.event = event
         self.is_forbidden = is_forbidden
-        """Whether the API server said 403."""
+        """Whether the API server answered 403."""
         super().__init__(str(hold))
 
     @classmethod
     def because(cls, reason: HoldReason, message: str, *, ask_again_seconds: float) -> Self:
-        """A hold made on the spot."""
         return cls(Hold(reason=reason, message=message, ask_again_seconds=ask_again_seconds))
 
     @classmethod
     def by(cls, error: KubernetesError, event: Event | None = None) -> Self:
-        """What an error of the API server means to an act."""
+        """The hold for an error of the API server."""
         return cls(hold_of(error), event, is_forbidden=isinstance(error, Forbidden))
 
 
 def not_created(error: KubernetesError) -> StepHeld:
-    """What to answer after the API server answered so to the creation of a request.
+    """The error after a refused creation of a request.
 
-    Raises KubernetesError: it did not answer; nobody knows whether the request is there.
+    Raises KubernetesError: the API server did not answer, so the request may exist.
     """
     if error.status is None and not isinstance(error, KindUnknown):
         raise error
@@ -57,8 +56,8 @@ def not_created(error: KubernetesError) -> StepHeld:
 
 
 def hold_of(error: KubernetesError) -> Hold:
-    """The answer after an error of the API server: a refusal, or an attempt that broke off."""
-    if isinstance(error, Forbidden):  # as kube-apiserver answers right after its start, too
+    """The hold for an error of the API server: a refusal, or an attempt that broke off."""
+    if isinstance(error, Forbidden):  # kube-apiserver also answers so right after its start
         again = AT_ONCE.total_seconds()
         return Hold(reason=HoldReason.REFUSED, message=error.message, ask_again_seconds=again)
     if isinstance(error, (Invalid, NotFound)):

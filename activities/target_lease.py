@@ -1,12 +1,13 @@
 """TargetLease: the Lease of an incident's target, and for a control-plane node the control-plane lock.
 
-The lock is one Lease for the whole cluster, whatever check and kind of request (rule 21): the node that
-holds it is the one control-plane node that is remediated. Both are taken before a request is made, kept
-while its remediator works, and given back together.
+The lock is one Lease for the whole cluster, for all checks and kinds of requests (rule 21): its holder is
+the only control-plane node being remediated. Both are acquired before a request is made, renewed while its
+remediator works, and released together.
 
-A Node has no namespace, so its Lease goes with it. Nothing but its incident ends that of a Machine, which
-lives in another namespace: it runs out by itself. Both say for which uid they are held: an incident neither
-renews nor releases what is held for another target of the name, and waits until that was released or ran out.
+A Node has no namespace, so it owns its Lease, which is deleted with it. The Lease of a Machine, in another
+namespace, is only released by its incident, or expires. Both name the uid that they are held for: an
+incident neither renews nor releases a Lease for another target of the same name, and waits until it is
+released or expires.
 """
 
 from datetime import datetime, timedelta
@@ -32,10 +33,10 @@ class TargetLeases:
     async def take(
         self, incident: IncidentReference, target: Target, duration: timedelta, now: datetime
     ) -> LeaseHeld:
-        """Hold the Lease of the target, and the lock.
+        """Acquire the Lease of the target, and the lock.
 
         Raises:
-            Held: somebody else holds one of them; the other may be ours by now.
+            StepHeld: another holder has one of them; the other may be ours by now.
             KubernetesError: as the client does.
 
         """
@@ -52,17 +53,17 @@ class TargetLeases:
     async def keep(
         self, incident: IncidentReference, duration: timedelta, now: datetime, *, with_lock: bool
     ) -> LeaseHeld | None:
-        """Renew what is ours; what is missing or foreign is left as it is (NHC 2.5)."""
+        """Renew the Leases that are ours; a missing or foreign one is left unchanged (NHC 2.5)."""
         if with_lock:
             await self._leases.renew(CONTROL_PLANE_LOCK, _lock_holder(incident), duration, now)
         return await self._leases.renew(_name(incident.target), _holder(incident), duration, now)
 
     async def is_held(self, incident: IncidentReference) -> bool:
-        """Whether the check holds the Lease of this very target, run out or not."""
+        """True if the check holds the Lease of this target and uid, expired or not."""
         return await self._leases.is_held(_name(incident.target), _holder(incident))
 
     async def release(self, incident: IncidentReference, *, with_lock: bool) -> None:
-        """Let others have the target, and the lock."""
+        """Release the Lease of the target, and the lock."""
         await self._leases.release(_name(incident.target), _holder(incident))
         if with_lock:
             await self._leases.release(CONTROL_PLANE_LOCK, _lock_holder(incident))
@@ -82,7 +83,7 @@ def _name(target: TargetReference) -> str:
 
 
 def _owner(incident: IncidentReference) -> OwnerReference | None:
-    """Garbage collection takes an owner from the own namespace, or one without any."""
+    """The Node as owner of its Lease; an owner must be cluster-scoped or in the same namespace."""
     target = incident.target
     if target.namespace:
         return None

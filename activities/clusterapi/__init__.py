@@ -1,1 +1,1 @@
-"""What the worker does for MachineHealthChecks of Cluster API, and for no other kind of check."""
+"""The parts of the activities for MachineHealthChecks of Cluster API."""

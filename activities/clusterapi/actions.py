@@ -1,11 +1,11 @@
-"""MarkMachine: what a MachineHealthCheck of Cluster API does to a Machine itself: it asks its owner.
+"""MarkMachine: asks the owner of a Machine of Cluster API to remediate it.
 
-The owner (a MachineSet, a control plane) goes by two conditions: that the health check failed, and that it is
-asked to remediate, so both are written at once. It takes the second one off, when it has deleted the Machine
-or that is healthy again; we never do (CAPI B.2.5).
+The owner (a MachineSet, a control plane) uses two conditions: that the health check failed, and that it is
+asked to remediate, so both are written at once. The owner removes the second one when it has deleted the
+Machine or the Machine is healthy again; we never do (CAPI B.2.5).
 
-Others write conditions of a Machine all the time, so a write that meets another one is made again, with all
-that admitted it read anew: a Machine that changed meanwhile is judged as it is then.
+Other controllers write conditions of a Machine all the time, so a write with a conflict is repeated after a
+new revalidation of the changed Machine.
 """
 
 from collections.abc import Iterator
@@ -32,15 +32,15 @@ TRIES = 4
 
 @dataclass(frozen=True)
 class MarkMachine:
-    """What Action.MARK does."""
+    """The action Action.MARK for Machines of Cluster API."""
 
     dependencies: ActionDependencies
 
     async def take(self, asked: ActInput) -> StepResult:
-        """Ask its owner, unless that was asked.
+        """Ask its owner, unless the owner was already asked.
 
         Raises:
-            Held: nothing was done.
+            StepHeld: nothing was done.
             KubernetesError: the API server could not be asked, or refused.
 
         """
@@ -53,7 +53,7 @@ class MarkMachine:
         target = machine_of(confirmed)
         if target.machine.is_going or target.is_marked:
             return StepResult(ActResult.disrupted())
-        # Read and written in one version: the conditions of the other have another form.
+        # Read and write the same version, because conditions differ between versions.
         resource = await self.dependencies.connection.discovery.first_served(MACHINES)
         patch = await self._patch(asked, confirmed, resource)
         async with lease_guard.lease(asked, target, began) as acquired:
@@ -64,7 +64,7 @@ class MarkMachine:
         return StepResult(ActResult.disrupted(acquired))
 
     async def _patch(self, asked: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
-        """The conditions of the Machine as it was confirmed, and ours."""
+        """The conditions of the confirmed Machine, with ours."""
         target, client = machine_of(confirmed), self.dependencies.connection.client
         with _held_where_it_changed(target):
             found = await client.get(resource, target.metadata.name, target.metadata.namespace)
@@ -78,7 +78,7 @@ class MarkMachine:
         return status_patch(found, asked_of_owner(failed), now)
 
     def _now(self, asked: ActInput) -> datetime:
-        """No earlier than the detector saw the time of the Machine to be over."""
+        """The current time, but no earlier than the detector saw the Machine expired."""
         now = self.dependencies.connection.server_clock.now()
         return now if asked.seen_at is None else max(now, asked.seen_at)
 
@@ -90,7 +90,7 @@ class MarkMachine:
 
 
 class _OvertakenError(StepHeld):
-    """Somebody wrote the Machine since it was confirmed; nothing was done, so its Lease is given back."""
+    """The Machine changed since it was confirmed; nothing was done, so its Lease is released."""
 
 
 def _overtaken(target: MachineTarget) -> _OvertakenError:

@@ -1,4 +1,4 @@
-"""What the worker does for MachineHealthChecks of Cluster API: owners are asked, or requests made."""
+"""The entry of Cluster API in the registry of activities: owners are asked, or requests made."""
 
 from activities.clusterapi.actions import MarkMachine
 from activities.clusterapi.target import machine_of, read_clusters, read_machine
@@ -10,7 +10,6 @@ from kube.resource import Object
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities
-    """The request for a Machine, from what was read already."""
     asked, confirmed, template = use
     machine = machine_of(confirmed).machine
     return new_request(attempt_of(asked), asked.step, template=template, machine=machine)

@@ -1,4 +1,4 @@
-"""A Machine with its Node, and the Cluster that both are judged in, as the API servers have them now."""
+"""Reads a Machine with its Node, and the Cluster that is their context, from the API servers."""
 
 from dataclasses import replace
 from typing import cast
@@ -16,15 +16,14 @@ from objects.group_kind import ServedKind
 
 
 def machine_of(confirmed: Confirmed) -> MachineTarget:
-    """The target of a check of Machines."""
     return cast("MachineTarget", confirmed.target)
 
 
 async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext:
-    """The Cluster of the check, as the context that the check is judged in.
+    """The Cluster of the check, as its context.
 
     Raises:
-        Held: there is none, and without it a check does nothing.
+        StepHeld: there is none, and without it a check does nothing.
         KubernetesError: as the client does.
         ValidationError: it cannot be read.
 
@@ -45,7 +44,7 @@ async def read_clusters(live: LiveObjects, check: HealthCheck) -> ClusterContext
 async def read_machine(
     live: LiveObjects, reference: TargetReference, context: ClusterContext
 ) -> MachineTarget:
-    """The Machine of that name, whatever uid it has; its Node where its control plane is initialized."""
+    """The Machine of that name, with any uid; with its Node once the control plane is initialized."""
     try:
         resource = await live.management.discovery.first_served(MACHINES)
         found = await live.management.client.get(resource, reference.name, reference.namespace)
@@ -61,6 +60,6 @@ async def read_machine(
 
 
 def _forget(live: LiveObjects, kind: ServedKind) -> None:
-    """What is remembered of its versions is old."""
+    """Discard the cached versions of the kind."""
     for api_version in kind.api_versions:
         live.management.discovery.forget(api_version)

@@ -1,1 +1,1 @@
-"""Evidence: what is true of a target is read and saved before its first step."""
+"""Evidence: reads and saves the state of a target before its first step."""

@@ -1,7 +1,7 @@
-"""EvidenceConfigMaps: evidence as ConfigMaps in the namespace of our processes, wherever the Node is.
+"""EvidenceConfigMaps: evidence as ConfigMaps in the namespace of our processes, for Nodes of any cluster.
 
-A ConfigMap is ours if it has our label and our prefix, and is deleted as it was listed (rule 52): others keep
-theirs in that namespace, the policy among them.
+A ConfigMap is ours if it has our label and our prefix, and is deleted as it was listed (rule 52): other
+ConfigMaps share that namespace, among them the policy.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from objects.metadata import ObjectMetadata
 
 @dataclass(frozen=True)
 class EvidenceConfigMaps:
-    """Those of one namespace."""
+    """The evidence in one namespace, with its retention."""
 
     client: Client
     namespace: str
     retention: Retention
 
     def named(self, name: str) -> str:
-        """It is its name."""
+        """The name itself, which is enough to find a ConfigMap."""
         return name
 
     async def save(self, filing: Filing, document: EvidenceDocument) -> None:
@@ -53,10 +53,10 @@ class EvidenceConfigMaps:
                 raise
 
     async def prune(self, now: datetime, newest: str = "") -> None:
-        """Delete what is too old or too much; another worker may do so at the same time.
+        """Delete evidence beyond the retention; another worker may do so at the same time.
 
         Raises:
-            KubernetesError: they cannot be listed, or not be deleted.
+            KubernetesError: listing or deleting failed.
 
         """
         own = {one.name: one for one in await self._own()}

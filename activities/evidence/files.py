@@ -1,8 +1,8 @@
 """EvidenceDirectory: evidence as files of one directory, which a setting of the worker names.
 
-No check can choose a path: a file has the name of its evidence, which has no separators. It is written beside
-its place and then renamed, so none is ever half there. A file system that hangs, as one of a network may,
-holds the two threads of this directory and nothing else of the worker.
+No check can choose a path: the file name is that of its evidence, which has no separators. The file is
+written under another name and then renamed, so it is never incomplete. A file system that hangs, for example
+a network file system, blocks the two threads of this directory and no other part of the worker.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _MODE = 0o640
 
 
 class EvidenceDirectory:
-    """One directory."""
+    """One directory with evidence, and the threads that access it."""
 
     namespace = ""
 
@@ -36,17 +36,16 @@ class EvidenceDirectory:
         self._retention = retention
         self._threads = ThreadPoolExecutor(THREADS, "evidence")
         self._free = asyncio.Semaphore(THREADS)
-        """Threads without work; one that hangs stays taken, also where nobody waits for it any more."""
+        """Idle threads; a thread that hangs stays in use even after its caller has given up."""
 
     def named(self, name: str) -> str:
-        """The path of the file."""
         return str(self._directory / f"{name}{_DONE}")
 
     async def save(self, filing: Filing, document: EvidenceDocument) -> None:
         """Write it, unless an earlier attempt did.
 
         Raises:
-            OSError: it cannot be written, as where the directory is full.
+            OSError: it cannot be written, for example because the directory is full.
 
         """
         heads = {**filing.labels, **filing.annotations}
@@ -54,17 +53,17 @@ class EvidenceDirectory:
         await self.in_a_thread(lambda: self._write(Path(self.named(filing.name)), f"{head}{document.as_one}"))
 
     async def prune(self, now: datetime, newest: str = "") -> None:
-        """Delete what is too old or too much, and what a worker left that was killed.
+        """Delete evidence beyond the retention, and incomplete files of a killed worker.
 
         Raises:
-            OSError: the directory cannot be read, or a file not be deleted.
+            OSError: reading the directory or deleting a file failed.
 
         """
         await self.in_a_thread(lambda: self._prune(now, f"{newest}{_DONE}"))
 
     async def in_a_thread(self, work: Callable[[], object]) -> None:
-        """Do what may block, however long it takes; its result is not told."""
-        # Not in the queue of the threads: what is given up there keeps its document for as long as they hang.
+        """Run work that may block for any time; its result is dropped."""
+        # Wait here: in the queue of the threads abandoned work would keep its document in memory.
         await self._free.acquire()
         loop, ends = asyncio.get_running_loop(), self._threads.submit(work)
         ends.add_done_callback(lambda _: self._set_free(loop))
@@ -86,7 +85,7 @@ class EvidenceDirectory:
                 os.fsync(file.fileno())
             begun.replace(path)
         finally:
-            with suppress(OSError):  # it has its name by now, or could not be begun
+            with suppress(OSError):  # it was renamed, or never created
                 begun.unlink()
 
     def _prune(self, now: datetime, newest: str) -> None:
@@ -106,5 +105,5 @@ class EvidenceDirectory:
 
 
 def _on_one_line(value: str) -> str:
-    """A comment of a file ends with its line."""
+    """The value on one line, because a comment ends with its line."""
     return text(value).replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Filing: under which name and labels evidence is saved, and what saves it."""
+"""Filing: the name and labels of saved evidence, and the interface of its stores."""
 
 import hashlib
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class Filing:
 
     @property
     def name(self) -> str:
-        """The same for every attempt, whoever makes it."""
+        """The same for every attempt, in any process."""
         return evidence_name(self.incident, self.first_run_id)
 
     @property
     def labels(self) -> dict[str, str]:
-        """What people select by."""
+        """Labels for people to select by."""
         incident = self.incident
         return {
             LABEL: "true",
@@ -39,7 +39,7 @@ class Filing:
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What has no room in a label."""
+        """Values that do not fit into a label."""
         return {
             "paramedic.dev/workflow-id": self.incident.workflow_id,
             "paramedic.dev/run-id": self.first_run_id,
@@ -48,24 +48,24 @@ class Filing:
 
 
 class EvidenceFiles(Protocol):
-    """One place for evidence."""
+    """One store for evidence, as ConfigMaps or files."""
 
     @property
     def namespace(self) -> str:
-        """Of its ConfigMaps; "" for files."""
+        """The namespace of its ConfigMaps; "" for files."""
 
     def named(self, name: str) -> str:
-        """How people find what is saved under this name."""
+        """The name or path by which people find this evidence."""
 
     async def save(self, filing: Filing, document: EvidenceDocument) -> None:
-        """Save it, unless it is there; raises KubernetesError and OSError."""
+        """Save it, unless it exists; raises KubernetesError and OSError."""
 
     async def prune(self, now: datetime, newest: str = "") -> None:
-        """Delete what is too old or too much, but for `newest`; raises KubernetesError and OSError."""
+        """Delete evidence beyond the retention, except `newest`; raises KubernetesError and OSError."""
 
 
 def label(value: str) -> str:
-    """As a label may be: with _ for /, and where it is too long with a hash for its end."""
+    """The value as a valid label: _ replaces /, and a hash replaces the end of a long value."""
     plain = value.replace("/", "_")
     if len(plain) <= _LONGEST_LABEL:
         return plain

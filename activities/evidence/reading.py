@@ -1,6 +1,6 @@
-"""EvidenceReader: reads what evidence is made of, each part by itself and all at once.
+"""EvidenceReader: reads all parts of evidence at once, each separately.
 
-What fails, or is not answered in time, is a part that says why it is missing; the others are there.
+A part that fails, or is not read in time, says why it is missing; the others are kept.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from objects.durations import in_words
 from workflows.contracts import EVIDENCE_READING
 
 MOST_READ = 2000
-"""Of Events, which are kept for an hour, and of Pods."""
+"""The maximum of Events, which are kept for an hour, and of Pods."""
 MOST_EVENTS = 100
 MOST_PODS = 250
 NODE_EVENTS = "default"
-"""The namespace of Events about what has none."""
+"""The namespace of Events about cluster-scoped objects."""
 
 
 @dataclass(frozen=True)
 class EvidenceReader:
-    """Reads for one incident, until the clock of the event loop says `ends`."""
+    """Reads for one incident, until the clock of the event loop reaches `ends`."""
 
     live: LiveObjects
     incident: IncidentReference
@@ -37,7 +37,7 @@ class EvidenceReader:
     ends: float
 
     async def parts(self) -> tuple[Part, ...]:
-        """What there is, in the order in which it is kept."""
+        """The parts in the order of their priority."""
         own = self.incident.target.kind.lower()
         reads = [
             self._tried(Part("node", is_list=False), self._node()),

@@ -1,7 +1,7 @@
-"""save_evidence: look again as an act does, then read and save what is true of the target, or say why not.
+"""save_evidence: revalidate like an act, then read and save the state of the target, or say why not.
 
-Rule: it ends in time, by an answer, whatever happens. Only what the revalidation finds keeps a step from
-being taken, as it would in the act.
+Rule: it always ends in time and with an answer. Only a finding of the revalidation stops the step, as it
+would in the act.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _PRUNING = timedelta(milliseconds=500)
 
 
 class SaveEvidence:
-    """The activity `save_evidence`."""
+    """The activity `save_evidence`, which always answers in time."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class SaveEvidence:
         stores: Mapping[str, EvidenceFiles],
         now: Callable[[], datetime],
     ) -> None:
-        """`now` is the time of day by the API server's clock."""
+        """`now` returns the current time by the API server's clock."""
         self._revalidation = revalidation
         self._stores = stores
         self._now = now
 
     @activity.defn(name=SAVE_EVIDENCE.name)
     async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
-        """Answer where it is, or why it is nowhere, or why the step may not be taken."""
+        """The place of the evidence, or why it is not saved, or why the step may not be taken."""
         store = self._stores.get(asked.store)
         if store is None:
             return _not_saved(asked, self._now(), _no_store(asked.store))
@@ -64,7 +64,7 @@ class SaveEvidence:
             return _not_saved(asked, self._now(), error.message)
         except OSError as error:
             return _not_saved(asked, self._now(), _words(error))
-        except Exception as error:  # noqa: BLE001  what nobody foresaw must not keep a step from being taken
+        except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the step
             activity.logger.warning("evidence not saved", exc_info=error)
             return _not_saved(asked, self._now(), f"{type(error).__name__}: {error}")
         await self._prune(store, evidence_name(asked.incident, asked.first_run_id))
@@ -91,7 +91,7 @@ class SaveEvidence:
         )
 
     async def _prune(self, store: EvidenceFiles, newest: str) -> None:
-        """What remains is tried again after the next saving."""
+        """Delete old evidence; a failure is tried again after the next save."""
         try:
             async with asyncio.timeout(_PRUNING.total_seconds()):
                 await store.prune(self._now(), newest)

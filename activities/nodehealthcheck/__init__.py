@@ -1,1 +1,1 @@
-"""What the worker does for NodeHealthChecks, and for no other kind of check."""
+"""The parts of the activities for NodeHealthChecks."""

@@ -1,7 +1,7 @@
-"""What the worker does for NodeHealthChecks: its targets are Nodes, and all that it does is requests.
+"""The entry of NodeHealthCheck in the registry of activities: its targets are Nodes, its steps requests.
 
-The Machine of a Node is a second owner of its request, where both live in one namespace (NHC 2.4/3). A
-person's confirmation that a Node is healthy is removed when its incident has cleaned up (NHC 2.6).
+The Machine of a Node is a second owner of its request if both are in one namespace (NHC 2.4/3). A person's
+confirmation that a Node is healthy is removed when its incident has cleaned up (NHC 2.6).
 """
 
 from contextlib import suppress
@@ -28,12 +28,10 @@ async def read_node(
     reference: TargetReference,
     context: ClusterContext,  # noqa: ARG001  as TargetReader
 ) -> Node:
-    """The Node as the API server has it now."""
     return Node.model_validate(await live.management.client.get(NODES, reference.name))
 
 
 async def request_for_node(live: LiveObjects, use: TemplateUse) -> Object:
-    """The request for a Node."""
     asked, confirmed, template = use
     node = cast("Node", confirmed.target)
     machine = await machine_owner(live, node, asked.step.template)
@@ -57,7 +55,7 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
         return None
     try:
         machine = await none_if_absent(live.management.client.get(resource, name, namespace))
-    except KindUnknown:  # what is remembered of its kind may be old
+    except KindUnknown:  # the cached discovery may be old
         discovery.forget(MACHINES.api_version)
         raise
     if machine is None:
@@ -68,13 +66,13 @@ async def machine_owner(live: LiveObjects, node: Node, template: TemplateReferen
 
 
 async def remove_confirmation(client: Client, node: TargetReference) -> None:
-    """Remove the annotation of this very node; one of another uid is none of ours."""
+    """Remove the annotation from this Node; a Node with another uid is left alone."""
     patch = {"metadata": {"uid": node.uid, "annotations": {CONFIRMED_HEALTHY: None}}}
     try:
         await client.merge_patch(NODES, node.name, patch)
     except NotFound:
         return
-    except (Conflict, Invalid):  # the answers to another uid, and to more than that: so look
+    except (Conflict, Invalid):  # the answers to another uid, but not only to that, so look
         if await _is_there(client, node):
             raise
 

@@ -1,8 +1,8 @@
-"""What a MachineHealthCheck of OpenShift does to a Machine itself: it deletes it, or marks it.
+"""Deletes a Machine of OpenShift, or marks it for external remediation.
 
-A Machine that is deleted is replaced by its controller; the consumer of a mark for external remediation takes
-it off (rule 28). Either write carries the uid and the resourceVersion of the revalidation: a Machine that
-changed since in whatever way is left alone, and the incident asks anew (rule 2).
+The controller of a deleted Machine replaces it; the consumer of a mark removes it (rule 28). Either write
+carries the uid and the resourceVersion of the revalidation: a Machine that changed since is left alone, and
+the incident asks again (rule 2).
 """
 
 from collections.abc import Callable, Iterator
@@ -25,15 +25,15 @@ from workflows.contracts import ActInput, ActResult
 
 @dataclass(frozen=True)
 class DeleteMachine:
-    """What Action.DELETE does."""
+    """The action Action.DELETE for Machines of OpenShift."""
 
     dependencies: ActionDependencies
 
     async def take(self, asked: ActInput) -> StepResult:
-        """Delete it, unless somebody else did.
+        """Delete it, unless it is already being deleted.
 
         Raises:
-            Held: nothing was done.
+            StepHeld: nothing was done.
             KubernetesError: the API server could not be asked, or refused.
 
         """
@@ -54,7 +54,7 @@ class DeleteMachine:
         return StepResult(ActResult.disrupted())
 
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
-        """Answers whether it was there."""
+        """True if the Machine existed."""
         client, known = self.dependencies.connection.client, target.metadata
         version = known.resource_version
         try:
@@ -71,7 +71,7 @@ class DeleteMachine:
 
 @dataclass(frozen=True)
 class MarkMachine:
-    """What Action.MARK does."""
+    """The action Action.MARK for Machines of OpenShift."""
 
     dependencies: ActionDependencies
 
@@ -79,7 +79,7 @@ class MarkMachine:
         """Mark it, unless it is marked.
 
         Raises:
-            Held: nothing was done.
+            StepHeld: nothing was done.
             KubernetesError: the API server could not be asked, or refused.
 
         """
@@ -119,10 +119,10 @@ def _refuse_without_controller(target: MachineTarget) -> None:
 def _judged(
     asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Event]
 ) -> Iterator[None]:
-    """Write to a Machine as it was at the revalidation; `failed` tells of a refusal.
+    """Write to a Machine as it was at the revalidation; `failed` makes the Event of a refusal.
 
     Raises:
-        Held: it has changed since, or the API server refuses.
+        StepHeld: it has changed since, or the API server refuses.
 
     """
     try:

@@ -1,4 +1,4 @@
-"""What the worker does for MachineHealthChecks of OpenShift: Machines are deleted, marked or get requests."""
+"""The entry of OpenShift in the registry of activities: Machines are deleted, marked or get requests."""
 
 from activities.kind_activities import DeletionCounter, KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
@@ -10,7 +10,6 @@ from kube.resource import Object
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities
-    """The request for a Machine, from what was read already."""
     asked, confirmed, template = use
     machine = machine_of(confirmed).machine
     return new_request(attempt_of(asked), asked.step, template=template, machine=machine)

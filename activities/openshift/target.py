@@ -1,4 +1,4 @@
-"""A Machine with its Node, as the API servers have both now."""
+"""Reads a Machine with its Node from the API servers."""
 
 from dataclasses import replace
 from typing import cast
@@ -15,7 +15,6 @@ MACHINES = resource_of(KIND)
 
 
 def machine_of(confirmed: Confirmed) -> MachineTarget:
-    """The target of a check of Machines."""
     return cast("MachineTarget", confirmed.target)
 
 
@@ -24,7 +23,7 @@ async def read_machine(
     reference: TargetReference,
     context: ClusterContext,  # noqa: ARG001  as TargetReader
 ) -> MachineTarget:
-    """The Machine of that name, whatever uid it has."""
+    """The Machine of that name, with any uid, and its Node."""
     found = await live.management.client.get(MACHINES, reference.name, reference.namespace)
     target = MachineTarget(Machine.model_validate(found))
     return replace(target, node=await live.node_of(target))

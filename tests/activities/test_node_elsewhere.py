@@ -155,8 +155,8 @@ def serve_note(management: ApiServer, text: str | None) -> None:
     [
         ('{"fleet/east": {"uid": "another"}}', "is uid-of-east, it was another"),
         ('{"fleet/east": {"uid": "uid-of-east", "owner": "of-an-earlier-cluster"}}', "is uid-of-east"),
-        ('{"fleet/west": {"uid": "uid-of-east"}}', "no detector has noted it"),
-        (None, "no detector has noted it"),
+        ('{"fleet/west": {"uid": "uid-of-east"}}', "no detector has recorded it"),
+        (None, "no detector has recorded it"),
         ("{", "cannot be read"),
     ],
 )
