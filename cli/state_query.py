@@ -5,7 +5,7 @@ so the query is repeated.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -27,7 +27,11 @@ def _never() -> bool:
 
 
 async def query_state(
-    handle: WorkflowHandle[Any, Any], kind: type[State], is_hopeless: Callable[[], bool] = _never
+    handle: WorkflowHandle[Any, Any],
+    kind: type[State],
+    is_hopeless: Callable[[], bool] = _never,
+    *,
+    arguments: Sequence[object] = (),
 ) -> State:
     """The workflow's answer to `state`.
 
@@ -43,7 +47,7 @@ async def query_state(
     while True:
         left = timedelta(seconds=end - clock())
         try:
-            state: State = await handle.query("state", result_type=kind, rpc_timeout=left)
+            state: State = await handle.query("state", args=arguments, result_type=kind, rpc_timeout=left)
         except RPCError as error:
             is_late = clock() + AGAIN_SECONDS >= end or is_hopeless()
             is_forgotten = error.status is RPCStatusCode.FAILED_PRECONDITION

@@ -80,7 +80,7 @@ class _CountedActivity(ActivityInboundInterceptor):
             case SAVE_EVIDENCE.name:
                 return self._count_evidence(await super().execute_activity(input))
             case WARN_OF_LONG_UPGRADE.name:
-                if activity.info().attempt == 1:
+                if activity.info().attempt == 1 and input.args[0].is_first:
                     self._metrics.upgrade_took_long()
                 return await super().execute_activity(input)
             case _:

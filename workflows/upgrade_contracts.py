@@ -11,17 +11,20 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
-from health.upgrade.memory import Handled, PauseMemory
+from health.upgrade.memory import Handled
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import PauseOrderRecord
 from health.upgrade.pausable_check import PausePatch
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 from workflows.kit.runs import RunInput
 from workflows.kit.standing_orders import StandingOrder
 
 UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""
+MOST_IN_RESULT = 300
+"""Checks that the result of an upgrade pause lists."""
 WAKE_UPGRADE_PAUSE = "wake"
 """The one signal of the detector, without an argument: its answer has changed, or it took the lead."""
 
@@ -30,7 +33,8 @@ class UpgradePauseInput(RunInput):
     """Starts the upgrade pause of a cluster, or carries it on in a new run."""
 
     cluster: str
-    memory: PauseMemory = PauseMemory()
+    memory: str = ""
+    """What the run before remembers, packed (`health.upgrade.packed_memory`)."""
 
 
 class ObserveUpgradeInput(Frozen):
@@ -41,6 +45,14 @@ class ObserveUpgradeInput(Frozen):
     """Those of the upgrade that `handled` is of; of any other one nothing is handled yet."""
     handled: tuple[str, ...] = ()
     """The uids of the checks that need no hold for that upgrade any more: their annotation decides."""
+    unsettled: tuple[str, ...] = ()
+    """The uids of those of earlier questions that the upgrade holds again."""
+    is_anew: bool = True
+    """Whether `handled` of earlier questions counts no more."""
+    session: str = ""
+    """That of the latest answer; "": none yet."""
+    revision: int = 0
+    """The latest change of a check that is known."""
 
 
 class WritePausesInput(Frozen):
@@ -67,36 +79,36 @@ class WritePausesResult(Frozen):
 class PauseOrder(StandingOrder):
     """Pause a check until the upgrade is over, or for a time, whether or not one is under way."""
 
-    reason: str = "pause was ordered"
-    check: str = ""
+    reason: ShortText = "pause was ordered"
+    check: ShortText = ""
     """`namespace/name`; "": every check."""
-    identity: str = ""
+    identity: ShortText = ""
     """Who orders it."""
 
 
 class UnpauseOrder(Frozen):
     """Unpause a check that the upgrade pause has paused, and do not pause it again in this upgrade."""
 
-    reason: str = "unpause was ordered"
-    check: str = ""
-    identity: str = ""
+    reason: ShortText = "unpause was ordered"
+    check: ShortText = ""
+    identity: ShortText = ""
 
 
 class ForgetOrder(Frozen):
     """Forget that a check was handled in this upgrade: if it is not paused, it is paused."""
 
-    reason: str = "forget was ordered"
-    check: str = ""
-    identity: str = ""
+    reason: ShortText = "forget was ordered"
+    check: ShortText = ""
+    identity: ShortText = ""
 
 
 class UpgradePauseState(Frozen):
-    """Answer to the query `state`."""
+    """Answer to the query `state`: one page of it, in the order of uids."""
 
     details: str
     """In words, what is paused and what it waits for."""
     observed: UpgradeObservation | None = None
-    """The latest answer of the detector; None: none yet."""
+    """What the detector has told, with the checks of this page; None: nothing yet."""
     handled: tuple[Handled, ...] = ()
     failed: tuple[FailedWrite, ...] = ()
     orders: tuple[PauseOrderRecord, ...] = ()
@@ -107,6 +119,24 @@ class UpgradePauseState(Frozen):
     """Whether there is nothing to do until a wake, an order or `wakes_at`."""
     wakes_at: datetime | None = None
     """When its timer ends; None: it has none."""
+    next_after: str = ""
+    """The argument of the query for the next page; "": this is the last one."""
+    left_out: int = 0
+    """Of an upgrade pause that has ended, how many checks its result does not list."""
+
+    def followed_by(self, page: Self) -> Self:
+        """The state with the checks of both pages; the later page says where it stands."""
+        observed = page.observed
+        if self.observed and observed:
+            checks = (*self.observed.checks, *observed.checks)
+            observed = observed.model_copy(update={"checks": checks})
+        changes = {
+            "observed": observed,
+            "handled": (*self.handled, *page.handled),
+            "failed": (*self.failed, *page.failed),
+            "orders": self.orders,
+        }
+        return page.model_copy(update=changes)
 
 
 class UpgradePauseResult(Frozen):
@@ -117,7 +147,10 @@ class UpgradePauseResult(Frozen):
     started: datetime
     ended: datetime
     checks: tuple[Handled, ...] = ()
-    """Who was paused, since when, and who unpaused."""
+    """Who was paused, since when, and who unpaused: at most MOST_IN_RESULT, those that people paused or
+    unpaused first."""
+    left_out: int = 0
+    """How many more there are."""
     orders: tuple[PauseOrderRecord, ...] = ()
 
 
@@ -128,6 +161,8 @@ class WarnOfLongUpgradeInput(Frozen):
     since: datetime
     message: str
     checks: tuple[Handled, ...]
+    is_first: bool = True
+    """Whether it is the first of the calls that tell of one upgrade."""
 
 
 class WarnOfLongUpgradeResult(Frozen):

@@ -21,21 +21,22 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from health.upgrade.memory import CheckPauseState, PauseMemory
-    from health.upgrade.next_pass import Pass, having_written, next_pass
+    from health.upgrade.next_pass import MOST_PATCHES, Pass, having_written, next_pass
     from health.upgrade.observation import UpgradeObservation
+    from health.upgrade.packed_memory import packed, unpacked
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
     from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.wakes import Wakes
     from workflows.upgrade_contracts import (
+        MOST_IN_RESULT,
         OBSERVE_UPGRADE,
         UPGRADE_PAUSE,
         WAKE_UPGRADE_PAUSE,
         WARN_OF_LONG_UPGRADE,
         WRITE_PAUSES,
         ForgetOrder,
-        ObserveUpgradeInput,
         PauseOrder,
         UnpauseOrder,
         UpgradePauseInput,
@@ -48,11 +49,16 @@ with workflow.unsafe.imports_passed_through():
         upgrade_pause_id,
     )
     from workflows.upgrade_orders import Order, exact, knows_checks, ordered, refuse_senseless
+    from workflows.upgrade_questions import UpgradeQuestions
 
 CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
 NOTHING_SEEN = "asks the detector"
+STATE_PAGE = 200
+"""Checks in one answer of the query `state`: 0.8 MB where all texts are the longest."""
+GROWN = 3
+"""Times its history has grown since every check was told, before a run hands over to the next one."""
 KNOWN_WITHIN = timedelta(seconds=5)
-"""How long an order waits for the checks to be known, and its sender for an answer."""
+"""CheckPauseState long an order waits for the checks to be known, and its sender for an answer."""
 
 
 @workflow.defn(name=UPGRADE_PAUSE)
@@ -62,7 +68,8 @@ class UpgradePause:
     @workflow.init
     def __init__(self, start: UpgradePauseInput) -> None:
         self._cluster = start.cluster
-        memory = start.memory if start.is_handed_over() else PauseMemory()
+        handed_over = unpacked(start.memory) if start.memory and start.is_handed_over() else None
+        memory = handed_over or PauseMemory()
         began = memory.began or workflow.now()
         self._memory = memory.model_copy(update={"began": began})
         self._began = began
@@ -70,8 +77,9 @@ class UpgradePause:
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
         self._seen: UpgradeObservation | None = None
-        self._asked: ObserveUpgradeInput | None = None
-        """The latest question, which tells the detector what is handled."""
+        self._questions = UpgradeQuestions(start.cluster)
+        self._loaded_events = 0
+        """The length of the history once every check was told."""
         self._details = NOTHING_SEEN
         self._is_resting = False
         self._wakes_at: datetime | None = None
@@ -90,7 +98,7 @@ class UpgradePause:
                     await self._write(passed)
                 elif passed.warning:
                     await self._warn(passed.warning)
-                elif self._is_woken() or self._question() != self._asked:
+                elif self._is_woken() or self._has_untold():
                     continue
                 elif passed.is_over and workflow.all_handlers_finished():
                     return self._concluded(passed)
@@ -134,19 +142,25 @@ class UpgradePause:
         self._wakes.receive()
 
     @workflow.query
-    def state(self) -> UpgradePauseState:
-        """Who is paused since when and why, and what it waits for."""
+    def state(self, after: str = "") -> UpgradePauseState:
+        """Who is paused since when and why, and what it waits for: of the checks whose uids come `after`."""
         memory = self._memory
+        seen = {check.uid: check for check in self._seen.checks} if self._seen else {}
+        handled, failed = memory.by_uid, memory.failed_by_uid
+        later = sorted(uid for uid in {*handled, *seen, *failed} if uid > after)
+        page = later[:STATE_PAGE]
+        checks = tuple(seen[uid] for uid in page if uid in seen)
         return UpgradePauseState(
             details=self._details,
-            observed=self._seen,
-            handled=memory.handled,
-            failed=memory.failed,
-            orders=memory.orders,
+            observed=self._seen and self._seen.model_copy(update={"checks": checks}),
+            handled=tuple(handled[uid] for uid in page if uid in handled),
+            failed=tuple(failed[uid] for uid in page if uid in failed),
+            orders=() if after else memory.orders,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             warned_at=memory.warned_at,
             is_resting=self._is_resting,
             wakes_at=self._wakes_at,
+            next_after=page[-1] if len(later) > len(page) else "",
         )
 
     async def _give(self, order: Order) -> str:
@@ -168,25 +182,32 @@ class UpgradePause:
 
     async def _look(self) -> Pass:
         """What is to be done by what the detector sees; it is told which checks have been handled."""
-        self._asked = self._question()
-        self._seen = await self._calls.call(
-            OBSERVE_UPGRADE,
-            self._asked,
-            UpgradeObservation,
-            summary=self._details,
-            task_queue=detector_queue(self._cluster),
-        )
+        while True:
+            asked = self._questions.question(*self._known_by_now())
+            answer = await self._calls.call(
+                OBSERVE_UPGRADE,
+                asked,
+                UpgradeObservation,
+                summary=self._details,
+                task_queue=detector_queue(self._cluster),
+            )
+            self._questions.take(asked, answer)
+            if not answer.has_more:
+                break
+        self._loaded_events = self._loaded_events or workflow.info().get_current_history_length()
+        self._seen = self._questions.observed(answer)
         passed = next_pass(self._seen, self._memory, workflow.now())
         self._memory = passed.memory
         self._say(passed)
         return passed
 
-    def _question(self) -> ObserveUpgradeInput:
+    def _known_by_now(self) -> tuple[tuple[datetime, ...], tuple[str, ...]]:
+        """Which upgrade is remembered, and which of its checks are settled."""
         upgrade = self._memory.upgrade
-        transitions = upgrade.transitions if upgrade else ()
-        return ObserveUpgradeInput(
-            cluster=self._cluster, transitions=transitions, handled=self._memory.settled
-        )
+        return upgrade.transitions if upgrade else (), self._memory.settled
+
+    def _has_untold(self) -> bool:
+        return self._questions.has_untold(*self._known_by_now())
 
     async def _write(self, passed: Pass) -> None:
         seen_at = self._seen.seen_at if self._seen else None
@@ -207,17 +228,28 @@ class UpgradePause:
         paused = tuple(
             one for one in self._memory.handled if one.how is CheckPauseState.PAUSED and not one.is_deleted
         )
-        asked = WarnOfLongUpgradeInput(cluster=self._cluster, since=began, message=message, checks=paused)
-        with contextlib.suppress(ActivityError):
-            await self._calls.call(
-                WARN_OF_LONG_UPGRADE, asked, WarnOfLongUpgradeResult, summary="the upgrade takes long"
+        for first in range(0, max(len(paused), 1), MOST_PATCHES):
+            asked = WarnOfLongUpgradeInput(
+                cluster=self._cluster,
+                since=began,
+                message=message,
+                checks=paused[first : first + MOST_PATCHES],
+                is_first=first == 0,
             )
+            with contextlib.suppress(ActivityError):
+                await self._calls.call(
+                    WARN_OF_LONG_UPGRADE, asked, WarnOfLongUpgradeResult, summary="the upgrade takes long"
+                )
         self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
 
     def _begin_a_new_run_if_due(self) -> None:
-        """At each step, and not at rest alone: one that is woken during each look never rests."""
-        if is_new_run_due() and workflow.all_handlers_finished():
-            begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=self._memory))
+        """At each step, and not at rest alone: one that is woken during each look never rests.
+
+        A run whose history is long because it was told of thousands of checks first makes use of that.
+        """
+        has_grown = workflow.info().get_current_history_length() > GROWN * self._loaded_events > 0
+        if is_new_run_due() and has_grown and workflow.all_handlers_finished():
+            begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=packed(self._memory)))
 
     async def _rest(self, passed: Pass) -> None:
         self._is_resting, self._wakes_at = True, passed.until
@@ -236,11 +268,13 @@ class UpgradePause:
 
     def _concluded(self, passed: Pass) -> UpgradePauseResult:
         memory = self._memory
+        told = sorted(memory.handled, key=lambda one: one.how is CheckPauseState.UNPAUSED and not one.reason)
         return UpgradePauseResult(
             reason=passed.details,
             upgrading_since=memory.upgrade.since if memory.upgrade else None,
             started=self._began,
             ended=workflow.now(),
-            checks=memory.handled,
+            checks=tuple(told[:MOST_IN_RESULT]),
+            left_out=len(told[MOST_IN_RESULT:]) + memory.forgotten,
             orders=memory.orders,
         )

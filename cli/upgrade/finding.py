@@ -93,7 +93,11 @@ async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
 
 async def _state(client: Client, summary: UpgradeSummary) -> UpgradePauseState:
     handle = client.get_workflow_handle(summary.workflow_id, run_id=summary.run_id)
-    return await query_state(handle, UpgradePauseState)
+    state = await query_state(handle, UpgradePauseState)
+    while state.next_after:
+        page = await query_state(handle, UpgradePauseState, arguments=[state.next_after])
+        state = state.followed_by(page)
+    return state
 
 
 async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | None:
@@ -108,6 +112,7 @@ async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | N
         handled=result.checks,
         orders=result.orders,
         upgrading_since=result.upgrading_since,
+        left_out=result.left_out,
     )
 
 

@@ -51,6 +51,8 @@ def _of_state(state: UpgradePauseState, now: datetime) -> Iterator[Line]:
         yield "Retrying", f"{one}; failed {one.failures} times since {ago(one.since, now)}"
     for order in state.orders:
         yield "Order", _order(order, now)
+    if state.left_out:
+        yield "Checks", f"{state.left_out} more than are listed"
 
 
 def _order(order: PauseOrderRecord, now: datetime) -> str:

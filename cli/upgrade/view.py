@@ -74,6 +74,7 @@ class UpgradeView(Frozen):
     upgrading_since: datetime | None
     told_as_long_at: datetime | None
     checks: tuple[CheckView, ...]
+    checks_left_out: int
     retries: tuple[RetryView, ...]
     orders: tuple[PauseOrderView, ...]
 
@@ -81,7 +82,8 @@ class UpgradeView(Frozen):
     def of(cls, summary: UpgradeSummary, now: datetime) -> Self:
         state = summary.state
         seen = state.observed if state else None
-        return cls(
+        checks = tuple(map(CheckView.of, summary.standings))
+        view = cls(
             workflow_id=summary.workflow_id,
             run_id=summary.run_id,
             status=summary.status,
@@ -94,10 +96,12 @@ class UpgradeView(Frozen):
             signal=seen.sign if seen else "",
             upgrading_since=state.upgrading_since if state else None,
             told_as_long_at=state.warned_at if state else None,
-            checks=tuple(map(CheckView.of, summary.standings)),
+            checks=(),
+            checks_left_out=state.left_out if state else 0,
             retries=tuple(RetryView.of(_retry(one, now), now) for one in state.failed) if state else (),
             orders=tuple(map(PauseOrderView.of, state.orders)) if state else (),
         )
+        return view.model_copy(update={"checks": checks})  # more than the 10,000 items that are read
 
 
 class UpgradesView(Frozen):

@@ -45,6 +45,7 @@ class KindOfPausableChecks:
         self._kind = kind
         self._is_in_shadow = is_in_shadow
         self._annotations = annotations
+        self._made: dict[Key, tuple[PausableRecord, PausableCheck]] = {}
         self.source = Reflector(
             connection.transport,
             kind,
@@ -55,10 +56,16 @@ class KindOfPausableChecks:
 
     def all(self) -> Iterable[PausableCheck]:
         """Each as it is now; none in shadow, but those that are marked and to be unpaused."""
+        known, self._made = self._made, {}
         for key, record in self.source.store.items():
-            check = PausableCheck.of(self._reference(key), record.metadata, self._annotations)
+            before = known.get(key)
+            check = before[1] if before and before[0] is record else self._check(key, record)
+            self._made[key] = record, check
             if check.is_marked or not self._is_in_shadow(record.metadata.annotations):
                 yield check
+
+    def _check(self, key: Key, record: PausableRecord) -> PausableCheck:
+        return PausableCheck.of(self._reference(key), record.metadata, self._annotations)
 
     def _reference(self, key: Key) -> CheckReference:
         return CheckReference(

@@ -23,13 +23,14 @@ from temporalio.service import RPCError
 from detector.answers.answering import NotLeading
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
+from detector.upgrade.check_changes import CheckChanges
 from detector.upgrade.pausable_checks import IsInShadow, PausableChecks
 from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
 from health.gate.pause_progress import PauseProgress
 from health.gate.policy import CurrentPolicy
 from health.gate.upgrade import Upgrade
 from health.kinds.registry import CHECK_KINDS
-from health.upgrade.observation import UpgradeObservation
+from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
 from kube.connection import ClusterConnection
 from kube.reflector_settings import CurrentSettings
 from runtime.retrying import retry_forever
@@ -79,7 +80,7 @@ class UpgradePauses:
         self._long_upgrade = long_upgrade
         self._policy = policy
         self._was_concerned = False
-        self._progress = PauseProgress()
+        self._changes = CheckChanges()
         self._changed = asyncio.Event()
         self._key = UpgradeKey(cluster)
         self._checks = PausableChecks(
@@ -103,7 +104,7 @@ class UpgradePauses:
 
     def progress(self) -> PauseProgress | None:
         """How far it has come, as far as we were told; None: nobody pauses any check."""
-        return self._progress if self._is_on and self.is_concerned else None
+        return self._changes.progress if self._is_on and self.is_concerned else None
 
     def changed(self) -> None:
         """What is seen of checks, or of the upgrade, may be something else now."""
@@ -112,18 +113,19 @@ class UpgradePauses:
     def observe(self) -> UpgradeObservation:
         """What is seen: one answer from one moment."""
         upgrade = self._sources.upgrade()
-        return UpgradeObservation(
+        seen = UpgradeObservation(
             phase=upgrade.phase,
             since=upgrade.since,
-            also_since=upgrade.also_since,
+            also_since=upgrade.also_since[:MOST_TRANSITIONS],
             sign=upgrade.sign,
             why_unknown=upgrade.why_unknown,
-            checks=self._checks.all(),
             unread=self._unread(),
             is_turned_off=not self._is_on,
             long_upgrade_seconds=self._long_upgrade.total_seconds(),
             seen_at=self._dependencies.now(),
         )
+        # A message has at most 10,000 items, and a cluster may have more checks: an answer has a page.
+        return seen.model_copy(update={"checks": self._checks.all()})
 
     def _unread(self) -> str:
         """Whether there is an upgrade does not matter where the pause is turned off."""
@@ -132,18 +134,15 @@ class UpgradePauses:
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe_upgrade(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
-        """Where the upgrade and the checks stand; what has been handled comes with the question."""
+        """Where the upgrade stands, and the checks that changed; the question tells what has been handled."""
         if not self._dependencies.is_leader():
             raise NotLeading("this detector does not hold the lead any more")
         self._was_concerned = True
-        self._take(PauseProgress(frozenset(asked.transitions), frozenset(asked.handled)))
         seen = self.observe()
-        self._open.put(self._key, seen, self._dependencies.now())
-        return seen
-
-    def _take(self, progress: PauseProgress) -> None:
-        self._progress = progress
+        answer = self._changes.answer(asked, seen)
         self._sources.refresh()
+        self._open.put(self._key, seen, self._dependencies.now())
+        return answer
 
     async def run(self) -> None:
         """Watch the checks until cancelled, leading or not."""
@@ -152,7 +151,8 @@ class UpgradePauses:
 
     async def lead(self) -> None:
         """Start and wake the workflow until cancelled."""
-        self._take(PauseProgress())
+        self._changes.begin_anew()
+        self._sources.refresh()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._find_open())
             await self._until_concerned()

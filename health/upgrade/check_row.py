@@ -124,7 +124,8 @@ class CheckRow:
             changes |= {"unpaused_at": now}
         if how is CheckPauseState.PAUSED and before.how is not CheckPauseState.PAUSED:
             changes |= {"paused_at": None, "unpaused_at": None}
-        return before.model_copy(update=changes)
+        is_as_before = (how, changes["obeyed"]) == (before.how, before.obeyed)
+        return before if is_as_before else before.model_copy(update=changes)
 
     def _handled_by_settling(self, now: datetime, changes: Mapping[str, object]) -> Handled:
         """A mark that was there before stays: nothing is left to be seen, and no wake would come of it."""

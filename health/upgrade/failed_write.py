@@ -13,6 +13,7 @@ from enum import StrEnum
 from health.runbook.failed_attempts import Failed, FailedAttempts, once_more
 from health.upgrade.pausable_check import PausePatch
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 
 class WriteOutcome(StrEnum):
@@ -34,7 +35,7 @@ class PauseAnswer(Frozen):
 
     uid: str
     outcome: OpenEnum[WriteOutcome]
-    why: str = ""
+    why: ShortText = ""
     is_forbidden: bool = False
     wait_seconds: float = 0
     """How long the API server wants to be left alone."""

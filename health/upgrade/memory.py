@@ -16,9 +16,16 @@ from health.upgrade.orders import PauseOrderRecord, latest_for
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.frozen import Frozen, OpenEnum
 
-MOST_GONE = 100
-"""Of checks that were handled and are deleted, those that the result still tells of."""
+MOST_GONE = 1_000
+"""Checks that were handled and are not there any more, of which the memory still knows.
+
+The memory counts those that it forgets. One that comes back under its uid is paused like a new check.
+"""
 MOST_ORDERS = 100
+
+
+UNNAMED = CheckReference(kind="Check", group="", name="")
+"""A check of an earlier run, until a look tells its name."""
 
 
 class CheckPauseState(StrEnum):
@@ -57,6 +64,8 @@ class Handled(Frozen):
     """Who that was."""
     obeyed: int = 0
     """The number of the latest order that was obeyed for it."""
+    by_order: int = 0
+    """In a packed memory, the number of the order that has `reason` and `identity`."""
     latest_write: LatestWrite | None = None
     """None: what was written last has been seen."""
     is_deleted: bool = False
@@ -66,7 +75,19 @@ class Handled(Frozen):
         """The same once the check is answered so: it is there, and the latest write may have been seen."""
         write = self.latest_write
         is_unseen = write is not None and write.replaced == check.resource_version
-        return self.model_copy(update={"is_deleted": False, "latest_write": write if is_unseen else None})
+        known = (check.reference, False, write if is_unseen else None)
+        if known == (self.reference, self.is_deleted, write):
+            return self
+        changes = zip(("reference", "is_deleted", "latest_write"), known, strict=True)
+        return self.model_copy(update=dict(changes))
+
+    def having_gone(self) -> "Handled":
+        """The same once the check is not there any more; the uid stands for a name that is not known."""
+        if self.is_deleted:
+            return self
+        is_named = self.reference != UNNAMED
+        reference = self.reference if is_named else UNNAMED.model_copy(update={"name": self.uid})
+        return self.model_copy(update={"is_deleted": True, "reference": reference})
 
     def as_known(self, check: PausableCheck) -> PausableCheck:
         """The check as it is by now, where it is answered as it was before the latest write."""
@@ -111,6 +132,8 @@ class PauseMemory(Frozen):
     handled: tuple[Handled, ...] = ()
     failed: tuple[FailedWrite, ...] = ()
     """What could not be written, and is tried again."""
+    forgotten: int = 0
+    """How many checks that are not there any more the memory has forgotten."""
     orders: tuple[PauseOrderRecord, ...] = ()
     """Of people, the latest last."""
     warned_at: datetime | None = None

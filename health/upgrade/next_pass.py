@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from health.upgrade.check_row import CheckRow
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import MOST_GONE, CheckPauseState, Handled, KnownUpgrade, PauseMemory
-from health.upgrade.observation import TURNED_OFF, UpgradeObservation
+from health.upgrade.observation import MOST_CHECKS, TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import latest_for, still_standing
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.durations import in_words
@@ -59,7 +59,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
     if observed.why_nothing_is_done:
         return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
     memory = _of_this_upgrade(observed, memory, now)
-    rows = [_row(check, observed, memory) for check in _ours(observed, memory)]
+    rows = _rows(observed, memory)
     wanted = [
         (row, action) for row in rows if (action := row.action(now, is_under_way=observed.is_under_way))
     ]
@@ -110,13 +110,9 @@ def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: dat
     before = memory.by_uid
     checks = (before[one.uid].as_known(one) if one.uid in before else one for one in observed.checks)
     marked_alone = (one.uid for one in checks if one.is_marked and not one.is_paused)
-    upgrade = KnownUpgrade(
-        since=observed.since,
-        transitions=observed.transitions,
-        first_seen=now,
-        old_marks=tuple(marked_alone) if known is not None else (),
-        unseen=_unseen(memory),
-    )
+    marks = {"old_marks": tuple(marked_alone) if known is not None else (), "unseen": _unseen(memory)}
+    upgrade = KnownUpgrade(since=observed.since, transitions=observed.transitions, first_seen=now)
+    upgrade = upgrade.model_copy(update=marks)  # as many as there are: no message has this form
     orders = still_standing(memory.orders, upgrade.began, now)
     unsettled = tuple(one for one in memory.failed if one.unsettled)
     return PauseMemory(upgrade=upgrade, failed=unsettled, orders=orders, began=memory.began)
@@ -136,17 +132,19 @@ def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableChe
     return [check for check in there if check.uid in ours]
 
 
-def _row(check: PausableCheck, observed: UpgradeObservation, memory: PauseMemory) -> CheckRow:
-    upgrade, uid = memory.upgrade, check.uid
-    unseen = next((one for one in upgrade.unseen if one.uid == uid), None) if upgrade else None
-    order = None if observed.is_turned_off else latest_for(memory.orders, check.reference)
-    return CheckRow.of(
-        unseen.as_known(check) if unseen else check,
-        memory.by_uid.get(uid),
-        order,
-        upgrade.old_marks if upgrade else (),
-        memory.failed_by_uid.get(uid),
-    )
+def _rows(observed: UpgradeObservation, memory: PauseMemory) -> list[CheckRow]:
+    upgrade, handled, failed = memory.upgrade, memory.by_uid, memory.failed_by_uid
+    unseen = {one.uid: one for one in upgrade.unseen} if upgrade else {}
+    old_marks = frozenset(upgrade.old_marks) if upgrade else frozenset[str]()
+    orders = () if observed.is_turned_off else memory.orders
+
+    def row(check: PausableCheck) -> CheckRow:
+        uid, written = check.uid, unseen.get(check.uid)
+        check = written.as_known(check) if written else check
+        order = latest_for(orders, check.reference) if orders else None
+        return CheckRow.of(check, handled.get(uid), order, old_marks, failed.get(uid))
+
+    return [row(check) for check in _ours(observed, memory)]
 
 
 def _having_found(
@@ -164,10 +162,14 @@ def _having_found(
             found[uid] = row.before
         elif uid not in wanted and (observed.is_under_way or row.before is not None):
             found[uid] = row.handled_as_found(now)
-    lost = [one for one in memory.handled if one.uid not in found][-MOST_GONE:]
-    gone = [one.model_copy(update={"is_deleted": True}) for one in lost]
-    failed = tuple(one for one in memory.failed if one.uid in wanted)
-    return memory.model_copy(update={"handled": (*gone, *found.values()), "failed": failed})
+    lost = [one for one in memory.handled if one.uid not in found]
+    gone = [one.having_gone() for one in lost[-MOST_GONE:]]
+    changes = {
+        "handled": (*gone, *found.values()),
+        "failed": tuple(one for one in memory.failed if one.uid in wanted),
+        "forgotten": memory.forgotten + len(lost) - len(gone),
+    }
+    return memory.model_copy(update=changes)
 
 
 def _put_off(
@@ -214,4 +216,12 @@ def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     state = upgrade if observed.is_under_way else none
     long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""
     counts = f"{paused} of {len(there)} checks are paused by it, {left} were unpaused"
-    return f"{state}{long}: {counts}"
+    return f"{state}{long}: {counts}{_beyond(observed, memory)}"
+
+
+def _beyond(observed: UpgradeObservation, memory: PauseMemory) -> str:
+    """What is above a bound."""
+    held = "the upgrade itself holds" if observed.is_under_way else "nothing is done with"
+    above = f"; {observed.left_out} more are above the bound of {MOST_CHECKS}: {held} them"
+    forgotten = f"; {memory.forgotten} that are not there any more are forgotten"
+    return f"{above if observed.left_out else ''}{forgotten if memory.forgotten else ''}"

@@ -5,8 +5,13 @@ from datetime import datetime, timedelta
 from health.gate.upgrade import UpgradePhase
 from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 LONG_UPGRADE = timedelta(hours=6)
+MOST_CHECKS = 10_000
+"""Checks that an upgrade pause takes; the upgrade itself holds those above, and annotates none of them."""
+MOST_TRANSITIONS = 1_000
+"""Signals that are under way at once, the first of which are told: a pause needs one that lasts."""
 TURNED_OFF = "a setting turns the upgrade pause off"
 
 
@@ -19,12 +24,25 @@ class UpgradeObservation(Frozen):
     """The transition of the condition that signals upgrades: the first one of those that are under way."""
     also_since: tuple[datetime, ...] = ()
     """The transitions of other signals that are under way, too."""
-    sign: str = ""
+    sign: ShortText = ""
     """What says that an upgrade is under way."""
-    why_unknown: str = ""
+    why_unknown: ShortText = ""
     checks: tuple[PausableCheck, ...] = ()
-    """All of every kind that is paused by annotation, those that are being deleted too."""
-    unread: str = ""
+    """All of every kind that is paused by annotation, those that are being deleted too; in an answer of a
+    session, those that changed."""
+    gone: tuple[str, ...] = ()
+    """In an answer of a session, the uids of checks that are not there any more."""
+    left_out: int = 0
+    """How many checks there are above the bound: the upgrade pause does not annotate them."""
+    session: str = ""
+    """Which memory of the detector `revision` counts changes of; "": the detector has told every check."""
+    revision: int = 0
+    """The latest change that has been told."""
+    is_whole: bool = True
+    """Whether the checks of earlier answers count no more."""
+    has_more: bool = False
+    """Whether the next answer continues this one."""
+    unread: ShortText = ""
     """Why these are not known well enough, so that nothing may be changed; "": they are."""
     is_turned_off: bool = False
     """Whether a setting turns the pause off: then what is ours is given back, upgrade or not."""

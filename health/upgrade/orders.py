@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from health.model.references import CheckReference
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 
 class OrderName(StrEnum):
@@ -27,10 +28,10 @@ class PauseOrderRecord(Frozen):
     number: int
     """Counts the orders of an upgrade pause."""
     order: OpenEnum[OrderName]
-    check: str = ""
+    check: ShortText = ""
     """`namespace/name`, or with its kind before that; "": every check, those to come too."""
-    reason: str
-    identity: str = ""
+    reason: ShortText
+    identity: ShortText = ""
     given: datetime
     until: datetime | None = None
     """Until when a pause is kept though no upgrade is under way; None: it ends with the upgrade."""

@@ -3,7 +3,7 @@
 import pytest
 from pydantic_core import to_json
 
-from workflows.kit.summaries import cut_to_bytes
+from objects.short_text import cut_to_bytes
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "…", "🔥", '"', "\n", "\\", "\x1b"])

@@ -68,7 +68,7 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     await upgrading.rests()
     # The detector is told of a check once its pause is seen.
     assert upgrading.questions[0].handled == ()
-    assert set(upgrading.questions[-1].handled) == {one.uid for one in upgrading.checks.values()}
+    assert upgrading.changes.progress.handled == {one.uid for one in upgrading.checks.values()}
     assert list(upgrading.questions[-1].transitions) == [since]
     upgrading.also_since = (second,) = (since + HOUR,)
     await upgrading.wake()

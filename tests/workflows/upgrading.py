@@ -12,6 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor
 
+from detector.upgrade.check_changes import CheckChanges
 from health.gate.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
@@ -55,6 +56,7 @@ class Upgrading:
         self.unread = ""
         self.checks: dict[str, PausableCheck] = {}
         self.revision = 0
+        self.changes = CheckChanges()
         self.questions: list[ObserveUpgradeInput] = []
         self.patches: list[PausePatch] = []
         """Those that came, whatever became of them."""
@@ -111,7 +113,7 @@ class Upgrading:
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
         self.questions.append(asked)
-        return UpgradeObservation(
+        seen = UpgradeObservation(
             phase=self.phase,
             since=self.since,
             also_since=self.also_since,
@@ -122,6 +124,7 @@ class Upgrading:
             long_upgrade_seconds=self.long_upgrade.total_seconds(),
             seen_at=datetime.now(UTC),
         )
+        return self.changes.answer(asked, seen)
 
     @activity.defn(name=WRITE_PAUSES.name)
     async def write(self, asked: WritePausesInput) -> WritePausesResult:

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from pydantic import Field
 
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 
 LONGEST_ORDER = timedelta(days=366)
 """A longer time than any calendar holds would stop the workflow; without a time an order does not expire."""
@@ -19,7 +20,7 @@ LONGEST_ORDER = timedelta(days=366)
 class StandingOrder(Frozen):
     """The message of an order that stands for a time, or until another order ends it."""
 
-    reason: str = ""
+    reason: ShortText = ""
     for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
 
     def until(self, now: datetime) -> datetime | None:

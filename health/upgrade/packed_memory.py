@@ -1,0 +1,118 @@
+"""Packs the memory of an upgrade pause, so that the input of its next run stays below the limit of Temporal.
+
+The memory is packed by uid: the first look of the next run tells the names of the checks anew. A reason is
+kept once, with its order, and times of checks are whole seconds. Each check takes at most 130 bytes (98
+bytes of uids, times, versions and words, compressed, and a third more as base64); what does not count checks
+takes 0.5 MB at most. So 10,000 checks take 1.8 MB of the 2 MB in the worst case, and usually 0.5 MB.
+"""
+
+import base64
+import binascii
+import zlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from health.upgrade.failed_write import FailedWrite
+from health.upgrade.memory import UNNAMED, Handled, KnownUpgrade, PauseMemory
+from health.upgrade.orders import PauseOrderRecord
+from objects.frozen import Frozen
+
+MOST_DESCRIBED = 20
+"""Failed writes, and checks that are not there any more, whose words and names are handed over."""
+MOST_UNPACKED = 32 * 1024 * 1024
+"""Bytes that a packed memory may have: 10,000 checks have 8 MB."""
+
+EARLIER_ORDER = "an order that is not remembered any more"
+EARLIER_PATCH = "patch a check"
+
+
+class _HandedOver(Frozen):
+    """What is packed; a message has at most 10,000 items of a list."""
+
+    memory: PauseMemory
+    gone: tuple[Handled, ...]
+    """Those of `handled` that are not there any more."""
+
+
+def packed(memory: PauseMemory) -> str:
+    """The memory as a text of base64."""
+    handled = _slim(memory.handled, memory.orders)
+    slim = memory.model_copy(
+        update={
+            "upgrade": memory.upgrade and _slim_upgrade(memory.upgrade, memory),
+            "handled": tuple(row for row in handled if not row.is_deleted),
+            "failed": tuple(map(_slim_failed, range(len(memory.failed)), memory.failed)),
+        }
+    )
+    handed_over = _HandedOver(memory=slim, gone=tuple(row for row in handled if row.is_deleted))
+    json = handed_over.model_dump_json(exclude_defaults=True)
+    return base64.b64encode(zlib.compress(json.encode())).decode()
+
+
+def unpacked(text: str) -> PauseMemory | None:
+    """The memory that was packed; None: the text is no packed memory."""
+    try:
+        unpacking = zlib.decompressobj()
+        json = unpacking.decompress(base64.b64decode(text, validate=True), MOST_UNPACKED)
+        slim = _HandedOver.model_validate_json(json) if unpacking.eof else None
+    except (binascii.Error, ValueError, zlib.error, ValidationError):
+        return None
+    return None if slim is None else _full(slim)
+
+
+def _slim_upgrade(upgrade: KnownUpgrade, memory: PauseMemory) -> KnownUpgrade:
+    """A mark of a check that was handled decides nothing any more."""
+    handled = memory.by_uid
+    marks = tuple(uid for uid in upgrade.old_marks if uid not in handled)
+    return upgrade.model_copy(update={"old_marks": marks, "unseen": _slim(upgrade.unseen, memory.orders)})
+
+
+def _slim(rows: Iterable[Handled], orders: Iterable[PauseOrderRecord]) -> tuple[Handled, ...]:
+    """Rows without names, but those of checks that went last: no look tells these again."""
+    rows = tuple(rows)
+    numbers = {(order.reason, order.identity): order.number for order in orders}
+    named = {row.uid for row in [one for one in rows if one.is_deleted][-MOST_DESCRIBED:]}
+    return tuple(_slim_row(row, numbers, is_named=row.uid in named) for row in rows)
+
+
+def _slim_row(row: Handled, numbers: Mapping[tuple[str, str], int], *, is_named: bool) -> Handled:
+    ordered = (row.reason, row.identity)
+    changes = {
+        "reference": row.reference if is_named else UNNAMED,
+        "reason": "",
+        "identity": "",
+        "by_order": numbers.get(ordered, -1) if any(ordered) else 0,
+        "paused_at": _second(row.paused_at),
+        "unpaused_at": _second(row.unpaused_at),
+    }
+    return row.model_copy(update=changes)
+
+
+def _slim_failed(number: int, row: FailedWrite) -> FailedWrite:
+    times = {name: _second(getattr(row, name)) for name in ("since", "failed", "next_try", "forbidden_since")}
+    words = {} if number < MOST_DESCRIBED else {"what": EARLIER_PATCH, "why": ""}
+    return row.model_copy(update={**times, **words})
+
+
+def _second(time: datetime | None) -> datetime | None:
+    return time and time.replace(microsecond=0)
+
+
+def _full(slim: _HandedOver) -> PauseMemory:
+    memory, rows = slim.memory, (*slim.gone, *slim.memory.handled)
+    orders = {order.number: order for order in memory.orders}
+    upgrade, handled = memory.upgrade, tuple(_full_row(row, orders) for row in rows)
+    if upgrade is not None:
+        unseen = tuple(_full_row(row, orders) for row in upgrade.unseen)
+        upgrade = upgrade.model_copy(update={"unseen": unseen})
+    return memory.model_copy(update={"upgrade": upgrade, "handled": handled})
+
+
+def _full_row(row: Handled, orders: Mapping[int, PauseOrderRecord]) -> Handled:
+    if not row.by_order:
+        return row
+    order = orders.get(row.by_order)
+    reason, identity = (order.reason, order.identity) if order else (EARLIER_ORDER, "")
+    return row.model_copy(update={"by_order": 0, "reason": reason, "identity": identity})

@@ -1,0 +1,35 @@
+"""ShortText: a text of bounded size, for texts of people and of API servers that Temporal keeps.
+
+A longer text is cut where it comes in, and ends with "…" from then on.
+"""
+
+import json
+from itertools import accumulate
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+LONGEST_TEXT = 1024
+"""Bytes of its JSON: Temporal refuses a payload of 2 MB, and a payload may hold hundreds of texts."""
+CUT = "…"
+
+
+def cut_to_bytes(text: str, most: int) -> str:
+    """`text` whose JSON has at most `most` bytes; what is cut ends with "…"."""
+    if _json_bytes(text) <= most:
+        return text
+    room = most - _json_bytes(CUT)
+    used = accumulate(_json_bytes(letter) - _json_bytes("") for letter in text[:most])
+    return text[: sum(one <= room for one in used)] + CUT
+
+
+def _json_bytes(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass"))
+
+
+def short(text: str) -> str:
+    """The text with at most LONGEST_TEXT bytes."""
+    return cut_to_bytes(text, LONGEST_TEXT)
+
+
+ShortText = Annotated[str, AfterValidator(short)]

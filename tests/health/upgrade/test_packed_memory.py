@@ -1,0 +1,140 @@
+"""What an upgrade pause hands over to its next run: it loses nothing that decides, and stays small."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.upgrade.failed_write import FailedWrite, WriteOutcome
+from health.upgrade.memory import (
+    MOST_GONE,
+    MOST_ORDERS,
+    CheckPauseState,
+    Handled,
+    KnownUpgrade,
+    LatestWrite,
+    PauseMemory,
+)
+from health.upgrade.observation import MOST_CHECKS, MOST_TRANSITIONS
+from health.upgrade.orders import OrderName, PauseOrderRecord
+from health.upgrade.packed_memory import EARLIER_ORDER, packed, unpacked
+from health.upgrade.pausable_check import PauseAction
+from tests.health.upgrade.longest import BLOB_LIMIT, Longest
+from tests.health.upgrade.looks import NOW, check, ordered, passed, remembering, under_way
+
+UNPAUSE_MARKED = LatestWrite(action=PauseAction.UNPAUSE_MARKED, replaced="1")
+
+
+def handled(longest: Longest, number: int, order: PauseOrderRecord) -> Handled:
+    """A check that a person unpaused and that nothing was seen of, named by the longest name."""
+    made = longest.check()
+    return Handled(
+        reference=made.reference,
+        uid=made.uid,
+        how=CheckPauseState.UNPAUSED_BY_OTHERS,
+        paused_at=longest.time(),
+        unpaused_at=longest.time(),
+        reason=order.reason,
+        identity=order.identity,
+        obeyed=number,
+        latest_write=UNPAUSE_MARKED.model_copy(update={"replaced": longest.version()}),
+    )
+
+
+def failed(longest: Longest, row: Handled) -> FailedWrite:
+    return FailedWrite(
+        uid=row.uid,
+        what=f"Unpause {row.reference}",
+        why=longest.words(),
+        since=longest.time(),
+        failed=longest.time(),
+        failures=9,
+        next_try=longest.time(),
+        outcome=WriteOutcome.CONFLICT,
+        resource_version=longest.version(),
+        unsettled=longest.version(),
+    )
+
+
+def largest_memory() -> PauseMemory:
+    """Every check is handled, and failed; each has other times; orders have the longest reasons."""
+    longest = Longest()
+    orders = tuple(
+        PauseOrderRecord(
+            number=number,
+            order=OrderName.UNPAUSE,
+            check=str(longest.check().reference),
+            reason=longest.words(),
+            identity=longest.words(),
+            given=longest.time(),
+            until=longest.time(),
+        )
+        for number in range(MOST_ORDERS)
+    )
+    rows = tuple(handled(longest, number, orders[number % MOST_ORDERS]) for number in range(MOST_CHECKS))
+    gone = (handled(longest, 1, orders[0]).model_copy(update={"is_deleted": True}) for _ in range(MOST_GONE))
+    upgrade = KnownUpgrade(
+        since=NOW,
+        first_seen=NOW,
+        transitions=tuple(longest.time() for _ in range(MOST_TRANSITIONS)),
+        old_marks=tuple(row.uid for row in rows),
+    )
+    changes = {"handled": (*gone, *rows), "failed": tuple(failed(longest, row) for row in rows)}
+    return PauseMemory(upgrade=upgrade, orders=orders).model_copy(update=changes)
+
+
+@pytest.mark.rule("rule 34")
+def test_largest_memory_stays_below_the_limit_of_a_payload() -> None:
+    memory = largest_memory()
+    text = packed(memory)
+    again = unpacked(text)
+
+    assert len(text) < BLOB_LIMIT
+    assert again is not None
+    assert {one.uid: one.how for one in again.handled} == {one.uid: one.how for one in memory.handled}
+    assert [(one.uid, one.unsettled) for one in again.failed] == [
+        (one.uid, one.unsettled) for one in memory.failed
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "P", "M", "PM"]), st.booleans()), max_size=6),
+    st.sampled_from([OrderName.PAUSE, OrderName.UNPAUSE, OrderName.FORGET]),
+)
+def test_next_run_decides_as_this_one(checks: list[tuple[str, bool]], order: OrderName) -> None:
+    all_of_them = [check(annotations, name=f"c{n}") for n, (annotations, _) in enumerate(checks)]
+    there = [one for one, (_, stays) in zip(all_of_them, checks, strict=True) if stays]
+    memory = ordered(remembering(under_way(*all_of_them)), order, "machines/c0")
+    memory = remembering(under_way(*there), memory)
+    again = unpacked(packed(memory))
+
+    assert again is not None
+    now, later = passed(under_way(*all_of_them), memory), passed(under_way(*all_of_them), again)
+    assert later == now
+
+
+def test_reason_outlives_a_run_with_its_order_and_no_longer() -> None:
+    memory = ordered(remembering(under_way(check("PM"))), OrderName.UNPAUSE)
+    memory = remembering(under_way(check("PM")), memory)
+    without = memory.model_copy(update={"orders": ()})
+    again, forgotten = unpacked(packed(memory)), unpacked(packed(without))
+
+    assert again is not None
+    assert forgotten is not None
+    assert [(one.reason, one.identity) for one in again.handled] == [("so I say", "ann")]
+    assert [(one.reason, one.identity) for one in forgotten.handled] == [(EARLIER_ORDER, "")]
+
+
+@pytest.mark.parametrize("text", ["", "!", "aGVsbG8=", "e30=", packed(PauseMemory())[:-8]])
+def test_text_that_is_no_memory_is_none(text: str) -> None:
+    assert unpacked(text) is None
+
+
+def test_memory_counts_the_checks_that_it_forgets() -> None:
+    many = [check("PM", name=f"c{number}") for number in range(MOST_GONE + 5)]
+    memory = remembering(under_way(*many))
+    after = passed(under_way(), memory, NOW + timedelta(minutes=1))
+
+    assert (len(after.memory.handled), after.memory.forgotten) == (MOST_GONE, 5)
+    assert "5 that are not there any more are forgotten" in after.why

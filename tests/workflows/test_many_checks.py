@@ -1,0 +1,91 @@
+"""Upgrade pauses of thousands of checks, through a real Temporal."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.testing import WorkflowEnvironment
+
+from detector.upgrade.check_changes import CheckChanges
+from health.upgrade.memory import CheckPauseState
+from tests.workflows.upgrading import Handle, Upgrading
+from workflows.upgrade_contracts import MOST_IN_RESULT
+from workflows.upgrade_pause import STATE_PAGE, UpgradePause
+
+MANY, FEW = 5_000, 5
+BLOB_WARNING = 256 * 1024
+
+
+@pytest.fixture
+async def upgrading(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgrading]:
+    one = Upgrading(time_skipping)
+    async with one.detector(), one.worker():
+        yield one
+        described = await one.handle.describe()
+        if described.status is WorkflowExecutionStatus.RUNNING:
+            await one.handle.terminate()
+
+
+async def largest_payload(upgrading: Upgrading) -> int:
+    """In bytes, with the few of its event: of all runs."""
+    return max(event.ByteSize() for history in await upgrading.histories() for event in history.events)
+
+
+async def all_handled(handle: Handle) -> dict[str, CheckPauseState | str]:
+    """By uid, page by page, as the command reads them."""
+    found: dict[str, CheckPauseState | str] = {}
+    state = await handle.query(UpgradePause.state, "")
+    while True:
+        assert len(state.handled) <= STATE_PAGE
+        found |= {one.uid: one.how for one in state.handled}
+        if not state.next_after:
+            return found
+        state = await handle.query(UpgradePause.state, state.next_after)
+
+
+@pytest.mark.rule("MHC C.2/begin", "MHC C.2/end", "rule 34")
+async def test_thousands_of_checks_are_paused_and_unpaused_in_small_payloads(upgrading: Upgrading) -> None:
+    for number in range(MANY - len(upgrading.checks)):
+        upgrading.create(f"check-{number}")
+    unpaused = upgrading.checks["check-7"].uid
+    await upgrading.start()
+    state = await upgrading.rests()
+    assert f"{MANY} of {MANY} checks are paused" in state.details
+    assert set(upgrading.annotations().values()) == {"PM"}
+    assert upgrading.changes.progress.handled == {one.uid for one in upgrading.checks.values()}
+    upgrading.edit("check-7", is_paused=False, is_marked=False)
+    await upgrading.wake()
+    await upgrading.rests()
+    assert await all_handled(upgrading.handle) == {
+        one.uid: CheckPauseState.UNPAUSED_BY_OTHERS if one.uid == unpaused else CheckPauseState.PAUSED
+        for one in upgrading.checks.values()
+    }
+    upgrading.end()
+    await upgrading.handle.signal(UpgradePause.wake)
+    result = await upgrading.result()
+
+    assert set(upgrading.annotations().values()) == {""}
+    assert (len(result.checks), result.left_out) == (MOST_IN_RESULT, MANY - MOST_IN_RESULT)
+    assert result.checks[0].uid == unpaused
+    assert await largest_payload(upgrading) < BLOB_WARNING
+
+
+@pytest.mark.rule("rule 46")
+async def test_checks_above_the_bound_are_held_by_the_upgrade_and_never_annotated(
+    upgrading: Upgrading,
+) -> None:
+    upgrading.changes = CheckChanges(FEW)
+    for number in range(FEW):
+        upgrading.create(f"check-{number}")
+    await upgrading.start()
+    state = await upgrading.rests()
+    paused = {one.uid for one in upgrading.checks.values() if one.is_paused}
+
+    assert len(paused) == FEW
+    # The detector holds what the pause has not come to.
+    assert upgrading.changes.progress.handled == paused
+    assert "2 more are above the bound of 10000: the upgrade itself holds them" in state.details
+    upgrading.end()
+    await upgrading.handle.signal(UpgradePause.wake)
+    await upgrading.result()
+    assert set(upgrading.annotations().values()) == {""}
