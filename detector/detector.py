@@ -329,6 +329,7 @@ class Detector:
     async def run(self) -> None:
         """Watch, and lead whenever the Lease is ours."""
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._cluster_state.resync.run())
             tasks.create_task(self._watch())
             tasks.create_task(self._upgrades.run())
             tasks.create_task(self._clock.run())

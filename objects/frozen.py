@@ -26,7 +26,10 @@ class _Value(Bounded):
         """
         if unknown := (update or {}).keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        return super().model_copy(update=update, deep=deep)
+        copied = super().model_copy(update=update, deep=deep)
+        for cached in vars(copied).keys() - type(self).model_fields.keys():
+            del vars(copied)[cached]  # a cached property follows from the fields, which may be others
+        return copied
 
 
 class Frozen(_Value):

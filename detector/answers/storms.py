@@ -164,8 +164,10 @@ class Storms:
         if seen is None or isinstance(check_state.check, InvalidCheckError):
             return
         deadline = check_state.check.verdict(seen, self._now(), self._cluster_state.cluster_context).deadline
-        if deadline is not None:
-            memory.first_deadline = min(memory.first_deadline, deadline)
+        if deadline is not None and deadline < memory.first_deadline:
+            memory.first_deadline = deadline
+            if memory.due is not None:
+                self._schedule(memory, min(memory.due, deadline + JUST_AFTER))
 
     def _schedule(self, memory: _Memory, due: datetime | None) -> None:
         if memory.due != due:

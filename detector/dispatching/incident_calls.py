@@ -10,6 +10,7 @@ from health.gate.back_off import EndedAttempt
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.target import TargetName, owner_name
+from kube.time_slice import TimeSlice
 from objects.bounds import bounded_time
 from runtime import search_attributes
 from runtime.guard import Guard
@@ -76,10 +77,11 @@ class IncidentCalls:
             f"WorkflowType = '{WORKFLOW}' AND ExecutionStatus = 'Running'"
             f" AND {search_attributes.CLUSTER.name} = '{self._cluster}'"
         )
-        found = []
+        found, time_slice = [], TimeSlice()
         async for execution in self._client().list_workflows(query, rpc_timeout=RPC_TIMEOUT):
             with self._guard.item("open incidents", execution.id):
                 found.append(await self._identified(execution))
+            await time_slice.yield_if_over()  # a page has a thousand
         return found
 
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
@@ -94,7 +96,9 @@ class IncidentCalls:
 
         """
         found: list[tuple[TargetName, EndedAttempt]] = []
+        time_slice = TimeSlice()
         async for execution in self._with_an_end_after(since):
+            await time_slice.yield_if_over()
             unreadable = ""
             with self._guard.item("ended remediations", execution.id):
                 listed = await self._identified(execution)
@@ -109,8 +113,9 @@ class IncidentCalls:
 
         One that does not say which it is is left out.
         """
-        found = []
+        found, time_slice = [], TimeSlice()
         async for execution in self._with_an_end_after(since):
+            await time_slice.yield_if_over()
             with self._guard.item("ended remediations", execution.id):
                 incident = (await self._identified(execution)).as_named
                 ended = execution.typed_search_attributes.get(ATTEMPT_ENDED)

@@ -3,7 +3,8 @@
 Open is what Temporal lists, at the start of the lead and every five minutes, plus what was started since.
 What is wanted and not open is started, with what is seen of it; an open one that is to know better is woken.
 The most urgent first, retried with back-off; one workflow is woken once a second at most. Workflows that may
-have to be started or woken are compared in pieces, which yield to the event loop.
+have to be started or woken are compared in pieces, which yield to the event loop. A reconciliation is done in
+such pieces, too.
 
 Of a workflow that has just ended, a watch that lags may still show what it was wanted for. So one that is
 known to be open, and knew all that is seen, is not started again before every watch had the time to tell the
@@ -48,7 +49,7 @@ class Workflows(Protocol[Key, Seen]):
     """The workflows of one type: which there should be, and the calls, each of which raises RPCError."""
 
     def all_wanted(self) -> Iterable[Key]:
-        """Those that there should be."""
+        """Those that there should be; more may come and go between two of them."""
 
     def is_wanted(self, key: Key) -> bool:
         """Whether this is one of them."""
@@ -115,6 +116,8 @@ class Reconciler(Generic[Key, Seen]):
         self._comparisons: Comparisons[Key] = Comparisons()
         self._pace: WakePace[Key] = WakePace(self.consider)
         self._queue: WorkQueue[Key] = WorkQueue()
+        self._closed: set[str] = set()
+        """Those that were closed since the latest reconciliation began."""
         self._is_leading = False
 
     @property
@@ -237,28 +240,46 @@ class Reconciler(Generic[Key, Seen]):
             self.consider(key)
 
     async def _reconcile_for_ever(self) -> None:
-        for key in list(self._workflows.all_wanted()):
-            self.consider(key)
+        await self._consider_all(self._workflows.all_wanted())
         while True:
             with self._dependencies.guard.item(self._part, "reconciliation"):
+                self._closed.clear()
                 running = await retry_forever(
                     self._listed, self._workflows.running, (RPCError,), self._dependencies.problems
                 )
-                self._reconcile(running)
+                await self._reconcile(running)
                 await self._wake_strangers(running)
             await asyncio.sleep(RECONCILE_EVERY.total_seconds())
 
-    def _reconcile(self, running: Mapping[str, Key | None]) -> None:
-        """Compare what there should be with what runs, by workflow id."""
-        for entry in self._open.all():
-            if entry.key.workflow_id not in running and self._is_visible(entry):
+    async def _reconcile(self, running: Mapping[str, Key | None]) -> None:
+        """Compare what there should be with what runs, by workflow id, in pieces.
+
+        Each workflow is looked up at its turn, as it may have been started or closed meanwhile.
+        """
+        time_slice = TimeSlice()
+        for known in self._open.all():
+            entry = self._open.get(known.key)
+            if entry is not None and entry.key.workflow_id not in running and self._is_visible(entry):
                 self._close(entry.key)
-        identified = [key for key in running.values() if key is not None]
-        for key in identified:
-            if self._open.get(key) is None:
-                self._open.put(key, None, self._dependencies.now())
-        for key in {*self._workflows.all_wanted(), *identified}:
+            await time_slice.yield_if_over()
+        identified = (key for key in running.values() if key is not None)
+        await self._consider_all(key for key in identified if self._is_open(key))
+        await self._consider_all(self._workflows.all_wanted())
+
+    def _is_open(self, key: Key) -> bool:
+        """Whether a workflow that Temporal listed is open; it may have been closed since."""
+        if self._open.get(key) is None:
+            if key.workflow_id in self._closed:
+                return False
+            self._open.put(key, None, self._dependencies.now())
+        return True
+
+    async def _consider_all(self, keys: Iterable[Key]) -> None:
+        """Consider these in pieces; what changes meanwhile is considered with its change."""
+        time_slice = TimeSlice()
+        for key in keys:
             self.consider(key)
+            await time_slice.yield_if_over()
 
     async def _wake_strangers(self, running: Mapping[str, Key | None]) -> None:
         """Wake those that do not say which they are, and were not answered yet: they ask."""
@@ -273,6 +294,7 @@ class Reconciler(Generic[Key, Seen]):
 
     def _close(self, key: Key) -> None:
         self._open.remove(key)
+        self._closed.add(key.workflow_id)
         self._pace.forget(key)
         self._workflows.has_closed(key)
 

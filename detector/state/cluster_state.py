@@ -14,6 +14,7 @@ from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import EventHandlers
 from detector.state.linked_nodes import LinkedNodes
 from detector.state.request_index import RequestIndex, SeenRequest, seen
+from detector.state.resync import ResyncQueue
 from detector.state.target_store import TargetStore, concerned, place_of
 from health.gate.cluster_context import ClusterContext
 from health.gate.invalid_check import InvalidCheckError
@@ -73,28 +74,35 @@ class ClusterState:
         """What is known of templates."""
         self.event_handlers = EventHandlers(self.guard)
         """Who is told of changes."""
+        self.resync = ResyncQueue(self.event_handlers.notify_change)
+        """What handlers are told of in pieces."""
 
     def tell_all(self) -> None:
         """Every answer may be another now."""
-        for incident in list(self.all_wanted()):
-            self.event_handlers.notify_change(incident.check, incident.target.name)
-        for check in self.checks:
-            self.event_handlers.notify_change(check, None)
+        self.resync.add(self.checks, self._concerned_of_all())
 
     def tell_of(self, check: CheckReference) -> None:
         """Every answer of one check may be another now."""
-        check_state = self.checks.get(check)
-        for target in self.requests.targets_of(check) | self._concerned(check_state):
-            self.event_handlers.notify_change(check, target)
+        self._tell_of(check, self._concerned_of(check))
+
+    def _tell_of(self, check: CheckReference, targets: frozenset[str]) -> None:
         self.event_handlers.notify_change(check, None)
+        self.resync.add((), {check: targets})
+
+    def _concerned_of_all(self) -> dict[CheckReference, frozenset[str]]:
+        """The names of the targets that there should be incidents for, by check."""
+        return {check: self._concerned_of(check) for check in {*self.checks, *self.requests.owners()}}
+
+    def _concerned_of(self, check: CheckReference) -> frozenset[str]:
+        return self.requests.targets_of(check) | self._concerned(self.checks.get(check))
 
     def target_changed(self, changed: TargetName, target: Target | None) -> None:
         """A target came, changed or (None) went."""
+        checks = [reference for reference in self.checks if place_of(reference) == changed.place]
+        self.resync.notify_waiting(checks, changed.name)
         self.targets.put(changed, target)
-        place = changed.place
-        for reference, check in self.checks.items():
-            if place_of(reference) == place:
-                self._see(reference, check, changed.name, target)
+        for reference in checks:
+            self._see(reference, self.checks[reference], changed.name, target)
 
     def _see(self, reference: CheckReference, check: CheckState, name: str, target: Target | None) -> None:
         was_target, was_reconfigured = name in check.selected, name in check.reconfigured
@@ -112,15 +120,17 @@ class ClusterState:
         """Take in what the cluster context is now."""
         if context == self.cluster_context:
             return
-        before, of_kinds = set(self.all_wanted()), self.cluster_context.of_kinds
+        before, of_kinds = self._concerned_of_all(), self.cluster_context.of_kinds
         self.cluster_context = context
         self.event_handlers.notify_context()
         for reference, check in self.checks.items():
             if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_selected(reference, check)
-        for incident in before - set(self.all_wanted()):
-            self.event_handlers.notify_change(incident.check, incident.target.name)
-        self.tell_all()
+        after = self._concerned_of_all()
+        # Incidents that are wanted no more hear of it, too.
+        self.resync.add(
+            self.checks, {check: names | before.get(check, set()) for check, names in after.items()}
+        )
 
     def templates_changed(self, api_version: str, kind: str) -> None:
         """What is known of the templates of this kind is something else now."""
@@ -143,12 +153,7 @@ class ClusterState:
         else:
             self.checks[reference] = self._check_state_of(kind, reference, record)
         self._adopt(self.requests.unowned())
-        targets = set(self.requests.targets_of(reference))
-        for check in (known, self.checks.get(reference)):
-            targets |= self._concerned(check)
-        for target in targets:
-            self.event_handlers.notify_change(reference, target)
-        self.event_handlers.notify_change(reference, None)
+        self._tell_of(reference, self._concerned_of(reference) | self._concerned(known))
 
     def _check_state_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
         check_state = CheckState(kind, record, record.parse(kind))
@@ -273,7 +278,7 @@ class ClusterState:
     def all_wanted(self) -> Iterator[IncidentReference]:
         """The incidents that there should be."""
         for check in {*self.checks, *self.requests.owners()}:
-            for target in self.requests.targets_of(check) | self._concerned(self.checks.get(check)):
+            for target in self._concerned_of(check):
                 yield from self.wanted(check, target)
 
     def _concerned(self, check_state: CheckState | None) -> set[str]:

@@ -5,7 +5,7 @@ One that raises all the same is noted by the guard, and keeps no other from bein
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from detector.state.request_index import SeenRequest
 from health.model.references import CheckReference, RequestReference
@@ -60,7 +60,7 @@ class EventHandlers:
     def notify_change(self, check: CheckReference, target: str | None) -> None:
         """The answer for `target`, or the check itself, may have changed."""
         for handler in self.of_changes:
-            with self.guard.item("events", f"{_name_of(handler)} {check} {target or ''}"):
+            with self.guard.item("events", _Notification(handler, check, target)):
                 handler(check, target)
 
     def notify_request(
@@ -70,6 +70,17 @@ class EventHandlers:
         for handler in self.of_requests:
             with self.guard.item("request events", f"{_name_of(handler)} {request}"):
                 handler(before, after)
+
+
+class _Notification(NamedTuple):
+    """One call of a handler; as text only where it fails, as there are so many."""
+
+    handler: ChangeHandler
+    check: CheckReference
+    target: str | None
+
+    def __str__(self) -> str:
+        return f"{_name_of(self.handler)} {self.check} {self.target or ''}"
 
 
 def _name_of(handler: ChangeHandler | RequestHandler | ContextHandler) -> str:

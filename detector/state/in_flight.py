@@ -27,6 +27,9 @@ class Remediated(NamedTuple):
     check: CheckReference
     target: str
 
+    def __str__(self) -> str:
+        return f"{self.check} {self.target}"
+
     @classmethod
     def of(cls, incident: IncidentReference) -> Self:
         """What an incident is about."""
@@ -106,7 +109,7 @@ class InFlight:
             self._checks.pop(check, None)
 
     def _look_guarded(self, check: CheckReference, known: _OfCheck, name: str) -> None:
-        with self._cluster_state.guard.item("in flight", f"{check} {name}"):
+        with self._cluster_state.guard.item("in flight", Remediated(check, name)):
             self._look(check, known, name)
 
     def _look(self, check: CheckReference, known: _OfCheck, name: str) -> None:

@@ -6,6 +6,7 @@ another one.
 """
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -141,7 +142,7 @@ class IncidentReference(Frozen):
     check: CheckReference
     target: TargetReference
 
-    @property
+    @cached_property
     def workflow_id(self) -> str:
         """`remediation/<cluster>/<check>/<target>/<uid>`."""
         return f"remediation/{self.cluster}/{self.check}/{self.target.name}/{self.target.uid[:UID_LENGTH]}"

@@ -94,7 +94,8 @@ def fact_of(condition: NodeCondition, node: Node) -> Fact:
 
 def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
     """True if a condition of `node` matches a rule, expired or not."""
-    return bool(matches(node, rules))
+    known = {(rule.type, rule.status) for rule in rules}
+    return any((condition.type, condition.status) in known for condition in node.status.conditions)
 
 
 def verdict(

@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.dispatching.wake_pace import BETWEEN_WAKES_SECONDS
+from kube import time_slice
 from runtime.guard import Guard
 from runtime.problems import Problems
 from tests.kube.eventually import eventually
@@ -45,7 +47,7 @@ class Upgrades:
         """How many calls are not answered yet."""
 
     def all_wanted(self) -> Iterable[Pool]:
-        return self.versions
+        yield from tuple(self.versions)
 
     def is_wanted(self, key: Pool) -> bool:
         return key in self.versions
@@ -202,3 +204,52 @@ async def test_thousands_are_compared_in_pieces_and_one_to_start_first() -> None
 
     assert compared[0][0] == ONE
     assert len({turn for _, turn in compared}) >= 30
+
+
+async def test_reconciliation_lets_other_tasks_run_between_two_workflows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
+    upgrades, pools = Upgrades(), [Pool(f"pool-{number}") for number in range(20)]
+    upgrades.versions = dict.fromkeys(pools, 1)
+    upgrades.listed = {pool.workflow_id: pool for pool in pools}
+    turns, considered = 0, list[int]()
+
+    async with leading(upgrades) as reconciler:
+        consider = reconciler.consider
+
+        def counted(key: Pool) -> None:
+            considered.append(turns)
+            consider(key)
+
+        monkeypatch.setattr(reconciler, "consider", counted)
+        while len(considered) < 3 * len(pools):  # at the start, and twice by the first reconciliation
+            await asyncio.sleep(0)
+            turns += 1
+
+    assert len(set(considered)) >= 2 * len(pools)
+
+
+async def test_workflow_that_ended_after_it_was_listed_is_not_taken_for_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
+    upgrades = Upgrades()
+    upgrades.versions = {}
+    listed = asyncio.Event()
+
+    async def running() -> Mapping[str, Pool | None]:
+        await listed.wait()
+        return {ONE.workflow_id: ONE, OTHER.workflow_id: OTHER}
+
+    upgrades.running = running  # type: ignore[method-assign]
+    upgrades.ended.add(ONE)
+    async with leading(upgrades) as reconciler:
+        await eventually(lambda: reconciler.is_leading)
+        reconciler._open.put(ONE, 1, NOW)  # noqa: SLF001  as an answer notes it
+        reconciler.consider(ONE)
+        await eventually(lambda: ONE not in upgrades.ended)
+        upgrades.ended.add(ONE)
+        listed.set()
+        await called(upgrades, "wake other at 0")
+        assert reconciler._open.get(ONE) is None  # noqa: SLF001

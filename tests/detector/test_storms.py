@@ -418,3 +418,17 @@ async def test_check_whose_numbers_cannot_be_judged_ends_nothing_and_is_not_look
             cluster.storm_check()
             assert cluster.storm is not None
             assert not cluster.storm.is_active
+
+
+@pytest.mark.rule("NHC 2.3/4")
+async def test_storm_begins_in_time_when_a_deadline_becomes_earlier_and_no_number_changes(
+    leader: Cluster,
+) -> None:
+    leader.fail(0, 1, 2, since=NOW)
+    assert leader.storm is None
+    leader.fail(2, since=NOW - 4 * MINUTE)
+    leader.told_of.clear()
+
+    leader.now = NOW + MINUTE + timedelta(seconds=1)
+    leader.storms._rescheduled.set()  # noqa: SLF001  the clock of this test wakes no task
+    await eventually(lambda: (CHECK, None) in leader.told_of)

@@ -132,7 +132,7 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
     def storm_cooldown(self) -> timedelta | None:
         return self.spec.storm_cooldown_duration
 
-    @property
+    @cached_property
     def rules(self) -> tuple[UnhealthyCondition, ...]:
         return tuple(
             UnhealthyCondition(condition.type, condition.status, condition.duration)

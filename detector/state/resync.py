@@ -1,0 +1,89 @@
+"""ResyncQueue: checks and targets whose answer may be another now, though nothing about themselves changed.
+
+A policy edit concerns every open incident, and to notify all handlers of one takes up to a millisecond. A few
+are notified at once. More wait here, each once, and are notified in pieces that yield to the event loop. A
+handler reads the cluster state as it is then, so each piece is judged by the latest context.
+
+Checks go first: what handlers remember of a check is right before they hear of its targets. Targets follow in
+turn, one of each check, so that a check with many of them delays no other.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from detector.state.event_handlers import ChangeHandler
+from health.model.references import CheckReference
+from kube.time_slice import TimeSlice
+
+MOST_AT_ONCE = 50
+
+
+class ResyncQueue:
+    """The resync of one cluster state."""
+
+    def __init__(self, notify: ChangeHandler) -> None:
+        self._notify = notify
+        self._checks: dict[CheckReference, None] = {}
+        self._targets: dict[CheckReference, dict[str, None]] = {}
+        self._length = 0
+        """Of the targets that wait."""
+        self._filled = asyncio.Event()
+
+    def add(self, checks: Iterable[CheckReference], targets: Mapping[CheckReference, Iterable[str]]) -> None:
+        """Have handlers notified of these checks and targets; what waits already keeps its place."""
+        for check in checks:
+            self._checks.setdefault(check)
+        for check, names in targets.items():
+            self._add_targets(check, names)
+        if self._length + len(self._checks) > MOST_AT_ONCE:
+            self._filled.set()
+            return
+        while self.notify_next():
+            pass
+
+    def _add_targets(self, check: CheckReference, names: Iterable[str]) -> None:
+        added = dict.fromkeys(names)
+        if not added:
+            return
+        waiting = self._targets.setdefault(check, {})
+        before = len(waiting)
+        waiting.update(added)
+        self._length += len(waiting) - before
+
+    def notify_waiting(self, checks: Iterable[CheckReference], target: str) -> None:
+        """Notify of a target now if it waits: it is about to change, and handlers remember what it was."""
+        for check in checks if self._targets else ():
+            if target in self._targets.get(check, {}):
+                self._take_out(check, target)
+                self._notify(check, target)
+
+    def notify_next(self) -> bool:
+        """Notify of the next one; answers whether there was one."""
+        if self._checks:
+            check = next(iter(self._checks))
+            del self._checks[check]
+            self._notify(check, None)
+            return True
+        if not self._targets:
+            return False
+        check, waiting = next(iter(self._targets.items()))
+        target = next(iter(waiting))
+        self._targets[check] = self._targets.pop(check)  # behind all other checks
+        self._take_out(check, target)
+        self._notify(check, target)
+        return True
+
+    def _take_out(self, check: CheckReference, target: str) -> None:
+        self._length -= 1
+        del self._targets[check][target]
+        if not self._targets[check]:
+            del self._targets[check]
+
+    async def run(self) -> None:
+        """Notify until cancelled."""
+        while True:
+            await self._filled.wait()
+            self._filled.clear()
+            time_slice = TimeSlice()
+            while self.notify_next():
+                await time_slice.yield_if_over()
