@@ -18,7 +18,7 @@ capabilities: {drop: [ALL]}
 {{- end }}
 
 {{/*
-The build id of the worker: what the image is, unless a value says it. A digest has a colon, which no build id may have.
+The build id of the worker: a value, or else the digest or tag of the image. A build id may not have the colon of a digest.
 */}}
 {{- define "paramedic.buildId" -}}
 {{- $image := .Values.image -}}
@@ -26,8 +26,8 @@ The build id of the worker: what the image is, unless a value says it. A digest 
 {{- end }}
 
 {{/*
-The Deployment of a process. Takes its name, the root, and of a worker of an earlier build what that is. Why each field is as it
-is stands in base/detector.yaml.
+The Deployment of a process. Takes its name, the root, and for a worker of an earlier build that build. The comments in
+base/detector.yaml explain the fields.
 */}}
 {{- define "paramedic.deployment" -}}
 {{- $process := index . 0 -}}

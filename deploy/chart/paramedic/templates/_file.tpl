@@ -1,5 +1,5 @@
 {{/*
-A manifest of kustomize, as it stands but for its namespaces. Takes the path from base/ or components/, and the root.
+A manifest of kustomize, unchanged except for its namespaces. Takes the path from base/ or components/, and the root.
 */}}
 {{- define "paramedic.file" -}}
 {{- $path := index . 0 -}}
