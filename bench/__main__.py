@@ -1,4 +1,4 @@
-"""`python -m bench [NAME ...]`: measure, print the table; the exit code says whether all goals are met."""
+"""`python -m bench [NAME ...]`: measure, print a table; exit code 0 if all goals are met."""
 
 import asyncio
 import sys
@@ -27,7 +27,7 @@ MEASUREMENTS: dict[str, Callable[[BenchCluster], Awaitable[list[Figure]]]] = {
 
 
 async def _measure(names: list[str]) -> list[Figure]:
-    """Each on servers of its own, one after the other."""
+    """Run each measurement on servers of its own, one after the other."""
     figures = []
     for name in names:
         with tempfile.TemporaryDirectory(prefix="paramedic-bench-") as directory:
@@ -37,7 +37,6 @@ async def _measure(names: list[str]) -> list[Figure]:
 
 
 def main(names: list[str]) -> int:
-    """Print the report."""
     unknown = sorted(set(names) - set(MEASUREMENTS))
     if unknown:
         sys.stderr.write(f"bench knows {', '.join(MEASUREMENTS)}, not {', '.join(unknown)}\n")

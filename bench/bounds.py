@@ -1,4 +1,4 @@
-"""How long the worst input stops the event loop, and how much memory it takes: one process for each case."""
+"""Measures how long the worst inputs block the event loop, and their memory, with one process per case."""
 
 import asyncio
 import multiprocessing
@@ -48,7 +48,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 class Cost(NamedTuple):
-    """What one case costs."""
+    """The longest block of the event loop, and the memory of one case."""
 
     stop_milliseconds: float
     memory_mib: float
@@ -131,7 +131,7 @@ CASES: dict[str, Callable[[], Work]] = {
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no case needs a server
-    """Each case in a process of its own, so that its memory is its own."""
+    """Run each case in a process of its own, to measure its memory alone."""
     figures = []
     for name in CASES:
         cost = await asyncio.to_thread(_in_a_process, name)
@@ -168,7 +168,7 @@ _stops: list[float] = [0.0]
 
 
 async def _longest_stop() -> None:
-    """Note how much later than asked the loop went on."""
+    """Record how much later than planned the loop continued."""
     while True:
         began = time.perf_counter()
         await asyncio.sleep(_TICK)
@@ -176,5 +176,5 @@ async def _longest_stop() -> None:
 
 
 def _memory() -> float:
-    """The most memory of this process so far, in MiB."""
+    """The peak memory of this process, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB

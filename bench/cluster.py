@@ -23,7 +23,7 @@ NO_MORE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class BenchCluster:
-    """All parts of it."""
+    """The servers of one measurement, with clients and pids."""
 
     layout: Layout
     transport: Transport
@@ -36,11 +36,9 @@ class BenchCluster:
 
     @property
     def audit_log(self) -> Path:
-        """Every request that the API server got."""
         return self.control_plane.audit_log
 
     def pid(self, name: str) -> int:
-        """The process of that name."""
         return self.supervisor.pids[name]
 
     async def start(self, *names: str, environments: Mapping[str, Mapping[str, str]] = NO_MORE) -> None:
@@ -53,13 +51,12 @@ class BenchCluster:
             await readiness.until_ready(self.supervisor, self.layout, name)
 
     async def stop(self, name: str) -> None:
-        """End one of our processes."""
         await self.supervisor.stop(name)
 
 
 @asynccontextmanager
 async def bench_cluster(directory: Path) -> AsyncIterator[BenchCluster]:
-    """Run the servers on `directory`; our processes are not started yet."""
+    """Run the servers on `directory`, without our processes."""
     layout = lay_out(directory)
     async with Supervisor() as supervisor:
         server = await temporal.start(supervisor, layout)

@@ -1,4 +1,4 @@
-"""1,000 of 5,000 nodes fail at once: first above the threshold, where all are held, then below it."""
+"""1,000 of 5,000 nodes fail at once: first beyond the threshold, where all are held, then within it."""
 
 import asyncio
 import time
@@ -21,11 +21,11 @@ QUIET_SECONDS = 60.0
 HELD = "paramedic_holds{"
 PATIENCE = timedelta(minutes=3)
 SELDOM = timedelta(seconds=0.5)
-"""To count a thousand workflows is work for the server that is measured."""
+"""Rarely, because counting a thousand workflows is work for the measured server."""
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """The same thousand nodes, twice."""
+    """Fail the same thousand nodes twice, under two thresholds."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(NODES_IN_ALL)
         await fleet.add_check()
@@ -58,7 +58,7 @@ async def _limit(cluster: BenchCluster, share: str) -> None:
 
 
 async def _until_all_are_held(fleet: Fleet, nodes: list[str]) -> None:
-    """Return when each node has an incident, and each incident was told why it does nothing."""
+    """Return when each node has an incident, and each incident is held with a reason."""
     await _until_running(fleet.cluster, len(nodes))
     url = ready_url(fleet.cluster.layout, "detector").replace("/readyz", "/metrics")
 
