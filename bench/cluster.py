@@ -19,6 +19,7 @@ from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 
 NO_MORE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+NO_OTHER: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,21 @@ class BenchCluster:
     def pid(self, name: str) -> int:
         return self.supervisor.pids[name]
 
-    async def start(self, *names: str, environments: Mapping[str, Mapping[str, str]] = NO_MORE) -> None:
-        """Start our processes and wait until they are ready; `environments` has additions for each."""
+    async def start(
+        self,
+        *names: str,
+        environments: Mapping[str, Mapping[str, str]] = NO_MORE,
+        commands: Mapping[str, tuple[str, ...]] = NO_OTHER,
+    ) -> None:
+        """Start our processes and wait until they are ready.
+
+        `environments` has additions for each; `commands` has others than the usual ones.
+        """
         for name in names:
             program = processes.ours(name, self.layout, self.control_plane, self.server)
             environment = {**program.environment, **environments.get(name, {})}
-            await self.supervisor.start(replace(program, environment=environment))
+            command = commands.get(name, program.command)
+            await self.supervisor.start(replace(program, command=command, environment=environment))
         for name in names:
             await readiness.until_ready(self.supervisor, self.layout, name)
 
