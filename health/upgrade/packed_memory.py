@@ -1,9 +1,10 @@
 """Packs the memory of an upgrade pause, so that the input of its next run stays below the limit of Temporal.
 
-The memory is packed by uid: the first look of the next run tells the names of the checks anew. A reason is
+The memory is packed by uid: the first observation of the next run has the names of the checks. A reason is
 kept once, with its order, and times of checks are whole seconds. Each check takes at most 130 bytes (98
-bytes of uids, times, versions and words, compressed, and a third more as base64); what does not count checks
-takes 0.5 MB at most. So 10,000 checks take 1.8 MB of the 2 MB in the worst case, and usually 0.5 MB.
+bytes of uids, times, versions and words, compressed, and a third more as base64); the parts that do not
+depend on the number of checks take at most 0.5 MB. So 10,000 checks take 1.8 MB of the 2 MB in the worst
+case, and usually 0.5 MB.
 """
 
 import base64
@@ -20,24 +21,24 @@ from health.upgrade.orders import PauseOrderRecord
 from objects.frozen import Frozen
 
 MOST_DESCRIBED = 20
-"""Failed writes, and checks that are not there any more, whose words and names are handed over."""
+"""The maximum of failed writes with their messages, and of deleted checks with their names."""
 MOST_UNPACKED = 32 * 1024 * 1024
-"""Bytes that a packed memory may have: 10,000 checks have 8 MB."""
+"""The maximum size in bytes after unpacking; 10,000 checks have 8 MB."""
 
-EARLIER_ORDER = "an order that is not remembered any more"
+EARLIER_ORDER = "an order that is no longer in the memory"
 EARLIER_PATCH = "patch a check"
 
 
 class _HandedOver(Frozen):
-    """What is packed; a message has at most 10,000 items of a list."""
+    """The packed values; a list in a message has at most 10,000 items."""
 
     memory: PauseMemory
     gone: tuple[Handled, ...]
-    """Those of `handled` that are not there any more."""
+    """The rows of `handled` whose checks were deleted."""
 
 
 def packed(memory: PauseMemory) -> str:
-    """The memory as a text of base64."""
+    """The memory, compressed and base64-encoded."""
     handled = _slim(memory.handled, memory.orders)
     slim = memory.model_copy(
         update={
@@ -52,7 +53,7 @@ def packed(memory: PauseMemory) -> str:
 
 
 def unpacked(text: str) -> PauseMemory | None:
-    """The memory that was packed; None: the text is no packed memory."""
+    """The packed memory; None: the text is not one."""
     try:
         unpacking = zlib.decompressobj()
         json = unpacking.decompress(base64.b64decode(text, validate=True), MOST_UNPACKED)
@@ -63,14 +64,14 @@ def unpacked(text: str) -> PauseMemory | None:
 
 
 def _slim_upgrade(upgrade: KnownUpgrade, memory: PauseMemory) -> KnownUpgrade:
-    """A mark of a check that was handled decides nothing any more."""
+    """The upgrade without marks of handled checks, which are no longer used."""
     handled = memory.by_uid
     marks = tuple(uid for uid in upgrade.old_marks if uid not in handled)
     return upgrade.model_copy(update={"old_marks": marks, "unseen": _slim(upgrade.unseen, memory.orders)})
 
 
 def _slim(rows: Iterable[Handled], orders: Iterable[PauseOrderRecord]) -> tuple[Handled, ...]:
-    """Rows without names, but those of checks that went last: no look tells these again."""
+    """Rows without names, except the latest deleted checks, which no later observation contains."""
     rows = tuple(rows)
     numbers = {(order.reason, order.identity): order.number for order in orders}
     named = {row.uid for row in [one for one in rows if one.is_deleted][-MOST_DESCRIBED:]}
