@@ -36,7 +36,7 @@ class UnderWay:
 
 @dataclass(frozen=True)
 class StuckSlots:
-    """The stuck slots of one limit."""
+    """The stuck slots of one limit, with the checks that wait for them."""
 
     limit: str
     """The limit in words."""

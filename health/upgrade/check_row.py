@@ -54,7 +54,6 @@ class CheckRow:
         old_marks: Collection[str],
         failed: FailedWrite | None = None,
     ) -> "CheckRow":
-        """The row of an observed check."""
         known = before.as_known(check) if before else check
         seen = before.having_seen(check) if before else None
         is_unsettled = failed is not None and failed.is_unsettled(check.resource_version)

@@ -38,7 +38,6 @@ class _HandedOver(Frozen):
 
 
 def packed(memory: PauseMemory) -> str:
-    """The memory, compressed and base64-encoded."""
     handled = _slim(memory.handled, memory.orders)
     slim = memory.model_copy(
         update={

@@ -67,7 +67,7 @@ class PauseAnnotations:
 
 
 class PausableCheck(Frozen):
-    """The pause state of one check."""
+    """One check, with the presence of its two annotations."""
 
     reference: CheckReference
     uid: str

@@ -158,7 +158,6 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         return self.steps
 
     def replaces(self, node: Node) -> bool:  # noqa: ARG002
-        """False: a remediated Node comes back."""
         return False
 
     def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all
