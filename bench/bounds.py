@@ -10,8 +10,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from bench import crowds
 from bench.cluster import BenchCluster
 from bench.figure import Figure
+from detector.reporting.rendering_thread import rendered
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument
 from health.gate.threshold import Allowance
@@ -106,9 +108,8 @@ def _recovering_nodes() -> Work:
     snapshot = CheckSnapshot(check, "u", Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS), targets)
 
     async def work() -> None:
-        stored = kind.status_patch(snapshot, {}, _CREATED)
-        await asyncio.sleep(_TICK)
-        kind.status_patch(snapshot, stored, _CREATED)
+        stored = await rendered(snapshot, lambda: kind.status_patch(snapshot, {}, _CREATED))
+        await rendered(snapshot, lambda: kind.status_patch(snapshot, stored, _CREATED))
 
     return work
 
@@ -127,6 +128,7 @@ CASES: dict[str, Callable[[], Work]] = {
     "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
     "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
+    **crowds.CASES,
 }
 
 

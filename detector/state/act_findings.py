@@ -25,6 +25,12 @@ class ActFindings:
     def __init__(self) -> None:
         self._heard: dict[tuple[CheckReference, str], _Heard] = {}
 
+    def frozen(self) -> "ActFindings":
+        """Return a copy."""
+        findings = ActFindings()
+        findings._heard = dict(self._heard)
+        return findings
+
     def note(self, check: CheckReference, target: str, uid: str, hold: Hold | None) -> bool:
         """Keep what the incident of a target tells; answers whether that is new."""
         before = self._heard.get((check, target))

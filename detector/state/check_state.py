@@ -5,6 +5,7 @@ with a matching condition is unhealthy whether its timer still runs or not, and 
 is not healthy yet (NHC 2.2). So a heartbeat, or the passing of a deadline, never changes a number.
 """
 
+from copy import copy
 from typing import Any
 
 from pydantic import Field
@@ -72,6 +73,13 @@ class CheckState:
         if self._listed is None or self._listed[0] is not self.record:
             self._listed = self.record, self.kind.stored_requests(self.record.status)
         return self._listed[1]
+
+    def frozen(self) -> "CheckState":
+        """Return a copy."""
+        copied = copy(self)
+        for field in ("selected", "unhealthy", "not_healthy", "confirmed", "reconfigured"):
+            setattr(copied, field, set(getattr(self, field)))
+        return copied
 
     def ignores(self, name: str, target: Target | None) -> bool:
         """Whether this is no target of it, and was none."""

@@ -6,8 +6,8 @@ Who else holds the target, who has the control-plane lock, and the context of it
 from datetime import datetime
 
 from detector.state.check_state import CheckState
-from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
+from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.check_context import NO_CONTEXT, CheckContext
@@ -23,7 +23,7 @@ from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, LeaseRecord, expiry, hol
 
 
 def target_facts(
-    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> TargetFacts:
     """The facts of `target` as one of `check`."""
     name = target.metadata.name
@@ -40,20 +40,20 @@ def target_facts(
     )
 
 
-def _outage_of_its_zone(cluster_state: ClusterState, target: Target) -> Hold | None:
+def _outage_of_its_zone(cluster_state: StateView, target: Target) -> Hold | None:
     outages, cluster = cluster_state.cluster_context.outages, target.node_cluster
     zone = target.node_zone or outages.zone_of(cluster, target.node_name)
     return outages.hold(cluster, zone) if zone else None
 
 
-def _maintenance(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:
+def _maintenance(cluster_state: StateView, check: CheckReference, target: Target) -> str:
     """What says that others work on its Node; under way remediators cordon and taint it themselves."""
     if target.is_marked or cluster_state.requests.of(check, target.metadata.name):
         return ""
     return cluster_state.cluster_context.policy.policy.held_nodes.why(target.node_spec)
 
 
-def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:
+def acquired_at(cluster_state: StateView, check: CheckReference, target: Target) -> datetime | None:
     """Since when `check` holds the Lease of `target`; None if it does not."""
     lease = cluster_state.leases.get(own_lease(check, target))
     if lease is None or not _holder(check, target).holds(lease):
@@ -61,16 +61,14 @@ def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Targ
     return lease.spec.acquire_time
 
 
-def _earlier_request(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:
+def _earlier_request(cluster_state: StateView, check: CheckReference, target: Target) -> str:
     for entry in cluster_state.requests.of(check, target.metadata.name):
         if entry.request.target_uid not in ("", target.metadata.uid):
             return str(entry.reference)
     return ""
 
 
-def _request_of_another(
-    cluster_state: ClusterState, check: CheckReference, name: str
-) -> CurrentHolder | None:
+def _request_of_another(cluster_state: StateView, check: CheckReference, name: str) -> CurrentHolder | None:
     """Another's request, unless its remediator was told to stop (rule 13).
 
     One of a template of our own is in the way until it is gone: ours would have its name (NHC 2.8).
@@ -91,19 +89,19 @@ def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
 
 
 def _lease_of_another(
-    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
     names, we = dict.fromkeys((own_lease(check, target), lease_of_its_node(target))), _holder(check, target)
     current_holders = (_current_holder(cluster_state.leases.get(name), we, now) for name in names)
     return next((current_holder for current_holder in current_holders if current_holder is not None), None)
 
 
-def _has_step(cluster_state: ClusterState, check: CheckReference, target: Target) -> bool:
+def _has_step(cluster_state: StateView, check: CheckReference, target: Target) -> bool:
     known = cluster_state.checks[check].check
     return not isinstance(known, InvalidCheckError) and bool(known.steps_for(target))
 
 
-def _steps(cluster_state: ClusterState, check: CheckReference) -> tuple[Step, ...]:
+def _steps(cluster_state: StateView, check: CheckReference) -> tuple[Step, ...]:
     known = cluster_state.checks[check].check
     return () if isinstance(known, InvalidCheckError) else known.steps
 
@@ -113,7 +111,7 @@ def _holder(check: CheckReference, target: Target) -> LeaseHolder:
 
 
 def _control_plane_lock(
-    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
     """Another node of the control plane, by any request for it (NHC 2.4/1), else by the Lease."""
     name = target.metadata.name
@@ -133,7 +131,7 @@ def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -
     return CurrentHolder(we.holder_of(lease), seconds=(ends - now).total_seconds())
 
 
-def check_context(cluster_state: ClusterState, reference: CheckReference, now: datetime) -> CheckContext:
+def check_context(cluster_state: StateView, reference: CheckReference, now: datetime) -> CheckContext:
     """The context of a check; nothing for one that is gone or cannot be read."""
     entry = cluster_state.checks.get(reference)
     if entry is None or isinstance(entry.check, InvalidCheckError):

@@ -75,6 +75,14 @@ class RequestIndex:
         shown = self._shown.get(uid)
         return next(reversed(shown.values())) if shown else None
 
+    def frozen(self) -> "RequestIndex":
+        """Return a copy, to be read by target and by check."""
+        index = RequestIndex()
+        copied = {target: dict(requests) for target, requests in self._by_target.items()}
+        index._by_target.update(copied)
+        index._targets_of.update({owner: dict(counts) for owner, counts in self._targets_of.items()})
+        return index
+
     def _insert(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
         self._by_target[target][entry.reference.uid] = entry

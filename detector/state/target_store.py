@@ -44,6 +44,13 @@ class TargetStore:
         else:
             self._undecodable.pop(name, None)
 
+    def frozen(self, place: TargetPlace) -> "TargetStore":
+        """Return a copy of what is at one place."""
+        store = TargetStore()
+        store._places[place] = dict(self.at(place))
+        store._undecodable = dict(self._undecodable)
+        return store
+
     def at(self, place: TargetPlace) -> Mapping[str, Target]:
         """All of a kind in a namespace, by name."""
         return self._places.get(place, {})

@@ -87,7 +87,7 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         CheckChoices.of(check.metadata.annotations)  # refuses what cannot be read
         return check
 
-    @property
+    @cached_property
     def reference(self) -> CheckReference:
         return CheckReference(kind=KIND, group=GROUP, name=self.metadata.name)
 
@@ -99,7 +99,7 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
     def generation(self) -> int:
         return self.metadata.generation
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The one step of a classic remediation, or the steps of the escalation in order."""
         if self.spec.remediation_template is not None:
