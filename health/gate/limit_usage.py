@@ -1,8 +1,8 @@
 """LimitUsage: how much of the limits is used, counted up and down as remediations begin and end. Pure.
 
-The usage remembers what it counted for each target. A change of one target takes exactly that back and counts
-the target as it is now, so a change costs the same however many remediations are under way. The numbers
-always equal those of a usage that is made anew from the same records.
+The usage remembers its counts for each target. A change of one target subtracts them and counts the target
+again, so the cost of a change does not depend on the number of remediations. The numbers always equal those
+of a new usage from the same records.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -25,20 +25,20 @@ _NONE_SELECTED = Selection()
 
 @dataclass(frozen=True)
 class Use:
-    """What one target of a check uses of the limits."""
+    """The use of the limits by one target of a check."""
 
     check: CheckReference
     in_flight: Remediation | None = None
-    """Its remediation, if that is under way or reserved."""
+    """Its remediation, if one is in progress or reserved."""
     is_reserved: bool = False
-    """Whether that may begin at any moment, and so counts as a start of now."""
+    """Whether the remediation may begin at any moment, and so counts as a start now."""
     starts: tuple[datetime, ...] = ()
     """When its remediations began."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What is counted for one target."""
+    """The counts of one target, to subtract them later."""
 
     slots: tuple[Slot, ...] = ()
     starts: tuple[datetime, ...] = ()
@@ -67,12 +67,12 @@ class Refusal(NamedTuple):
 
 
 class _Limit(NamedTuple):
-    """One limit, as it bears on one remediation."""
+    """One limit, as it applies to one remediation."""
 
     most: int
     scope: LimitScope
     slots: tuple[Slot, ...]
-    """Those that count."""
+    """The slots that count for it."""
     label: str = ""
     is_of_starts: bool = False
 
@@ -84,12 +84,12 @@ class LimitUsage:
     scopes_of: ScopesOf = field(compare=False)
     _counted: dict[Hashable, _Counted] = field(default_factory=dict, compare=False)
     _used: Counter[Slot] = field(default_factory=Counter)
-    """By remediations in flight, and by reserved starts."""
+    """Used slots of remediations in flight and of reserved starts."""
     _starts: defaultdict[Slot, list[datetime]] = field(default_factory=lambda: defaultdict(list))
-    """In order."""
+    """The times of starts by slot, in order."""
 
     def put(self, target: Hashable, use: Use) -> SlotChange:
-        """Count a target as it is now, in place of what was counted for it before."""
+        """Count a target as it is now, and drop its earlier counts."""
         before, after = self._counted.pop(target, _NOTHING), self._count_of(use)
         if after != _NOTHING:
             self._counted[target] = after
@@ -151,7 +151,7 @@ class LimitUsage:
         return selection
 
     def has_room_for(self, selection: Selection, beside: Remediation, now: datetime) -> bool:
-        """Whether all selected targets may begin beside a remediation that has taken its slots."""
+        """True if all selected targets may begin beside a remediation that has taken its slots."""
         return all(
             self._number(limit, now) + sum(map(selection.count, limit.slots)) <= limit.most
             for limit in self._limits(beside)
@@ -164,7 +164,7 @@ class LimitUsage:
         selection: Selection = _NONE_SELECTED,
         besides: Hashable | None = None,
     ) -> Refusal | None:
-        """Why a remediation may not begin now, where the selected targets before it begin first.
+        """Why a remediation may not begin now, if the selected targets before it begin first.
 
         `besides` is a target that does not count: a remediation does not wait for its own reservation.
         """
@@ -205,14 +205,14 @@ class LimitUsage:
         return limit_hold(f"{words}{where}{_come_first(first)}, {most}", _ASK_AGAIN_SECONDS)
 
     def _until_free(self, limit: _Limit, number: int, now: datetime) -> float:
-        """In how many seconds so many of the starts are an hour ago that another one is allowed."""
+        """Seconds until enough of the starts are an hour old to allow another one."""
         starts = self._starts.get(limit.slots[0], [])
         frees = bisect_right(starts, now - HOUR) + number - limit.most
         return (starts[frees] + HOUR - now if frees < len(starts) else HOUR).total_seconds()
 
 
 def _change(by: Remediation | None, before: _Counted, after: _Counted) -> SlotChange:
-    """The change of slots; a start that was reserved and is seen now frees nothing."""
+    """The change of slots; a reserved start that is now seen frees nothing."""
     was, now = set(before.slots), set(after.slots)
     if len(after.starts) > len(before.starts):
         now.update(after.start_slots)

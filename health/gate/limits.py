@@ -1,12 +1,13 @@
-"""Limits: how many remediations may be under way, and how many may begin within an hour.
+"""Limits: how many remediations may be in progress, and how many may begin within an hour.
 
-They are chosen for the whole cluster by the policy, and for one check by annotations; nothing is limited that
-nobody chose. A remediation begins with its first request, deletion or mark, and is under way until nothing of
-that is left; the next step of an escalation begins nothing. One must satisfy every limit that bears on it, so
-the most restrictive wins. `limit_usage.py` counts, `selection.py` says which of the waiting targets go first.
+The policy sets limits for the whole cluster, and annotations set them for one check; the default is no
+limit. A remediation begins with its first request, deletion or mark, and is in progress until these are
+gone; the next step of an escalation is not a new one. A remediation must satisfy every limit that applies to
+it, so the most restrictive wins. `limit_usage.py` counts, `selection.py` says which of the waiting targets
+go first.
 
-A target whose label nobody can tell, as its Node is gone, counts for every value of the label: the number for
-a value is never above what was chosen.
+A target with an unknown label, because its Node is gone, counts for every value of the label, so the limit
+for a value is never exceeded.
 """
 
 import re
@@ -30,40 +31,39 @@ _QUALIFIED_NAME = re.compile(
 
 
 def is_qualified_name(name: str) -> bool:
-    """Whether Kubernetes takes `name` for the key of a label or a taint."""
+    """True if `name` is a valid key of a label or a taint."""
     return _QUALIFIED_NAME.fullmatch(name) is not None
 
 
 def label_name(name: str) -> str:
-    """`name`, if a label may be called so."""
+    """`name`, if it is a valid label name; raises ValueError."""
     if not is_qualified_name(name):
-        raise ValueError(f"{name!r} is no name of a label")
+        raise ValueError(f"{name!r} is not a label name")
     return name
 
 
 Count = Annotated[int, Field(strict=True, ge=1, le=MOST)]
-"""None at all would be a stop, which has a command of its own."""
+"""At least 1: a limit of zero would be a stop, which has a command of its own."""
 ByLabel = Mapping[Annotated[str, AfterValidator(label_name)], Count]
 
 
 class Limits(Bounded):
-    """What is chosen in one place."""
+    """The limits of the policy, or of one check."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 
     max_in_flight: Count | None = None
-    """Remediations that are under way."""
+    """Remediations in progress."""
     max_in_flight_by_label: ByLabel = Field(default_factory=dict)
-    """The same for each value of a label of the Node, by the name of the label."""
+    """Remediations in progress for each value of a label of the Node, by label name."""
     max_starts_per_hour: Count | None = None
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is limited."""
         return not (self.max_in_flight or self.max_in_flight_by_label or self.max_starts_per_hour)
 
     def __str__(self) -> str:
-        """The same text for the same limits; "" where nothing is limited."""
+        """Equal limits give equal texts; "": there is no limit."""
         chosen = {
             "maxInFlight": self.max_in_flight,
             **{f"maxInFlight[{label}]": most for label, most in sorted(self.max_in_flight_by_label.items())},
@@ -81,49 +81,49 @@ class LimitScope:
 
     limits: Limits
     chosen_by: str
-    """In words."""
+    """The policy or the check, in words."""
     check: CheckReference | None = None
-    """That of the remediations; None: of all checks."""
+    """The check whose remediations count; None: all checks."""
 
 
 ScopesOf = Callable[[CheckReference], Iterable[LimitScope]]
-"""Which limits bear on a remediation of a check."""
+"""Returns the limits that apply to a remediation of a check."""
 
 
 @dataclass(frozen=True)
 class Remediation:
-    """One that is under way, or is to begin."""
+    """A remediation that is in progress, or waits to begin."""
 
     check: CheckReference
     labels: Mapping[str, str | None]
-    """Of its Node; "" where it has no such label, None or missing where nobody can tell."""
+    """Labels of its Node; "": the Node lacks the label, None or missing: unknown."""
 
     @property
     def counts_as(self) -> tuple[CheckReference, frozenset[tuple[str, str | None]]]:
-        """Equal for those that the same limits bear on in the same way."""
+        """Equal for remediations that every limit counts alike."""
         return self.check, frozenset(self.labels.items())
 
 
 Place = tuple[datetime, str]
-"""In the line: the earlier, the sooner."""
+"""A place in the queue; the smallest is served first."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A target that would be remediated but for the limits."""
+    """A target that only a limit keeps from remediation."""
 
     since: datetime
-    """Since when it is unhealthy."""
+    """When it became unhealthy."""
     name: str
-    """Settles who comes first of those that failed in the same second."""
+    """Orders targets that failed in the same second."""
     remediation: Remediation
 
     @property
     def place(self) -> Place:
-        """Its place in the line: the earlier, the sooner."""
+        """Its place in the queue; the longest unhealthy target is first."""
         return self.since, self.name
 
 
 def limit_hold(words: str, ask_again_seconds: float) -> Hold:
-    """What it means for an incident that it would be one too many, or that nobody knows whether."""
+    """The hold of an incident that would exceed a limit, or whose limits are unknown."""
     return Hold(reason=HoldReason.LIMIT, message=words, ask_again_seconds=max(1.0, ask_again_seconds))

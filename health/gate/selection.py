@@ -18,7 +18,7 @@ class Selection:
     def __init__(self) -> None:
         self._selected: dict[str, tuple[Place, tuple[Slot, ...]]] = {}
         self._places: defaultdict[Slot, list[Place]] = defaultdict(list)
-        """In order."""
+        """The places of selected targets by slot, in order."""
         self._waited_for: set[Slot] = set()
 
     def __iter__(self) -> Iterator[str]:
@@ -37,7 +37,7 @@ class Selection:
             insort(self._places[slot], waiting.place)
 
     def remove(self, name: str) -> tuple[Slot, ...]:
-        """Take out a target that begins or leaves; returns its slots, none if it was not selected."""
+        """Remove a target that begins or leaves; returns its slots, none if it was not selected."""
         if name not in self._selected:
             return ()
         place, slots = self._selected.pop(name)
@@ -55,9 +55,9 @@ class Selection:
         return bisect_left(self._places.get(slot, ()), place)
 
     def wait_for(self, slots: Iterable[Slot]) -> None:
-        """Note the slots that a target which is not selected lacks: all of them are used."""
+        """Record the used slots that keep a target from being selected."""
         self._waited_for.update(slots)
 
     def is_waited_for(self, slots: Iterable[Slot]) -> bool:
-        """Whether a target may be selected that is not, once these slots are freed."""
+        """True if freeing these slots may allow selecting another target."""
         return not self._waited_for.isdisjoint(slots)

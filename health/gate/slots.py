@@ -1,4 +1,4 @@
-"""Slots: what limits count, as keys of the numbers in use."""
+"""Slots: the keys under which limits count remediations."""
 
 from collections.abc import Iterable
 
