@@ -128,10 +128,11 @@ class AdmissionQueue:
 
     def notify(self, now: datetime) -> Iterator[IncidentReference]:
         """Notify the selected incidents, each once in its turn."""
-        for name in tuple(self.selection):
-            incident = self._in_turn[name].incident
+        for entry in [self._in_turn[name] for name in self.selection]:
+            incident = entry.incident
             key = Remediated.of(incident)
-            if key not in self._notified:
+            # Between two notifications an incident may have asked, or another selection may have been made.
+            if key not in self._notified and entry.waiting.name in self.selection:
                 self._notified[key] = now
                 self._select_by = min(self._select_by, now + TURN)
                 yield incident

@@ -10,7 +10,7 @@ the same however many targets wait or are under way: each change counts up or do
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -32,6 +32,7 @@ from health.model.observation import NO_ADMISSION, Hold, Observation, TargetStat
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.runbook.wake_up import has_remediator_at_work
+from kube.time_slice import TimeSlice
 
 LOOK_AGAIN_SECONDS = 1.0
 UNREAD_ASK_AGAIN_SECONDS = 10.0
@@ -77,10 +78,13 @@ class RemediationLimits:
         self._are_ended_known = False
 
     async def lead(self) -> None:
-        """Tell those whose turn it is, until cancelled."""
+        """Notify the incidents whose turn it is, in pieces, until cancelled."""
         while True:
             with self._cluster_state.guard.item("limits", "those who wait"):
-                self._tell()
+                piece = TimeSlice()
+                for incident in self.turns():
+                    self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
+                    await piece.yield_if_over()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     @property
@@ -96,6 +100,17 @@ class RemediationLimits:
     def note_ended(self, remediated: Remediated, ended: datetime) -> None:
         """Note a remediation that has ended; one that was seen to begin is known."""
         self._records.note_ended(remediated, ended)
+
+    def turns(self) -> Iterator[IncidentReference]:
+        """The incidents that may begin now, each once in its turn."""
+        now = self._now()
+        self._take_in_policy()
+        self._in_flight.look_again()
+        self._records.forget(now, self.horizon)  # also where no limit counts them: they would grow for ever
+        if self._scopes.are_off or self._unknown(now) is not None:
+            return
+        self._select_if_due(now)
+        yield from self._queue.notify(now)
 
     def complete(self) -> None:
         """Note that all that ended is known."""
@@ -210,18 +225,6 @@ class RemediationLimits:
 
     def _slots_changed(self, remediated: Remediated, change: SlotChange) -> None:
         self._queue.slots_changed(remediated, change, self._records.usage, self._now())
-
-    def _tell(self) -> None:
-        """Tell whoever may begin now, once for each turn."""
-        now = self._now()
-        self._take_in_policy()
-        self._in_flight.look_again()
-        self._records.forget(now, self.horizon)  # also where no limit counts them: they would grow for ever
-        if self._scopes.are_off or self._unknown(now) is not None:
-            return
-        self._select_if_due(now)
-        for incident in self._queue.notify(now):
-            self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
 
     def _take_in_policy(self) -> None:
         if self._scopes.take_in_policy():

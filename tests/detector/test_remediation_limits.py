@@ -90,7 +90,8 @@ class Leader:
     def look(self) -> set[str]:
         """Whom it tells that it is their turn."""
         self.told.clear()
-        self.limits._tell()  # noqa: SLF001  what its loop does each second
+        for incident in self.limits.turns():
+            self.cluster.cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
         return set(self.told)
 
 
