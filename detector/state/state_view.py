@@ -1,8 +1,8 @@
-"""StateView: what is known of one cluster, to be read.
+"""StateView: the state of one cluster, for reading.
 
-`ClusterState` is the one that changes. `frozen` returns a view for one check that does not change any more:
-long work on it can yield to the event loop, and is still of one moment. Only containers are copied, as all
-that they contain is immutable: 10 ms for 5,000 targets.
+`ClusterState` is the view that changes. `frozen` returns an immutable view for one check: long work on it can
+yield to the event loop and still sees one moment. Only containers are copied, as all values in them are
+immutable: 10 ms for 5,000 targets.
 """
 
 from detector.state.act_findings import ActFindings
@@ -27,19 +27,19 @@ class StateView:
         self.leases: dict[str, LeaseRecord] = {}
         self.act_findings = ActFindings()
         self.cluster_context = ClusterContext()
-        """What holds for all checks."""
+        """The surroundings in which all checks are judged."""
         self.template_kinds = template_kinds
-        """What is known of templates, now."""
+        """Looks up what is known of the kind of a template now."""
 
     def allowance(self, check: CheckReference) -> Allowance | None:
-        """What the threshold of a check says; None for one that does not parse or is not there."""
+        """What the threshold of a check allows; None if the check is invalid or gone."""
         check_state = self.checks.get(check)
         if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None
         return check_state.allowance(check_state.check, self.requests.targets_of(check))
 
     def frozen(self, check: CheckReference) -> "StateView":
-        """What is known now of a check and its targets."""
+        """Return a copy of one check, its targets, and the values that all checks share."""
         view = StateView(self.template_kinds)
         view.targets = self.targets.frozen(place_of(check))
         view.checks = {check: self.checks[check].frozen()} if check in self.checks else {}
