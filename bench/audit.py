@@ -1,4 +1,4 @@
-"""Counts the requests of our processes in the audit log of the API server."""
+"""What our processes asked of the API server, as its audit log tells."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ WRITES = ("create", "update", "patch", "delete")
 
 
 class Asked(NamedTuple):
-    """A request for one object, or for its subresource."""
+    """One request for an object."""
 
     verb: str
     name: str
@@ -22,14 +22,14 @@ class Asked(NamedTuple):
 
 
 def writes_since(cluster: BenchCluster, since: datetime) -> int:
-    """Our writes since then, without those of leader Leases and of our own status."""
+    """How often they wrote since then, but to lead, and to say of themselves that they work."""
     events = _ours_since(cluster, since)
     places = [event.get("objectRef", {}).get("namespace") for event in events if event["verb"] in WRITES]
     return sum(place != NAMESPACE for place in places)
 
 
 def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> list[Asked]:
-    """Our requests for objects of a kind since then, with any answer; lists and watches have no name."""
+    """What they asked for of a kind since then, whatever was answered; lists and watches name no object."""
     found = [
         event["objectRef"] | {"verb": event["verb"]}
         for event in _ours_since(cluster, since)

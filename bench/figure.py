@@ -1,4 +1,4 @@
-"""Figure: a measured number, its goal, and the number of the reference operator."""
+"""Figure: one measured number beside its goal, and beside what the operators need."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the report; the goal is the largest good number."""
+    """One line of the report; a figure is met when it is at most its goal."""
 
     name: str
     measured: float
     goal: float | None
     unit: str
     reference: str = ""
-    """The number of the operator, on the same kind of machine."""
+    """What the operator needs, on the same kind of machine."""
 
     @property
     def verdict(self) -> str:
-        """Either "met" or "SHORT"; "" for a figure without a goal."""
+        """Whether the goal is met; a figure without a goal is told as it is."""
         if self.goal is None:
             return ""
         return "met" if self.measured <= self.goal else "SHORT"
@@ -30,6 +30,7 @@ def percentile(samples: Sequence[float], share: float) -> float:
 
 
 def table(figures: Sequence[Figure]) -> str:
+    """The report as a Markdown table."""
     rows = [("figure", "measured", "goal", "", "reference"), ("---",) * 5]
     rows += [
         (
