@@ -1,1 +1,1 @@
-"""Idempotent effects on the cluster; activities decide only whether their input still holds."""
+"""Effects on the cluster: activities decide only whether their input still holds."""

@@ -58,7 +58,9 @@ class JudgedStep(Protocol):
         """The incident with its check and target."""
 
     @property
-    def fact(self) -> Fact: ...
+    def fact(self) -> Fact:
+        """The fact that the detector found."""
+
     @property
     def step(self) -> Step: ...
 

@@ -1,12 +1,12 @@
-"""Back-off after failures of a reflector: random, growing, and never shorter than Retry-After.
+"""How long is waited after a failure: longer each time, at random, and as long as we are told to.
 
-Waits are random between zero and a growing limit ("full jitter"), so that many clients that lost their
-watches at once do not return at once. A first limit of 2 s keeps the mean at one request a second while every
-request fails.
+The waits are drawn between nothing and a growing limit ("full jitter"), so that many clients that lost
+their watches at the same moment do not come back at the same moment. The first limit of 2 s keeps the
+mean at one request a second when every answer is a failure.
 
-A 410 after an outage means that the server is back: its clients have returned spread over the limit that the
-outage led to, and a second long wait would only leave them without data. The same holds for 403: a server
-that has just started knows no roles for a moment. Only a lasting 403 leads to a long wait.
+410 after an outage is a server that is there again: its clients came back spread over the limit that the
+outage had led to, and waiting as long once more would keep them blind for nothing. So it is with 403: a
+server that has just started knows no roles for a moment. Only one that lasts is waited for long.
 """
 
 import random
@@ -18,29 +18,29 @@ from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_aft
 
 
 def draw(first: timedelta, longest: timedelta, failures: int) -> timedelta:
-    """A random wait below `first`, doubled with each failure in a row, and below `longest`."""
+    """Return a wait below `first`, doubled with each failure in a row, and below `longest`."""
     doublings: int = 2 ** min(failures, 30)  # 2**30 seconds are beyond any `longest`
     return min(first * doublings, longest) * random.random()  # noqa: S311  no secret
 
 
 @dataclass(frozen=True)
 class Waits:
-    """The limits of the waits of a reflector."""
+    """Limits of the waits of a reflector."""
 
     first: timedelta = timedelta(seconds=2)
-    """The limit of the first wait; it doubles with each further failure."""
+    """The limit of the first wait; it doubles with every further failure."""
     longest: timedelta = timedelta(seconds=30)
-    """The largest limit of a wait."""
+    """No drawn wait is longer."""
     forbidden: timedelta = timedelta(seconds=30)
-    """The wait after repeated 403s: an administrator has to grant a role first."""
+    """The wait after 403 again and again: somebody has to grant a role first."""
     starting: int = 3
-    """The number of 403s in a row that may come from a starting server."""
+    """How many answers 403 in a row may be those of a server that starts."""
     absent: timedelta = timedelta(seconds=15)
-    """The longest wait between two checks whether a kind is served."""
+    """The longest wait between two looks whether a kind is served by now."""
 
 
 class Backoff:
-    """Counts failures in a row, and returns the wait after each."""
+    """Counts failures in a row."""
 
     def __init__(self, waits: Callable[[], Waits]) -> None:
         self._waits = waits
@@ -48,12 +48,12 @@ class Backoff:
         self._last: type[KubernetesError] | None = None
 
     def reset(self) -> None:
-        """Forget the failures, after a while without any."""
+        """Begin anew: things have been well for a while."""
         self._failures = 0
         self._last = None
 
     def after(self, error: KubernetesError) -> timedelta:
-        """The wait after this failure, with the server's Retry-After."""
+        """Return how long to wait after this failure."""
         if isinstance(error, Expired | Forbidden) and type(error) is not self._last:
             self._failures = 0
         self._last = type(error)

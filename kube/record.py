@@ -1,4 +1,4 @@
-"""The records that a reflector keeps of objects, and the changes that it reports."""
+"""What a reflector keeps of an object, and how it tells that something about it changed."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,49 +6,54 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class RecordMetadata(Protocol):
-    """The metadata that a reflector needs; `ObjectMetadata` has it, and so may another model."""
+    """What a reflector needs of an object's metadata; `ObjectMetadata` has it, and so may another model."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
 
     @property
     def namespace(self) -> str:
-        """The namespace of the object, "" if it is cluster-scoped."""
+        """Its namespace, "" for a cluster-scoped object."""
 
     @property
-    def uid(self) -> str: ...
+    def uid(self) -> str:
+        """Its identity."""
 
     @property
-    def resource_version(self) -> str: ...
+    def resource_version(self) -> str:
+        """Its version."""
 
 
 class Record(Protocol):
-    """A frozen pydantic model of the few fields of one kind that matter.
+    """A frozen pydantic model of the few fields that matter of one kind.
 
-    Changes of other fields (managedFields, heartbeat times) are not reported. Items of a list have no
-    apiVersion and kind, so a record must not require them.
+    What it leaves out (managedFields, heartbeat times) can change without anybody being told. Items of
+    a list carry no apiVersion and kind, so a record must not require them.
     """
 
     @property
-    def metadata(self) -> RecordMetadata: ...
+    def metadata(self) -> RecordMetadata:
+        """Identity of the object."""
 
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 
 class Key(NamedTuple):
-    """Namespace and name of an object; its uid tells it from others of that name."""
+    """Where an object lives; its uid tells whether it is still the same one."""
 
     namespace: str
     name: str
 
 
 def key_of(record: Record) -> Key:
+    """Return the key of the object that `record` was read from."""
     return Key(record.metadata.namespace, record.metadata.name)
 
 
 class ChangeKind(StrEnum):
-    """The type of a change, as in the watch protocol."""
+    """What happened to an object, in the words of the watch protocol."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -57,7 +62,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Change(Generic[RecordT]):
-    """A change of one object; `old` and `new` are its records before and after."""
+    """One object came, changed or went; `old` and `new` are what was and is in the store."""
 
     kind: ChangeKind
     key: Key

@@ -1,4 +1,4 @@
-"""The state of a reflector, and its present problem."""
+"""What a reflector says about itself: how far it is, and what keeps it."""
 
 import asyncio
 import logging
@@ -10,15 +10,15 @@ _logger = logging.getLogger(__name__)
 
 
 class State(StrEnum):
-    """The activity of a reflector, as its status shows it."""
+    """What a reflector is doing."""
 
     STARTING = "Starting"
     LISTING = "Listing"
     WATCHING = "Watching"
     ABSENT = "Absent"
-    """The API server does not serve the kind, so an empty cache is correct."""
+    """The API server does not serve the kind: the cache is empty, and that is the truth."""
     WAITING = "Waiting"
-    """A request failed, see `problem`; it will be retried."""
+    """A request failed, see `problem`; it will try again."""
 
 
 class ReflectorStatus:
@@ -33,31 +33,32 @@ class ReflectorStatus:
         self.state = State.STARTING
         self.problem = ""
         self.is_forbidden = False
-        """Whether the server refused us (403) and has accepted no watch since."""
+        """Whether the server refused us, and did not let us watch since."""
 
     async def wait_synced(self) -> None:
-        """Return when a list is complete and all its changes were reported."""
+        """Return when there is a complete list, and all of it was told."""
         await self._complete.wait()
 
     def listing(self) -> None:
+        """Note that a list was asked for."""
         self.state = State.LISTING
 
     def listed(self) -> None:
-        """Record a complete list whose changes are about to be reported."""
+        """Note that there is a complete list, which is about to be told."""
         self.synced = True
 
     def complete(self) -> None:
-        """Record a complete list whose changes were all reported."""
+        """Note that there is a complete list, and all of it was told."""
         self.synced = True
         self._complete.set()
 
     def incomplete(self) -> None:
-        """Record that there is no complete list any more, or that its report takes long."""
+        """Note that there is no complete list any more, or that its telling takes long."""
         self.synced = False
         self._complete.clear()
 
     def accepted(self) -> None:
-        """Record an accepted watch, which is no proof of life."""
+        """Note that a watch was accepted, which is no proof of life."""
         self.state = State.WATCHING
         self.problem = ""
         self.is_forbidden = False
@@ -66,14 +67,16 @@ class ReflectorStatus:
             _logger.info("Watching %s again.", self._name)
 
     def expired(self) -> None:
-        """Record a forgotten resourceVersion: the server answers, so earlier problems are over."""
+        """Note that the server forgot a resourceVersion: it answers, and what was wrong before is over."""
         self.problem = ""
 
     def absent(self, error: KubernetesError) -> None:
+        """Note that the kind is not served."""
         self.is_forbidden = False
         self._trouble(State.ABSENT, error)
 
     def waiting(self, error: KubernetesError) -> None:
+        """Note that a request failed."""
         self.is_forbidden = self.is_forbidden or isinstance(error, Forbidden)
         self._trouble(State.WAITING, error)
 

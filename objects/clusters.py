@@ -1,13 +1,13 @@
-"""How keys of cluster and name identify clusters, and which Secret has the kubeconfig of a cluster."""
+"""How clusters are told apart by whatever is keyed by cluster and name, and where the way to one is kept."""
 
 from typing import NamedTuple
 
 MANAGEMENT_CLUSTER = ""
-"""The cluster of checks, targets, requests and Leases; it needs no name."""
+"""The one that checks, targets, requests and Leases are in; it needs no name to be told from others."""
 
 
 class SecretField(NamedTuple):
-    """One key of one Secret of the management cluster; the value is never kept here."""
+    """One key of one Secret of the management cluster: where something secret is kept, never what it is."""
 
     namespace: str
     name: str

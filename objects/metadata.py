@@ -1,4 +1,4 @@
-"""ObjectMetadata: the metadata of a Kubernetes object, as far as we read it."""
+"""ObjectMetadata: the part of a Kubernetes object's metadata that we read."""
 
 from pydantic import AwareDatetime, Field
 
@@ -6,7 +6,7 @@ from objects.frozen import FrozenObject
 
 
 class OwnerReference(FrozenObject):
-    """An owner of an object; garbage collection deletes the object after its owners."""
+    """Who an object belongs to: when it goes, garbage collection removes the object."""
 
     api_version: str
     kind: str
@@ -16,7 +16,7 @@ class OwnerReference(FrozenObject):
 
 
 class ObjectMetadata(FrozenObject):
-    """Identity, owners, labels and annotations of an object."""
+    """What identifies an object, whose it is, and what people and controllers wrote on it."""
 
     name: str
     namespace: str = ""

@@ -1,5 +1,5 @@
-"""The errors of a release."""
+"""What can go wrong with a release."""
 
 
 class ReleaseError(Exception):
-    """The release cannot be created; the message is one sentence."""
+    """There is no release; one sentence says why."""

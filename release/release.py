@@ -1,4 +1,4 @@
-"""Creates all files of a release from a source tree, with SHA256SUMS of all others."""
+"""All files of a release, made from a source tree and nothing else, with SHA256SUMS of all others."""
 
 import hashlib
 import shutil
@@ -12,18 +12,18 @@ from release.errors import ReleaseError
 
 LOCK = Path("deploy/image/requirements.lock")
 CHECKSUMS = "SHA256SUMS"
-"""In the format of `sha256sum --check`."""
+"""What `sha256sum --check` reads."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The version, the image and the time of a release."""
+    """What is released."""
 
     version: str
     image: str
-    """The name of the image; its tag is the version."""
+    """Where it is pulled from; its tag is the version."""
     time: datetime
-    """The time of the commit."""
+    """When the sources were committed."""
 
 
 def write(release: Release, source: Path, into: Path) -> None:
@@ -46,11 +46,12 @@ def write(release: Release, source: Path, into: Path) -> None:
 
 
 def _sha256(file: Path) -> str:
+    """In hexadecimal."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _write_checksums(folder: Path) -> None:
-    """Write the checksums of all other files in `folder`."""
+    """Write the checksums of all other files of `folder`."""
     files = sorted(file for file in folder.iterdir() if file.name != CHECKSUMS)
     (folder / CHECKSUMS).write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))

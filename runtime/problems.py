@@ -1,7 +1,7 @@
-"""Problems: the reasons why work cannot be done, one sentence per part, logged once per transition.
+"""Problems: what keeps work from being done, one sentence per part, said once per transition.
 
-The problems of the process itself make it unready. Problems that affect only a part of the work are in a
-separate object, otherwise a single missing right would make the whole process unready.
+A process has one of its own, which makes it unready. What keeps only a part of its work is in another one,
+else one missing right would take the whole process out of service.
 """
 
 import logging
@@ -10,15 +10,15 @@ _log = logging.getLogger(__name__)
 
 
 class Problems:
-    """The open problems of a process, which is ready without any, or of a part of its work."""
+    """The open problems of a process, which is ready when there are none, or of a part of its work."""
 
     def __init__(self, consequence: str = "not ready") -> None:
-        """`consequence` is the message of each log entry."""
+        """`consequence` is what the log says of each."""
         self._consequence = consequence
         self._open: dict[str, str] = {}
 
     def report(self, part: str, sentence: str) -> None:
-        """Record the problem of `part`; "" means that it is solved."""
+        """Note what is wrong with `part`; "" says that it is well again."""
         if self._open.get(part, "") == sentence:
             return
         if sentence:
@@ -29,9 +29,10 @@ class Problems:
         _log.info("well again", extra={"part": part})
 
     def sentence(self, part: str) -> str:
-        """The problem of `part`, "" if there is none."""
+        """What is wrong with `part`, "" if nothing is."""
         return self._open.get(part, "")
 
     @property
     def sentences(self) -> tuple[str, ...]:
+        """What is wrong, in the order in which it went wrong."""
         return tuple(f"{part}: {sentence}" for part, sentence in self._open.items())

@@ -1,13 +1,13 @@
-"""The names of our processes in a cluster: ServiceAccounts, field managers, and the leader Lease."""
+"""Names by which a cluster knows our two processes: ServiceAccounts, field managers, and the leader Lease."""
 
 from health.kinds.right import Process
 
 NAMESPACE = "paramedic-system"
-"""The namespace of our processes in `deploy/`."""
+"""Where `deploy/` puts them."""
 DETECTOR = "paramedic-detector"
 WORKER = "paramedic-worker"
 SERVICE_ACCOUNTS = {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}
 LEADER_LEASE = DETECTOR
-"""The holder of this Lease is the leading detector."""
+"""Whose holder is the detector that leads."""
 CLUSTER_ANNOTATION = "paramedic.dev/cluster"
-"""An annotation of that Lease: the identity of the cluster of the detector."""
+"""On that Lease: the identity of the cluster that the detector is configured with."""

@@ -1,7 +1,7 @@
-"""Statements for the ParamedicStatus: all by the leading detector, a missing leader by others. Pure.
+"""What is said of us: by the detector that leads, all of it; by others, that nobody leads. Pure.
 
-Only the leader asks Temporal. So no other process makes a statement about Temporal or workers; without a
-leader these conditions become Unknown.
+Only who leads asks Temporal. So nobody else says anything of Temporal or of workers; and where nobody leads,
+what was said of them is taken back.
 """
 
 from dataclasses import dataclass
@@ -11,23 +11,24 @@ from objects.durations import in_words
 from runtime.paramedic_status import Answer, Condition, ConditionType, Statement
 
 NOT_SEEN_FOR = timedelta(minutes=1)
-"""How long workers must be absent before that is reported: a restarted Temporal forgets the pollers until
-they poll again."""
+"""How long no worker must have been seen before it is said that there is none: a Temporal that has just come
+back has forgotten who polls until they poll again."""
 LEADERLESS_FOR = timedelta(seconds=30)
-"""How long a Lease must not be renewed: a standby takes over from a dead leader after 17 s at most."""
+"""How long a Lease must not have been renewed: a standby takes over from one who died after 17 s at most."""
 NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost"
 
 
 @dataclass(frozen=True)
 class WorkerObservation:
-    """The number of workers, as Temporal answered last."""
+    """What Temporal answered about workers."""
 
     polling: int | None = None
-    """The number of polling workers; None if Temporal was not asked, or did not answer."""
+    """How many there are; None: it was not asked, or did not answer."""
     none_since: timedelta = timedelta()
-    """Since when Temporal has answered zero, by the clock of the caller."""
+    """Since when, on the clock of who asks, it has answered that there is none."""
 
     def answered(self, polling: int | None, now: timedelta) -> "WorkerObservation":
+        """What is known after one more answer."""
         goes_on = polling == 0 and self.polling == 0
         return WorkerObservation(polling, self.none_since if goes_on else now)
 
@@ -35,7 +36,7 @@ class WorkerObservation:
 def by_leader(
     identity: str, trouble: str, workers: WorkerObservation, queue: str, now: timedelta
 ) -> tuple[Statement, ...]:
-    """The statements of the leading detector; `trouble` is why Temporal cannot be used, "" if it can."""
+    """All that the detector that leads says; `trouble` is why Temporal cannot be used, "" if it can."""
     leading = Statement(ConditionType.DETECTOR_LEADING, Answer.TRUE, "LeaseRenewed", f"{identity} leads")
     return leading, _of_temporal(trouble), _of_workers(trouble, workers, queue, now)
 
@@ -50,7 +51,7 @@ def _of_temporal(trouble: str) -> Statement:
 def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timedelta) -> Statement:
     said = ConditionType.WORKER_AVAILABLE
     if trouble:
-        return Statement(said, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows the workers")
+        return Statement(said, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows who works")
     if workers.polling is None:
         return Statement(said, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer")
     if workers.polling:
@@ -62,10 +63,10 @@ def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timed
 
 
 def of_slots(stuck: str | None, before: Condition | None) -> Statement:
-    """The leader's statement about slots of limits; `stuck`: who keeps them too long, "" if none does.
+    """What the detector that leads says of the slots of limits; `stuck`: who keeps them, "" where none does.
 
-    None: a new leader does not know yet which remediations count. Until then the condition `before` stays, so
-    that a change of the leader causes no transition.
+    None: a new leader does not know yet what counts. Until it does, what was said `before` stays, so that a
+    change of the leader is no transition.
     """
     said = ConditionType.SLOTS_AVAILABLE
     if stuck:
@@ -80,22 +81,21 @@ def of_slots(stuck: str | None, before: Condition | None) -> Statement:
 
 @dataclass(frozen=True)
 class LeaderObservation:
-    """The leader Lease, as it was seen last."""
+    """What was seen of the leader Lease."""
 
     version: str
     seen_alive: timedelta
-    """When the Lease was last seen to change, by the observer's clock; times in a Lease may be of another
-    clock."""
+    """When it was seen to change last, on the clock of who looks; the clocks of Leases are for people."""
 
     def is_leaderless(self, now: timedelta) -> bool:
-        """True if no detector has led for so long that a takeover is not to be expected."""
+        """Whether nobody leads, and has not for so long that none will in a moment."""
         return now - self.seen_alive >= LEADERLESS_FOR
 
 
 def seen(before: LeaderObservation | None, version: str, holder: str, now: timedelta) -> LeaderObservation:
-    """The observation after one more look at the Lease of that version; "" without a Lease.
+    """What is known after one more look, at a Lease of that version; "" where there is none.
 
-    The first look, and a look after a failed one, starts anew.
+    Who looks for the first time, or after a look that failed, knows nothing of before.
     """
     if before is None or (holder and version != before.version):
         return LeaderObservation(version, now)
@@ -103,9 +103,9 @@ def seen(before: LeaderObservation | None, version: str, holder: str, now: timed
 
 
 def by_others(lease: str) -> tuple[Statement, ...]:
-    """The statements of other processes if no detector leads by that Lease."""
+    """What is said where nobody leads by that Lease."""
     nobody = f"no detector has renewed the Lease {lease} for {in_words(LEADERLESS_FOR)}; {NOTHING_IS_LOST}"
-    unasked = "no detector leads, so Temporal is not asked"
+    unasked = "no detector leads, so nobody asks Temporal"
     return (
         Statement(ConditionType.DETECTOR_LEADING, Answer.FALSE, "NoLeader", nobody),
         Statement(ConditionType.TEMPORAL_REACHABLE, Answer.UNKNOWN, "NoLeader", unasked),

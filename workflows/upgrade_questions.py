@@ -1,8 +1,8 @@
-"""UpgradeQuestions: the questions of one run to the detector, and the checks in its answers.
+"""UpgradeQuestions: the questions of one run to the detector, and the checks that its answers have told.
 
-An answer has the changes since the last answer, and a question the checks handled since the last question,
-so no payload grows with the number of checks. After an answer of another session (a new detector or leader),
-both start with full lists.
+An answer tells what changed since the one before, and a question tells what was handled since the one before:
+so no payload grows with the number of checks. Where the answer is of another session (another detector, or
+another lead), both begin anew.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from health.upgrade.pausable_check import PausableCheck
 from workflows.upgrade_contracts import ObserveUpgradeInput
 
 MOST_TOLD = 2_000
-"""The maximum of uids in one question: 80 KB."""
+"""Uids in one question: 80 KB."""
 
 
 class UpgradeQuestions:
-    """The questions and the answered checks of one run."""
+    """What one run has asked and was told."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -26,10 +26,10 @@ class UpgradeQuestions:
         self._told: frozenset[str] = frozenset()
         """The uids that the detector counts as handled."""
         self._told_of: tuple[datetime, ...] | None = None
-        """The transitions in the questions so far; None: no question was asked."""
+        """The transitions that it was told; None: it was told nothing."""
 
     def question(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> ObserveUpgradeInput:
-        """The next question, for these settled checks of the upgrade with these transitions."""
+        """The next one, where these are settled in the upgrade with these transitions."""
         handled = frozenset(settled)
         unsettled = self._told - handled
         is_anew = transitions != self._told_of or len(unsettled) > MOST_TOLD
@@ -42,14 +42,15 @@ class UpgradeQuestions:
             is_anew=is_anew,
             session=self._session,
             revision=self._revision,
+            takes_pages=True,
         )
 
     def has_untold(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> bool:
-        """True if the detector must get another question before the workflow rests."""
+        """Whether the detector is to be told of something before the workflow rests."""
         return (self._told_of, self._told) != (transitions, frozenset(settled))
 
     def take(self, asked: ObserveUpgradeInput, answer: UpgradeObservation) -> None:
-        """Add the checks of an answer, and record what its question reported."""
+        """Add what an answer tells, and what its question has told."""
         if answer.is_whole:
             self._checks = {}
         for uid in answer.gone:
@@ -61,7 +62,7 @@ class UpgradeQuestions:
     def _told_by(
         self, asked: ObserveUpgradeInput, answer: UpgradeObservation
     ) -> tuple[frozenset[str], tuple[datetime, ...] | None]:
-        """The handled checks that the detector knows; a new session knows none from before."""
+        """What the detector knows by now; one of another session does not know what was told before."""
         if asked.is_anew:
             return frozenset(asked.handled), asked.transitions
         if answer.session != asked.session:
@@ -69,5 +70,5 @@ class UpgradeQuestions:
         return self._told.difference(asked.unsettled).union(asked.handled), asked.transitions
 
     def observed(self, answer: UpgradeObservation) -> UpgradeObservation:
-        """The answer with the checks of all answers."""
+        """The answer with all checks that were told."""
         return answer.model_copy(update={"checks": tuple(self._checks.values()), "gone": ()})

@@ -1,8 +1,9 @@
-"""InFlight: targets that have a request of a check, are being deleted, or are marked; updated by each change.
+"""InFlight: targets that have a request of a check, are deleted, or are marked, kept up to date by changes.
 
-These are the traces of every remediation that began, in whatever process. A request counts until it is gone;
-a deleted or marked Machine counts while it is not healthy. If the check becomes invalid, is deleted, or no
-longer selects the target, the last verdict stands. No change announces the end of those, so they are polled.
+That is all that is left of a remediation which began, whoever began it, and in whichever process. A request
+counts until it is gone; a Machine that is deleted or marked while it does not count as healthy. What its
+check said of it last holds on where the check says nothing any more: one that cannot be read, is deleted, or
+selects it no longer undoes nothing. Of those nobody tells when they end, so they are looked at again.
 """
 
 from collections.abc import Callable
@@ -31,34 +32,34 @@ class Remediated(NamedTuple):
 
     @classmethod
     def of(cls, incident: IncidentReference) -> Self:
-        """The check and target of an incident."""
+        """What an incident is about."""
         return cls(incident.check, incident.target.name)
 
 
 Began = Callable[[Remediated, datetime | None], None]
-"""Called when a remediation is under way, with the time when it began; None if that is not known."""
+"""Is told of a remediation that is under way now, and since when as far as anything tells."""
 Ended = Callable[[Remediated], None]
 
 
 @dataclass(frozen=True)
 class _Disruption:
-    """The deletion or mark of a target."""
+    """That a target was deleted or marked."""
 
     uid: str
     said_by: HealthCheck
-    """The check as it was when it last judged the target."""
+    """The check, as it was when it could say so last."""
 
 
 @dataclass
 class _OfCheck:
-    """The remediations under way of one check, by name of the target."""
+    """What is under way of one check, by the name of the target; by its requests where it says no more."""
 
     state: CheckState | None
     context: ClusterContext
     under_way: dict[str, _Disruption | None] = field(default_factory=dict)
 
     def judge_of(self, name: str) -> tuple[CheckState, HealthCheck] | None:
-        """The check, if it judges the target now."""
+        """The check, if it says anything of the target."""
         if self.state is None or isinstance(self.state.check, InvalidCheckError):
             return None
         return (self.state, self.state.check) if name in self.state.selected else None
@@ -74,7 +75,7 @@ class InFlight:
         self._checks: dict[CheckReference, _OfCheck] = {}
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Look at one target again; at all, if the check or its context was replaced."""
+        """See what became of a target; of all, where the check or its context is another."""
         known, state = self._checks.get(check), self._cluster_state.checks.get(check)
         context = self._cluster_state.cluster_context
         if known is None or known.state is not state or known.context is not context:
@@ -83,13 +84,13 @@ class InFlight:
             self._look(check, known, target)
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """Look at the targets of the request as it was and as it is."""
+        """See what came, or went, whatever comes and goes next."""
         for seen in (before, after):
             if seen is not None and seen.owner is not None:
                 self.changed(seen.owner, seen.request.target_name)
 
     def look_again(self) -> None:
-        """Look at targets that no check judges: no change announces their end."""
+        """See what became of those that no check says anything of, and so nobody tells of."""
         for check, known in list(self._checks.items()):
             for name in [name for name in known.under_way if known.judge_of(name) is None]:
                 self._look_guarded(check, known, name)
@@ -127,7 +128,7 @@ class InFlight:
             self._began(remediated, requests[0].request.metadata.creation_timestamp if requests else deleted)
 
     def _disruption(self, check: CheckReference, known: _OfCheck, name: str) -> _Disruption | None:
-        """The deletion or mark of the target, according to the check that last judged it."""
+        """Whether it is deleted or marked, as its check says, or said when it could say so last."""
         targets, before, judge = self._cluster_state.targets, known.under_way.get(name), known.judge_of(name)
         target = targets.get(check, name)
         if target is None:

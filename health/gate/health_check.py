@@ -27,7 +27,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
     @property
     def choices(self) -> CheckChoices:
-        """The settings that people make by annotations of the check."""
+        """Settings for this check by annotations."""
 
     @property
     def managed_cluster(self) -> str:

@@ -21,7 +21,7 @@ _LONGEST_PREFIX = 253
 
 
 class Operator(StrEnum):
-    """The operator of an expression in matchExpressions."""
+    """The operator of an expression."""
 
     IN = "In"
     NOT_IN = "NotIn"

@@ -70,7 +70,7 @@ Amount = Annotated[IntOrPercent, PlainValidator(IntOrPercent.parse)]
 
 
 class Allowance(Frozen):
-    """The decision of a threshold, with its numbers."""
+    """Whether a threshold allows remediation, with its numbers."""
 
     allowed: bool
     total: int

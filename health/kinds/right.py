@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Process(StrEnum):
-    """One of our two processes, which have separate service accounts."""
+    """One of our two processes."""
 
     DETECTOR = "detector"
     WORKER = "worker"

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The type of a Kubernetes Event, as the API spells it."""
+    """The type of a Kubernetes Event."""
 
     NORMAL = "Normal"
     WARNING = "Warning"

@@ -37,5 +37,5 @@ class ShadowRecord(Frozen):
 
     @property
     def current(self) -> tuple[ShadowStep, ...]:
-        """The recorded steps that count as taken now."""
+        """The steps that count as taken."""
         return self.steps[self.spent :]

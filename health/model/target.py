@@ -24,6 +24,7 @@ class TargetPlace(NamedTuple):
     cluster: str = MANAGEMENT_CLUSTER
 
     def named(self, name: str) -> "TargetName":
+        """The target of that name here."""
         return TargetName(self.kind, self.namespace, name, self.cluster)
 
     def reference(self, name: str, uid: str) -> TargetReference:
@@ -62,7 +63,7 @@ def owner_name(namespace: str, owner: str) -> TargetName:
 
 
 class Identity(Protocol):
-    """The part of the metadata that every target has."""
+    """The metadata of every target."""
 
     @property
     def name(self) -> str: ...

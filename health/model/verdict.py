@@ -19,7 +19,7 @@ from objects.timestamps import stamp
 
 
 class Health(StrEnum):
-    """The three possible verdicts on a target."""
+    """The three verdicts."""
 
     HEALTHY = "Healthy"
     WAITING = "Waiting"
@@ -60,7 +60,7 @@ class UnhealthyCondition:
 
 
 class TypedCondition(Protocol):
-    """A condition of any object, with the fields that verdicts use."""
+    """A condition of any object."""
 
     @property
     def type(self) -> str: ...
@@ -79,6 +79,7 @@ class Verdict:
     deadline: datetime | None = None
 
     def failed(self, now: datetime) -> datetime:
+        """Since when the target is unhealthy."""
         return self.fact.since if self.fact else now
 
 

@@ -22,7 +22,7 @@ _MOST_DOUBLINGS = 30
 
 @dataclass(frozen=True)
 class Failed:
-    """The latest failed attempt, before it is added to a row."""
+    """One attempt that failed now."""
 
     what: str
     """The failed action, in words."""

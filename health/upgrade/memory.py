@@ -1,8 +1,8 @@
-"""PauseMemory: the memory of an upgrade pause, kept across observations and runs.
+"""PauseMemory: what an upgrade pause remembers from look to look, and from run to run.
 
-Rule: it has each check that was handled in this upgrade, by uid, so that none is paused twice. The
-transitions of the signals distinguish an upgrade from the last one (rule 35): it goes on as long as one of
-the signals seen together goes on, and other signals may join. Only a write that the API server accepted is
+Rule: by uid, each check that was handled in this upgrade, so that none is paused twice. An upgrade is told
+from the last one by the transitions of its signals (rule 35): it goes on as long as one of those does that
+were seen together, whichever joins them and whichever of them began it. Only what the API server has taken is
 remembered as written (rule 47).
 """
 
@@ -15,37 +15,38 @@ from health.upgrade.failed_write import FailedWrite
 from health.upgrade.orders import PauseOrderRecord, latest_for
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 MOST_GONE = 1_000
-"""The maximum of deleted checks in the memory.
+"""Checks that were handled and are not there any more, of which the memory still knows.
 
-Further ones are only counted. A check that comes back with its uid is paused like a new one.
+The memory counts those that it forgets. One that comes back under its uid is paused like a new check.
 """
 MOST_ORDERS = 100
 
 
 UNNAMED = CheckReference(kind="Check", group="", name="")
-"""A check of an earlier run, until an observation has its name."""
+"""A check of an earlier run, until a look tells its name."""
 
 
 class CheckPauseState(StrEnum):
-    """The state in which a handled check was found or left."""
+    """How a check that was handled stands."""
 
     PAUSED = "Paused"
-    """Paused by us: it has both annotations."""
+    """By us: it has both annotations."""
     FOUND_PAUSED = "FoundPaused"
-    """Paused by another user or tool, which also unpauses it."""
+    """By somebody else, who also unpauses it."""
     UNPAUSED = "Unpaused"
-    """Unpaused by us, at the end of the upgrade or by an order."""
+    """By us, at the end of the upgrade or by an order."""
     UNPAUSED_BY_OTHERS = "UnpausedByOthers"
 
 
 class LatestWrite(Frozen):
-    """A write that is not visible yet, because the detector's state may be slightly older."""
+    """What was written and is not seen yet: the detector may answer what was there before for a moment."""
 
     action: OpenEnum[PauseAction]
     replaced: str
-    """The resourceVersion before the write."""
+    """The resourceVersion that it was written over."""
 
 
 class Handled(Frozen):
@@ -55,24 +56,24 @@ class Handled(Frozen):
     uid: str
     how: OpenEnum[CheckPauseState]
     paused_at: datetime | None = None
-    """When we paused it; None: we did not, or the time is unknown."""
+    """When we paused it; None: we did not, or that is not known any more."""
     unpaused_at: datetime | None = None
-    """When it was unpaused, or first seen unpaused."""
+    """When it was unpaused, or seen to be."""
     reason: str = ""
-    """The reason of a person's order to pause or unpause it; "": the upgrade."""
+    """The reason of the person who had it paused or unpaused; "": the upgrade."""
     identity: str = ""
-    """The identity of that person."""
+    """Who that was."""
     obeyed: int = 0
     """The number of the latest order that was obeyed for it."""
     by_order: int = 0
     """In a packed memory, the number of the order that has `reason` and `identity`."""
     latest_write: LatestWrite | None = None
-    """None: the latest write is visible."""
+    """None: what was written last has been seen."""
     is_deleted: bool = False
-    """Whether the latest observation lacked the check; `how` then keeps its last state."""
+    """Whether the latest answer lacked the check; then `how` says how it stood."""
 
     def having_seen(self, check: PausableCheck) -> "Handled":
-        """The same after an observation of the check, in which the latest write may be visible."""
+        """The same once the check is answered so: it is there, and the latest write may have been seen."""
         write = self.latest_write
         is_unseen = write is not None and write.replaced == check.resource_version
         known = (check.reference, False, write if is_unseen else None)
@@ -82,7 +83,7 @@ class Handled(Frozen):
         return self.model_copy(update=dict(changes))
 
     def having_gone(self) -> "Handled":
-        """The same after the check was deleted; its uid replaces an unknown name."""
+        """The same once the check is not there any more; the uid stands for a name that is not known."""
         if self.is_deleted:
             return self
         is_named = self.reference != UNNAMED
@@ -90,7 +91,7 @@ class Handled(Frozen):
         return self.model_copy(update={"is_deleted": True, "reference": reference})
 
     def as_known(self, check: PausableCheck) -> PausableCheck:
-        """The check with the latest write applied, if the observation is older than that write."""
+        """The check as it is by now, where it is answered as it was before the latest write."""
         write = self.latest_write
         if write is None or write.replaced != check.resource_version:
             return check
@@ -98,63 +99,67 @@ class Handled(Frozen):
 
 
 class KnownUpgrade(Frozen):
-    """The upgrade that the memory is about."""
+    """Which upgrade the memory is of."""
 
     since: datetime | None = None
-    """When the first of its signals began, by the clock of the controller that set it."""
+    """When the first of its signals began, by the clock of whoever set it."""
     transitions: tuple[datetime, ...] = ()
-    """The transitions of all its signals under way at the last observation."""
+    """Those of all its signals that were under way when it was looked at last."""
     first_seen: datetime
     is_over: bool = False
     """Whether its end was seen."""
     old_marks: tuple[str, ...] = ()
-    """The uids of checks with only a mark when it was first seen, left over from the upgrade before."""
+    """The uids of checks that had a mark alone when it was first seen, left of the upgrade before it."""
     unseen: tuple[Handled, ...] = ()
-    """Checks of the upgrade before whose latest write was not visible when this one was first seen."""
+    """Of the upgrade before it, the checks whose latest write was not seen yet when it was first seen."""
 
     @property
     def began(self) -> datetime:
-        """When it began, or was first seen."""
+        """When it began, as well as that is known."""
         return self.since or self.first_seen
 
     def is_another(self, transitions: Collection[datetime]) -> bool:
-        """True if an upgrade with these transitions is a later one."""
+        """Whether an upgrade that is under way with these came after this one."""
         if not transitions or not self.transitions:
             return self.is_over
         return min(transitions) > max(self.transitions)
 
 
 class PauseMemory(Frozen):
-    """The memory of an upgrade pause, kept across runs."""
+    """Everything that an upgrade pause remembers."""
 
     upgrade: KnownUpgrade | None = None
-    """None: no upgrade was seen under way."""
+    """None: none was seen under way."""
     handled: tuple[Handled, ...] = ()
     failed: tuple[FailedWrite, ...] = ()
-    """Failed writes that are tried again."""
+    """What could not be written, and is tried again."""
     forgotten: int = 0
-    """How many deleted checks the memory has dropped."""
+    """How many checks that are not there any more the memory has forgotten."""
     orders: tuple[PauseOrderRecord, ...] = ()
-    """The orders of people, the latest last."""
+    """Of people, the latest last."""
     warned_at: datetime | None = None
-    """When the Event about the long upgrade was emitted."""
+    """When it was told that this upgrade takes long."""
     began: datetime | None = None
-    """When the first run began; None in that run."""
+    """When the first run began; None in that."""
+    unreadable: ShortText = ""
+    """Why the memory of the run before cannot be read: nothing may be changed without it; "": it was read."""
 
     @property
     def by_uid(self) -> Mapping[str, Handled]:
+        """What was handled, by uid."""
         return {one.uid: one for one in self.handled}
 
     @property
     def failed_by_uid(self) -> Mapping[str, FailedWrite]:
+        """The failed writes, by uid."""
         return {one.uid: one for one in self.failed}
 
     @property
     def settled(self) -> tuple[str, ...]:
-        """The uids of checks that only their annotation holds, and no longer the upgrade.
+        """The uids of those that the detector need not hold any more for the upgrade.
 
-        A check whose latest write is not visible yet is not among them, because its annotation does not hold
-        yet. Nor is a check with an unsettled patch, which may still change the annotation.
+        A check whose latest write is not seen yet is not among them: its annotation holds nothing yet. Nor is
+        a check with an unsettled patch, which may still change the annotation.
         """
         unsettled = {one.uid for one in self.failed if one.unsettled}
         return tuple(
@@ -162,13 +167,14 @@ class PauseMemory(Frozen):
         )
 
     def next_order_number(self) -> int:
+        """The number of an order that is given now."""
         return self.orders[-1].number + 1 if self.orders else 1
 
     def taking_over(self, written: "PauseMemory", patches: Iterable[PausePatch]) -> "PauseMemory":
-        """The current memory with the results of these patches; orders may have come meanwhile.
+        """The memory of now with what was `written` by these patches; orders may have come meanwhile.
 
-        A new order makes failed writes that were not part of these patches due at once, and those that were
-        if the order is for that check.
+        What was not patched such an order has made due at once; what was, and failed, it makes due if it is
+        for that check.
         """
         new = [order for order in self.orders if order not in written.orders]
         patched = {patch.uid: patch.reference for patch in patches}
@@ -179,7 +185,7 @@ class PauseMemory(Frozen):
         return self.model_copy(update={"handled": written.handled, "failed": failed})
 
     def having_been_ordered(self, order: PauseOrderRecord) -> "PauseMemory":
-        """The memory with one more order; only the latest orders are kept."""
+        """The memory with an order more; those that are the oldest by far are forgotten."""
         orders = (*self.orders, order)[-MOST_ORDERS:]
         failed = tuple(one.due_at_once() for one in self.failed)
         return self.model_copy(update={"orders": orders, "failed": failed})

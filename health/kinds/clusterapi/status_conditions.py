@@ -46,7 +46,7 @@ class StatusCondition:
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes to make in one list of conditions."""
+    """The changes to one list."""
 
     wanted: tuple[StatusCondition, ...] = ()
     gone: frozenset[str] = frozenset()

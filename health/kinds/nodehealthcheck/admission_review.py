@@ -32,7 +32,7 @@ TemplateKind = tuple[str, str]
 
 
 class Operation(StrEnum):
-    """The operation on a check that the API server asks about."""
+    """The requested operation on a check."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

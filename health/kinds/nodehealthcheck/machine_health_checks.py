@@ -17,7 +17,7 @@ TERMINATING = "Terminating"
 
 
 class OtherChecks(StrEnum):
-    """The MachineHealthChecks of a cluster, by their effect on NodeHealthChecks."""
+    """The MachineHealthChecks of a cluster."""
 
     NONE = "None"
     TERMINATING_ONLY = "TerminatingOnly"
