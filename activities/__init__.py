@@ -1,1 +1,1 @@
-"""Effects on the cluster: activities decide only whether their input still holds."""
+"""Idempotent effects on the cluster; activities decide only whether their input still holds."""

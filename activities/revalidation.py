@@ -58,9 +58,7 @@ class JudgedStep(Protocol):
         """The incident with its check and target."""
 
     @property
-    def fact(self) -> Fact:
-        """The fact that the detector found."""
-
+    def fact(self) -> Fact: ...
     @property
     def step(self) -> Step: ...
 

@@ -1,8 +1,8 @@
-"""The activities of an upgrade pause: annotations on checks, and the word that an upgrade takes long.
+"""The activities of an upgrade pause: annotations on checks, and the Event about a long upgrade.
 
-Each check is read and patched once, both annotations together, if it is still the one that was decided on:
+Each check is read and patched once, both annotations together, if it is unchanged since the decision:
 its uid and resourceVersion are compared, and are preconditions of the patch. A pause without our mark is left
-alone (rule 52). Right before the patch the age of the look is measured, as for an act: an UNPAUSE of one
+alone (rule 52). Right before the patch the age of the observation is tested, as for an act: an UNPAUSE of one
 upgrade must not be applied in the next one. At most `AT_ONCE` checks are written at a time. Each check has
 its own answer, so one failure stops no other write. The activity repeats nothing.
 """
@@ -37,15 +37,15 @@ from workflows.upgrade_contracts import (
 )
 
 AT_ONCE = 20
-"""Requests: 500 checks are done in seconds, and nobody else is crowded out of the API server."""
+"""Concurrent requests: 500 checks take seconds, without starving other clients of the API server."""
 TAKES_LONG = "UpgradeTakesLong"
 """The reason of the Warning Event."""
 TOLD_WITHIN = timedelta(seconds=5)
-"""Nobody waits for the Event, and each is written once."""
+"""No workflow waits for the Event, and each is written once."""
 
 
 class WritePauses:
-    """The activity `write_pauses`."""
+    """The activity `write_pauses`: pauses and unpauses checks."""
 
     def __init__(self, connection: ClusterConnection, clock: Clock) -> None:
         self._connection = connection
@@ -71,16 +71,16 @@ class WritePauses:
         client, resource = self._connection.client, await self._connection.discovery.first_served(kind)
         found = await client.get(resource, reference.name, reference.namespace)
         if not _is_as_decided_on(patch, _pausable(reference, found, kind.upgrade_pause)):
-            return _refused(patch, f"{reference} was paused by somebody else")
+            return _refused(patch, f"{reference} was paused by another user or tool")
         if why := too_old():
-            return _refused(patch, f"{why}: asking anew")
+            return _refused(patch, f"{why}: asking again")
         body = _body(patch, kind.upgrade_pause)
         await client.merge_patch(resource, reference.name, body, reference.namespace)
         return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
 
 
 class WarnOfLongUpgrade:
-    """The activity `warn_of_long_upgrade`."""
+    """The activity `warn_of_long_upgrade`: one Event for each check."""
 
     def __init__(self, event_recorder: EventRecorder) -> None:
         self._event_recorder = event_recorder
@@ -104,7 +104,7 @@ def _pausable(reference: CheckReference, found: Object, annotations: PauseAnnota
 
 
 def _is_as_decided_on(patch: PausePatch, found: PausableCheck) -> bool:
-    """Whether the patch may be written; False: the pause is not ours.
+    """True if the patch may be written; False: the pause is not ours.
 
     Raises:
         NotFound: another check has its name.

@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench` prints each figure beside its goal and the operators', on real servers."""
+"""Benchmarks on real servers: `make bench` prints each figure with its goal and the operators' figure."""

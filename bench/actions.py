@@ -1,4 +1,4 @@
-"""Temporal actions of one remediation, counted in its history; and none while all is healthy."""
+"""Counts the Temporal actions of one remediation in its history, and workflows of a healthy cluster."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ HEALTHY_SECONDS = 20.0
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """A healthy time first, then one remediation."""
+    """Wait while all nodes are healthy, then remediate one."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(10)
         await fleet.add_check()

@@ -1,4 +1,4 @@
-"""What our processes asked of the API server, as its audit log tells."""
+"""Counts the requests of our processes in the audit log of the API server."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ WRITES = ("create", "update", "patch", "delete")
 
 
 class Asked(NamedTuple):
-    """One request for an object."""
+    """A request for one object, or for its subresource."""
 
     verb: str
     name: str
@@ -22,14 +22,14 @@ class Asked(NamedTuple):
 
 
 def writes_since(cluster: BenchCluster, since: datetime) -> int:
-    """How often they wrote since then, but to lead, and to say of themselves that they work."""
+    """Our writes since then, without those of leader Leases and of our own status."""
     events = _ours_since(cluster, since)
     places = [event.get("objectRef", {}).get("namespace") for event in events if event["verb"] in WRITES]
     return sum(place != NAMESPACE for place in places)
 
 
 def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> list[Asked]:
-    """What they asked for of a kind since then, whatever was answered; lists and watches name no object."""
+    """Our requests for objects of a kind since then, with any answer; lists and watches have no name."""
     found = [
         event["objectRef"] | {"verb": event["verb"]}
         for event in _ours_since(cluster, since)

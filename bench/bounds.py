@@ -1,4 +1,4 @@
-"""How long the worst input stops the event loop, and how much memory it takes: one process for each case."""
+"""Measures how long the worst inputs block the event loop, and their memory, with one process per case."""
 
 import asyncio
 import multiprocessing
@@ -10,9 +10,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bench import upgrade_bounds
+from bench import crowds, limits
 from bench.cluster import BenchCluster
 from bench.figure import Figure
+from detector.reporting.rendering_thread import rendered
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument
 from health.gate.threshold import Allowance
@@ -49,7 +50,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 class Cost(NamedTuple):
-    """What one case costs."""
+    """The longest block of the event loop, and the memory of one case."""
 
     stop_milliseconds: float
     memory_mib: float
@@ -107,9 +108,8 @@ def _recovering_nodes() -> Work:
     snapshot = CheckSnapshot(check, "u", Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS), targets)
 
     async def work() -> None:
-        stored = kind.status_patch(snapshot, {}, _CREATED)
-        await asyncio.sleep(_TICK)
-        kind.status_patch(snapshot, stored, _CREATED)
+        stored = await rendered(snapshot, lambda: kind.status_patch(snapshot, {}, _CREATED))
+        await rendered(snapshot, lambda: kind.status_patch(snapshot, stored, _CREATED))
 
     return work
 
@@ -128,11 +128,12 @@ CASES: dict[str, Callable[[], Work]] = {
     "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
     "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
+    **crowds.CASES,
 }
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no case needs a server
-    """Each case in a process of its own, so that its memory is its own."""
+    """Run each case in a process of its own, to measure its memory alone."""
     figures = []
     for name in CASES:
         cost = await asyncio.to_thread(_in_a_process, name)
@@ -140,7 +141,8 @@ async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no ca
             Figure(f"longest stop, {name}", cost.stop_milliseconds, LONGEST_STOP_MILLISECONDS, "ms"),
             Figure(f"memory, {name}", cost.memory_mib, MOST_MEMORY_MIB, "MiB"),
         ]
-    return [*figures, *upgrade_bounds.figures()]
+    figures += await asyncio.to_thread(limits.measure_limits)
+    return figures
 
 
 def _in_a_process(name: str) -> Cost:
@@ -169,7 +171,7 @@ _stops: list[float] = [0.0]
 
 
 async def _longest_stop() -> None:
-    """Note how much later than asked the loop went on."""
+    """Record how much later than planned the loop continued."""
     while True:
         began = time.perf_counter()
         await asyncio.sleep(_TICK)
@@ -177,5 +179,5 @@ async def _longest_stop() -> None:
 
 
 def _memory() -> float:
-    """The most memory of this process so far, in MiB."""
+    """The peak memory of this process, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB

@@ -19,11 +19,12 @@ from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 
 NO_MORE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+NO_OTHER: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class BenchCluster:
-    """All parts of it."""
+    """The servers of one measurement, with clients and pids."""
 
     layout: Layout
     transport: Transport
@@ -36,30 +37,36 @@ class BenchCluster:
 
     @property
     def audit_log(self) -> Path:
-        """Every request that the API server got."""
         return self.control_plane.audit_log
 
     def pid(self, name: str) -> int:
-        """The process of that name."""
         return self.supervisor.pids[name]
 
-    async def start(self, *names: str, environments: Mapping[str, Mapping[str, str]] = NO_MORE) -> None:
-        """Start our processes and wait until they are ready; `environments` has additions for each."""
+    async def start(
+        self,
+        *names: str,
+        environments: Mapping[str, Mapping[str, str]] = NO_MORE,
+        commands: Mapping[str, tuple[str, ...]] = NO_OTHER,
+    ) -> None:
+        """Start our processes and wait until they are ready.
+
+        `environments` has additions for each; `commands` has others than the usual ones.
+        """
         for name in names:
             program = processes.ours(name, self.layout, self.control_plane, self.server)
             environment = {**program.environment, **environments.get(name, {})}
-            await self.supervisor.start(replace(program, environment=environment))
+            command = commands.get(name, program.command)
+            await self.supervisor.start(replace(program, command=command, environment=environment))
         for name in names:
             await readiness.until_ready(self.supervisor, self.layout, name)
 
     async def stop(self, name: str) -> None:
-        """End one of our processes."""
         await self.supervisor.stop(name)
 
 
 @asynccontextmanager
 async def bench_cluster(directory: Path) -> AsyncIterator[BenchCluster]:
-    """Run the servers on `directory`; our processes are not started yet."""
+    """Run the servers on `directory`, without our processes."""
     layout = lay_out(directory)
     async with Supervisor() as supervisor:
         server = await temporal.start(supervisor, layout)

@@ -1,4 +1,4 @@
-"""Figure: one measured number beside its goal, and beside what the operators need."""
+"""Figure: a measured number, its goal, and the number of the reference operator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the report; a figure is met when it is at most its goal."""
+    """One line of the report; the goal is the largest good number."""
 
     name: str
     measured: float
     goal: float | None
     unit: str
     reference: str = ""
-    """What the operator needs, on the same kind of machine."""
+    """The number of the operator, on the same kind of machine."""
 
     @property
     def verdict(self) -> str:
-        """Whether the goal is met; a figure without a goal is told as it is."""
+        """Either "met" or "SHORT"; "" for a figure without a goal."""
         if self.goal is None:
             return ""
         return "met" if self.measured <= self.goal else "SHORT"
@@ -30,7 +30,6 @@ def percentile(samples: Sequence[float], share: float) -> float:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """The report as a Markdown table."""
     rows = [("figure", "measured", "goal", "", "reference"), ("---",) * 5]
     rows += [
         (

@@ -1,4 +1,4 @@
-"""Fleet: nodes, a check over them, and a watch that notes when each request comes and goes."""
+"""Fleet: nodes, a check for them, and a watch that records when each request comes and goes."""
 
 import asyncio
 import time
@@ -27,22 +27,22 @@ LONG_AGO = timedelta(hours=1)
 
 
 class Fleet:
-    """The nodes of one measurement."""
+    """The nodes of one measurement, and the times of their requests."""
 
     def __init__(self, cluster: BenchCluster, home: Client | None = None) -> None:
         self.cluster = cluster
         self.names: list[str] = []
         self._home = home or cluster.client
-        """Where the nodes are: in `cluster`, unless told otherwise."""
+        """The client of the cluster with the nodes; by default that of `cluster`."""
         self.came: dict[str, float] = {}
-        """When the request of a node came, by the monotonic clock."""
+        """The time at which the request of a node came, by the monotonic clock."""
         self.went: dict[str, float] = {}
         self._limit = asyncio.Semaphore(AT_ONCE)
         self._since = stamp(datetime.now(UTC) - LONG_AGO)
-        """The transition time of every condition: a heartbeat must not move it."""
+        """The transition time of every condition; heartbeats must not change it."""
 
     async def add(self, count: int, padding: int = 0) -> None:
-        """Add healthy nodes; `padding` bytes are what a real Node carries besides."""
+        """Add healthy nodes; `padding` bytes make each as large as a real Node."""
         names = [f"node-{number}" for number in range(len(self.names), len(self.names) + count)]
         await asyncio.gather(*(self._add(name, padding) for name in names))
         self.names += names
@@ -56,7 +56,7 @@ class Fleet:
         await self.set_ready(name, "True")
 
     async def add_check(self) -> None:
-        """A check that always allows, with a condition that is expired as soon as it is seen."""
+        """Add a check that always allows remediation, with a condition that has expired when it is seen."""
         metadata = {"name": CHECK, "namespace": "default"}
         template = {"metadata": metadata, "spec": {"template": {"spec": {}}}}
         await self.cluster.client.create(TEMPLATES, _typed(TEMPLATES, template), "default")
@@ -70,7 +70,7 @@ class Fleet:
         await self.cluster.client.create(NODE_HEALTH_CHECKS, _typed(NODE_HEALTH_CHECKS, check))
 
     async def set_ready(self, node: str, status: str) -> None:
-        """Write the Ready condition of a node, as if it were so for an hour."""
+        """Write the Ready condition of a node, as if it had been so for an hour."""
         condition = {
             "type": "Ready",
             "status": status,
@@ -83,13 +83,13 @@ class Fleet:
             )
 
     async def set_all_ready(self, nodes: Sequence[str], status: str) -> float:
-        """Write the condition of many at once; answers when the first write was sent."""
+        """Write the condition of many nodes at once; the time of the first write."""
         began = time.monotonic()
         await asyncio.gather(*(self.set_ready(node, status) for node in nodes))
         return began
 
     async def until_requested(self, nodes: Sequence[str]) -> None:
-        """Return when all have a request."""
+        """Return when all of them have a request."""
 
         async def all_came() -> bool:
             return all(node in self.came for node in nodes)
@@ -97,7 +97,7 @@ class Fleet:
         await until(all_came, within=PATIENCE, otherwise="not every node got its request")
 
     async def until_clean(self, nodes: Sequence[str]) -> None:
-        """Return when no request is left."""
+        """Return when none of them has a request."""
 
         async def all_went() -> bool:
             return all(node in self.went for node in nodes)
@@ -105,7 +105,6 @@ class Fleet:
         await until(all_went, within=PATIENCE, otherwise="not every request was removed")
 
     async def incident(self, node: str) -> IncidentReference:
-        """The incident of a node."""
         uid = (await self._home.get(NODES, node))["metadata"]["uid"]
         return IncidentReference(
             cluster=self.cluster.identity,
@@ -114,7 +113,7 @@ class Fleet:
         )
 
     def note(self, change: Change[RemediationRequest]) -> None:
-        """ChangeHandler of the watch."""
+        """Record when a request comes and goes, as the handler of the watch."""
         now = time.monotonic()
         if change.kind is ChangeKind.ADDED:
             self.came[change.key.name] = now
@@ -132,7 +131,7 @@ async def watched_fleet(cluster: BenchCluster, home: Client | None = None) -> As
 
 @asynccontextmanager
 async def running(watch: Reflector[RecordT]) -> AsyncIterator[None]:
-    """Watch while the block runs, which begins when all was listed."""
+    """Watch while the block runs, which begins after the first list."""
     task = asyncio.create_task(watch.run())
     await watch.wait_synced()
     try:

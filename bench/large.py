@@ -1,4 +1,4 @@
-"""The detector over 10,000 Nodes of 16 KB: memory, the first sync, and the load of heartbeats."""
+"""The detector with 10,000 Nodes of 16 KB: memory, the first sync, and the load of heartbeats."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ SETTLED_SECONDS = 5.0
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """The sync is what a start costs more than one in an empty cluster."""
+    """The CPU time of the sync is that of a start, less that of a start in an empty cluster."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add_check()
         empty = await _start(cluster)
@@ -36,14 +36,14 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
 
 
 async def _start(cluster: BenchCluster) -> float:
-    """CPU seconds of the detector from its start until it has settled."""
+    """The CPU seconds of the detector from its start until it has settled."""
     await cluster.start("detector")
     await asyncio.sleep(SETTLED_SECONDS)
     return cpu_seconds(cluster.pid("detector"))
 
 
 async def _heartbeats(fleet: Fleet) -> None:
-    """Write statuses that differ in the time of the heartbeat alone, evenly over the time."""
+    """Write statuses that differ only in the heartbeat time, evenly distributed."""
     began = time.monotonic()
     for number in range(int(UPDATES_PER_SECOND * LOAD_SECONDS)):
         due = began + number / UPDATES_PER_SECOND

@@ -1,4 +1,4 @@
-"""From a failure that is already expired to its request, in a cluster of 1,000 nodes."""
+"""The time from a failure whose duration is over to its request, in a cluster of 1,000 nodes."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ PAUSE_SECONDS = 0.3
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """One failure after the other; each is measured from before its status is written."""
+    """Fail one node after the other; the time begins before the write of the status."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(NODES_IN_ALL)
         await fleet.add_check()
@@ -25,7 +25,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
             await fleet.until_requested([node])
             samples.append(fleet.came[node] - began)
             await asyncio.sleep(PAUSE_SECONDS)
-    samples = samples[5:]  # the first ones warm up
+    samples = samples[5:]  # without the warm-up
     reference = "1.36 s"
     return [
         Figure("failure to request, 1,000 nodes, p50", percentile(samples, 0.5), 0.3, "s", reference),

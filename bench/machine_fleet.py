@@ -1,4 +1,4 @@
-"""MachineFleet: Machines on the nodes of a Fleet, a check over them, and a watch that notes deletions."""
+"""MachineFleet: Machines on the nodes of a Fleet, a check for them, and a watch that records deletions."""
 
 import asyncio
 import time
@@ -23,18 +23,18 @@ FINALIZER = "bench/hardware"
 
 
 class MachineFleet:
-    """Machines, each with the name of its Node, so that `fleet` finds their requests as those of Nodes."""
+    """Machines, each named as its Node, so that `fleet` finds their requests as those of Nodes."""
 
     def __init__(self, cluster: BenchCluster, fleet: Fleet) -> None:
         self.cluster = cluster
         self.fleet = fleet
         self.deleted: dict[str, float] = {}
-        """When the deletion of a Machine was seen, by the monotonic clock."""
+        """The time at which the deletion of a Machine was seen, by the monotonic clock."""
         self._owner: Object = {}
         self._limit = asyncio.Semaphore(AT_ONCE)
 
     async def set_up(self, max_unhealthy: int) -> None:
-        """An owner that replaces nothing, a template, and a check that names none yet."""
+        """Create an owner that never replaces a Machine, a template, and a check without a template."""
         client = self.cluster.client
         owner = _typed(MACHINE_SETS, {"replicas": 0})
         made = await client.create(MACHINE_SETS, owner, NAMESPACE)
@@ -49,15 +49,14 @@ class MachineFleet:
         await client.create(CHECKS, _typed(CHECKS, spec), NAMESPACE)
 
     async def edit_check(self, **spec: object) -> None:
-        """Change fields of the spec of the check."""
+        """Change fields in the spec of the check."""
         await self.cluster.client.merge_patch(CHECKS, CHECK, {"spec": spec}, NAMESPACE)
 
     async def name_template(self) -> None:
-        """Let the check ask for requests, where it deletes Machines otherwise."""
+        """Let the check request remediations instead of deleting Machines."""
         await self.edit_check(remediationTemplate=_reference(TEMPLATES))
 
     async def check_status(self) -> Object:
-        """What the check says."""
         check = await self.cluster.client.get(CHECKS, CHECK, NAMESPACE)
         status: Object = check.get("status", {})
         return status
@@ -87,12 +86,12 @@ class MachineFleet:
         await until(is_deleted, within=PATIENCE, otherwise=f"{machine} was not deleted")
 
     async def let_go(self, machine: str) -> None:
-        """Its hardware is gone: nothing keeps the Machine any more."""
+        """Remove the finalizer of a Machine, as after its hardware is gone."""
         patch = {"metadata": {"finalizers": None}}
         await self.cluster.client.merge_patch(MACHINES, machine, patch, NAMESPACE)
 
     def note(self, change: Change[Machine]) -> None:
-        """ChangeHandler of the watch."""
+        """Record when a Machine is deleted, as the handler of the watch."""
         if change.new is not None and change.new.is_going:
             self.deleted.setdefault(change.key.name, time.monotonic())
 

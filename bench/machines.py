@@ -1,4 +1,4 @@
-"""A MachineHealthCheck of OpenShift: its writes while it may do nothing, a storm, and one deletion at a time.
+"""OpenShift's MachineHealthCheck: writes of a short-circuited check, a storm, and single deletions.
 
 One fleet grows from 100 over 500 to 1,000 Machines; they and their Nodes are plain objects.
 """
@@ -18,7 +18,7 @@ MAX_UNHEALTHY, UNHEALTHY = 0, 20
 FAILING = 100
 SAMPLES, WARM_UP = 100, 5
 HEARTBEATS_PER_SECOND = 10
-"""Of 100 kubelets that report every ten seconds."""
+"""As of 100 kubelets that report every ten seconds."""
 QUIET_SECONDS = 60.0
 SETTLED_SECONDS = 10.0
 PAUSE_SECONDS = 0.3
@@ -26,7 +26,7 @@ PATIENCE = timedelta(minutes=2)
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """All three, the smallest fleet first."""
+    """Run all three measurements, the smallest fleet first."""
     async with watched_machines(cluster) as machines:
         await machines.set_up(MAX_UNHEALTHY)
         await machines.grow_to(SHORT_CIRCUITED)
@@ -42,7 +42,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
 
 
 async def _short_circuited(machines: MachineFleet) -> list[Figure]:
-    """First while more are unhealthy than allowed, then while all are healthy."""
+    """Measure first with more unhealthy Machines than allowed, then with all healthy."""
     fleet = machines.fleet
     nodes = fleet.names[:UNHEALTHY]
     await fleet.set_all_ready(nodes, "Unknown")
@@ -71,7 +71,7 @@ async def _until_counted(machines: MachineFleet, healthy: int) -> None:
 
 
 async def _writes_under_heartbeats(machines: MachineFleet, nodes: list[str]) -> tuple[int, int]:
-    """All writes of ours, and heartbeats, in the time."""
+    """The number of our writes and of heartbeats in the measured time."""
     await asyncio.sleep(SETTLED_SECONDS)
     since, began = datetime.now(UTC), time.monotonic()
     count = int(QUIET_SECONDS * HEARTBEATS_PER_SECOND)
@@ -83,7 +83,7 @@ async def _writes_under_heartbeats(machines: MachineFleet, nodes: list[str]) -> 
 
 
 async def _storm(machines: MachineFleet) -> list[Figure]:
-    """One storm, after one remediation that warms up."""
+    """One storm, after one remediation as a warm-up."""
     fleet = machines.fleet
     warm_up, nodes = fleet.names[-1:], fleet.names[:FAILING]
     for failing in (warm_up, nodes):
@@ -96,7 +96,7 @@ async def _storm(machines: MachineFleet) -> list[Figure]:
 
 
 async def _deletions(machines: MachineFleet) -> list[Figure]:
-    """One failure after the other; each is measured from before the status of its Node is written."""
+    """Fail one Node after the other; the time begins before the write of its status."""
     samples = []
     for name in machines.fleet.names[STORMED : STORMED + WARM_UP + SAMPLES]:
         began = time.monotonic()

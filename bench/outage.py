@@ -1,4 +1,4 @@
-"""1,000 of 5,000 nodes fail at once: first above the threshold, where all are held, then below it."""
+"""1,000 of 5,000 nodes fail at once: first beyond the threshold, where all are held, then within it."""
 
 import asyncio
 import time
@@ -21,19 +21,19 @@ QUIET_SECONDS = 60.0
 HELD = "paramedic_holds{"
 PATIENCE = timedelta(minutes=3)
 SELDOM = timedelta(seconds=0.5)
-"""To count a thousand workflows is work for the server that is measured."""
+"""Rarely, because counting a thousand workflows is work for the measured server."""
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """The same thousand nodes, twice."""
+    """Fail the same thousand nodes twice, under two thresholds."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(NODES_IN_ALL)
         await fleet.add_check()
-        await _limit(cluster, "0%")
+        await limit_unhealthy(cluster, "0%")
         await cluster.start("detector", "worker")
         nodes = fleet.names[:FAILING]
         failed = await fleet.set_all_ready(nodes, "Unknown")
-        await _until_all_are_held(fleet, nodes)
+        await until_all_are_held(fleet, nodes)
         held = time.monotonic() - failed
         await asyncio.sleep(SETTLED_SECONDS)
         since = datetime.now(UTC)
@@ -41,7 +41,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         writes = writes_since(cluster, since)
         await fleet.set_all_ready(nodes, "True")
         await _until_running(cluster, 0)
-        await _limit(cluster, "50%")
+        await limit_unhealthy(cluster, "50%")
         failed = await fleet.set_all_ready(nodes, "Unknown")
         await fleet.until_requested(nodes)
     last_came = max(fleet.came[node] for node in nodes) - failed
@@ -52,14 +52,15 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     ]
 
 
-async def _limit(cluster: BenchCluster, share: str) -> None:
+async def limit_unhealthy(cluster: BenchCluster, share: str) -> None:
+    """Let the check allow remediation while no more than this share is unhealthy."""
     spec = {"minHealthy": None, "maxUnhealthy": share}
     await cluster.client.merge_patch(NODE_HEALTH_CHECKS, CHECK, {"spec": spec})
 
 
-async def _until_all_are_held(fleet: Fleet, nodes: list[str]) -> None:
-    """Return when each node has an incident, and each incident was told why it does nothing."""
-    await _until_running(fleet.cluster, len(nodes))
+async def until_all_are_held(fleet: Fleet, nodes: list[str], patience: timedelta = PATIENCE) -> None:
+    """Return when each node has an incident, and each incident is held with a reason."""
+    await _until_running(fleet.cluster, len(nodes), patience)
     url = ready_url(fleet.cluster.layout, "detector").replace("/readyz", "/metrics")
 
     async def are_held() -> bool:
@@ -68,12 +69,12 @@ async def _until_all_are_held(fleet: Fleet, nodes: list[str]) -> None:
         held = [line for line in text.splitlines() if line.startswith(HELD)]
         return sum(float(line.rpartition(" ")[2]) for line in held) == len(nodes)
 
-    await until(are_held, within=PATIENCE, otherwise="not every incident is held", every=SELDOM)
+    await until(are_held, within=patience, otherwise="not every incident is held", every=SELDOM)
 
 
-async def _until_running(cluster: BenchCluster, count: int) -> None:
+async def _until_running(cluster: BenchCluster, count: int, patience: timedelta = PATIENCE) -> None:
     async def are_running() -> bool:
         found = await cluster.temporal.count_workflows("ExecutionStatus = 'Running'")
         return found.count == count
 
-    await until(are_running, within=PATIENCE, otherwise=f"not {count} incidents run", every=SELDOM)
+    await until(are_running, within=patience, otherwise=f"not {count} incidents run", every=SELDOM)

@@ -1,4 +1,4 @@
-"""PausableFleet: MachineHealthChecks over nothing, a ClusterVersion, and a watch that notes each pause."""
+"""PausableFleet: MachineHealthChecks without targets, a ClusterVersion, and a watch that records pauses."""
 
 import asyncio
 import time
@@ -29,13 +29,13 @@ from objects.timestamps import stamp
 
 
 class CheckRecord(FrozenObject):
-    """What is noted of a check."""
+    """The part of a check that the watch keeps."""
 
     metadata: ObjectMetadata
 
 
 class PausableFleet:
-    """The checks, and when the pause of each was seen to come or to go, by the monotonic clock."""
+    """The checks, and the time at which the pause of each changed, by the monotonic clock."""
 
     def __init__(self, cluster: BenchCluster) -> None:
         self.names: list[str] = []
@@ -45,7 +45,7 @@ class PausableFleet:
         self._limit = asyncio.Semaphore(AT_ONCE)
 
     async def set_up(self, count: int) -> None:
-        """Create so many checks; no upgrade is under way."""
+        """Create this number of checks; no upgrade is under way."""
         await self._client.create(DEFINITIONS, definition())
         await until(self._has_version, within=PATIENCE, otherwise="ClusterVersions are not served")
         await self._set_progressing("False")
@@ -53,20 +53,20 @@ class PausableFleet:
         await asyncio.gather(*map(self._add, self.names))
 
     async def time_to_pause(self) -> float:
-        """Let the upgrade begin; seconds from before that is written until every check is seen paused."""
+        """Begin the upgrade; the seconds from that write until every check is seen paused."""
         return await self._time_until(progressing="True", are_paused=True)
 
     async def time_to_unpause(self) -> float:
-        """Let it end; seconds until none is paused."""
+        """End the upgrade; the seconds until no check is paused."""
         return await self._time_until(progressing="False", are_paused=False)
 
     async def set_paused(self, name: str, *, is_paused: bool) -> None:
-        """As a person does."""
+        """Write or remove the annotation, as a person does."""
         patch = {"metadata": {"annotations": {PAUSED: "" if is_paused else None}}}
         await self._client.merge_patch(CHECKS, name, patch, NAMESPACE)
 
     def note(self, change: Change[CheckRecord]) -> None:
-        """ChangeHandler of the watch."""
+        """Record when a pause changes, as the handler of the watch."""
         if change.new is None:
             return
         name, is_paused = change.key.name, PAUSED in change.new.metadata.annotations

@@ -1,4 +1,4 @@
-"""How many requests the API server gets from us for one classic remediation, from its audit log."""
+"""Counts our requests to the API server for one classic remediation, in its audit log."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ GOAL = 15
 
 
 async def measure(cluster: BenchCluster, sizes: tuple[int, ...] = (10, 1000)) -> list[Figure]:
-    """One remediation at each size of the cluster; the first one warms up discovery."""
+    """One remediation at each cluster size; a first one warms up discovery."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(sizes[0])
         await fleet.add_check()
@@ -46,7 +46,7 @@ async def _requests_of_one(fleet: Fleet, node: str) -> int:
 
 
 async def _until_quiet(fleet: Fleet) -> None:
-    """Return when no request of ours came for a while."""
+    """Return when we have sent no request for a while."""
     counts = [-1]
 
     async def is_quiet() -> bool:
@@ -58,10 +58,9 @@ async def _until_quiet(fleet: Fleet) -> None:
 
 
 def _count(fleet: Fleet) -> int:
-    """Requests so far but those that no remediation causes.
+    """The requests so far, without those that no remediation causes.
 
-    That is lists, watches, what the processes read and write of themselves, and looks whether a kind is
-    served (they name no object).
+    Those are lists, watches, requests for objects of our own processes, and discovery, which names no object.
     """
     verbs: Counter[str] = Counter()
     for line in fleet.cluster.audit_log.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""100 of 500 nodes fail at once, and recover at once; and what that costs worker and Temporal server."""
+"""100 of 500 nodes fail at once and recover at once; with the CPU time of our processes and Temporal."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ SETTLED_SECONDS = 3.0
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """One storm, after one remediation that warms up."""
+    """One storm, after one remediation as a warm-up."""
     async with watched_fleet(cluster) as fleet:
         await fleet.add(NODES_IN_ALL)
         await fleet.add_check()

@@ -1,4 +1,4 @@
-"""What our processes asked of Temporal, by the count of the SDK; that they wait for work is not counted."""
+"""Counts calls of our processes to Temporal by the SDK's metrics, without polls for work."""
 
 from collections.abc import Mapping
 
@@ -22,13 +22,13 @@ UPKEEP = frozenset(
         "RecordWorkerHeartbeat",
     }
 )
-"""What a process asks whatever it has to do: whether Temporal is there, and set up, how it is
-loaded, twice a minute whether a worker polls, and every five minutes what is open there."""
+"""Calls that a process makes without any work: to check that Temporal answers, is set up and is polled,
+and to list open workflows."""
 PROCESSES = ("detector", "worker")
 
 
 class TemporalRequests:
-    """Those of both processes, which are started with `environments`."""
+    """The calls of both processes, which are started with `environments`."""
 
     def __init__(self, cluster: BenchCluster) -> None:
         ports = allocate(cluster.layout.directory / "temporal-metrics.json", PROCESSES)
@@ -36,12 +36,10 @@ class TemporalRequests:
 
     @property
     def environments(self) -> Mapping[str, Mapping[str, str]]:
-        """What each is told at its start."""
         variable = "PARAMEDIC_TEMPORAL_METRICS_ADDRESS"
         return {name: {variable: address} for name, address in self._addresses.items()}
 
     async def count(self) -> float:
-        """So far."""
         return sum([await _requests(address) for address in self._addresses.values()])
 
 

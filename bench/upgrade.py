@@ -1,4 +1,4 @@
-"""500 MachineHealthChecks are paused for an upgrade, edited, and unpaused; and what that asks of whom."""
+"""500 MachineHealthChecks are paused for an upgrade, edited, and unpaused; with requests and calls."""
 
 import asyncio
 from collections import Counter
@@ -17,14 +17,14 @@ from workflows.upgrade_contracts import upgrade_pause_id
 CHECKS_IN_ALL = 500
 EDITS = 100
 EDITS_PER_SECOND = 2.0
-"""Slower than changes are gathered, so that each has the workflow look."""
+"""Slower than changes are batched, so that each wakes the workflow."""
 SETTLED_SECONDS = 10.0
 QUIET_SECONDS = 60.0
 KILOBYTE = 1024
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """One upgrade from its beginning to its end."""
+    """Measure one upgrade from its beginning to its end."""
     temporal, began = TemporalRequests(cluster), datetime.now(UTC)
     async with watched_checks(cluster) as checks:
         await checks.set_up(CHECKS_IN_ALL)
@@ -45,7 +45,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
 
 
 async def _quiet_minute(cluster: BenchCluster, temporal: TemporalRequests) -> list[Figure]:
-    """All checks are paused, each Event about that is written, and nothing happens."""
+    """Wait until all checks are paused and all Events written; then count for a minute without changes."""
     await until(lambda: _is_settled(cluster), within=PATIENCE, otherwise="there always were writes")
     since, asked = datetime.now(UTC), await temporal.count()
     await asyncio.sleep(QUIET_SECONDS)
@@ -65,7 +65,7 @@ async def _is_settled(cluster: BenchCluster) -> bool:
 
 
 async def _edits(checks: PausableFleet) -> None:
-    """A person unpauses checks, one after the other, and pauses each again."""
+    """A person unpauses one check after the other, and pauses each again."""
     for number in range(EDITS):
         name = checks.names[number // 2]
         await checks.set_paused(name, is_paused=bool(number % 2))
@@ -73,14 +73,14 @@ async def _edits(checks: PausableFleet) -> None:
 
 
 def _patches(cluster: BenchCluster, names: list[str], began: datetime) -> list[int]:
-    """How often we patched each, whatever was answered."""
+    """The number of our patches for each check, with any answer."""
     asked = requests_for(cluster, MACHINE_HEALTH_CHECK, began)
     patched = Counter(one.name for one in asked if one.verb == "patch" and not one.subresource)
     return [patched[name] for name in names]
 
 
 async def _histories(cluster: BenchCluster) -> list[Figure]:
-    """Of all runs of the workflow, of which each carried on the one before it."""
+    """The sizes of all runs of the workflow, each of which continued the one before."""
     handle = cluster.temporal.get_workflow_handle(upgrade_pause_id(cluster.identity))
     await handle.result()
     runs = [run async for run in cluster.temporal.list_workflows(f"WorkflowId = '{handle.id}'")]

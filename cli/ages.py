@@ -53,9 +53,7 @@ def parse_time(text: str) -> timedelta:
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} {error}") from error
     if not timedelta() < duration <= LONGEST_ORDER:
-        raise typer.BadParameter(
-            f"{text!r} must be longer than nothing and at most {LONGEST_ORDER.days} days"
-        )
+        raise typer.BadParameter(f"{text!r} must be longer than 0 and at most {LONGEST_ORDER.days} days")
     return duration
 
 

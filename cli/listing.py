@@ -198,6 +198,6 @@ def _json(listed: Listed) -> str:
 
 def _refuse_to_watch(output: ListOutput) -> None:
     if output is not ListOutput.TABLE:
-        raise typer.BadParameter(f"'{output}' cannot be watched, the table can", param_hint="--output")
+        raise typer.BadParameter(f"'{output}' cannot be watched, only the table can", param_hint="--output")
     if not console().is_terminal:
         raise typer.BadParameter("standard output is no terminal", param_hint="--watch")

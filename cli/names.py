@@ -16,7 +16,7 @@ from health.model.node import EXCLUDE_LABEL
 from health.model.references import IncidentReference, check_of
 
 KEPT_OUT = (
-    f"a healthy Node is kept out by the label {EXCLUDE_LABEL}=true, "
+    f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "
     "more in docs/cli-orders.md#before-it-fails"
 )
 """Advice for an order without an incident: its sender probably wants to keep out a target that is still
@@ -47,7 +47,7 @@ def incident_name(text: str) -> str:
     """Parse NAME; refuse text that cannot name an incident."""
     if check_of(text) or _is_name(text, longest=4):
         return text
-    raise typer.BadParameter(f"{text!r} is no name of an incident: {NAME_HELP}")
+    raise typer.BadParameter(f"{text!r} is not the name of an incident: {NAME_HELP}")
 
 
 def object_name(text: str) -> str:

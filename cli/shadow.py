@@ -37,7 +37,7 @@ def _time(given: str | timedelta) -> timedelta:
         raise typer.BadParameter(f"'{given}' is no time such as 7d, 12h or 90m") from error
     if timedelta() < time <= LONGEST:
         return time
-    raise typer.BadParameter(f"'{given}' is not more than nothing, and at most {LONGEST.days}d")
+    raise typer.BadParameter(f"'{given}' must be longer than 0 and at most {LONGEST.days}d")
 
 
 def shadow(

@@ -15,7 +15,7 @@ REQUIREMENTS = Path(__file__).parent / "controlplane" / "go-toolchain.txt"
 
 
 def cache_directory() -> Path:
-    """The folder `$XDG_CACHE_HOME/paramedic`, by default `~/.cache/paramedic`."""
+    """The folder of our cache: `$XDG_CACHE_HOME/paramedic`, by default `~/.cache/paramedic`."""
     configured = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(configured) if configured else Path.home() / ".cache"
     return base / "paramedic"

@@ -19,7 +19,6 @@ CLUSTER = "dev"
 
 
 def ours(name: str, layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
-    """One of `OURS`."""
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
     return _process(name, layout, kubeconfigs[name], temporal)
 

@@ -8,7 +8,7 @@ from devcluster.errors import MissingProgramError
 
 
 def temporal() -> Path:
-    """The `temporal` command, which contains the development server.
+    """The path of the `temporal` command, which contains the development server.
 
     Raises MissingProgramError.
     """
@@ -16,7 +16,7 @@ def temporal() -> Path:
 
 
 def kubectl() -> Path:
-    """The `kubectl` command.
+    """The path of the `kubectl` command.
 
     Raises MissingProgramError.
     """

@@ -1,1 +1,1 @@
-"""Everything that speaks to a Kubernetes API server, and nothing that decides about health."""
+"""The client of Kubernetes API servers; it makes no decisions about health."""

@@ -1,7 +1,7 @@
-"""Absence: that there is no such object, said by an API server that serves its kind.
+"""Absence: an object does not exist, as reported by an API server that serves its kind.
 
-A plain 404 says less: a load balancer with nobody behind it answers so, too. Where no object means that all
-may go on, such an answer must not be taken for it (rule 3).
+A plain 404 proves less: a load balancer without a backend also answers 404. If a missing object allows
+actions, such an answer must not count as absence (rule 3).
 """
 
 from collections.abc import Awaitable
@@ -13,9 +13,9 @@ Found = TypeVar("Found")
 
 
 async def none_if_absent(reading: Awaitable[Found]) -> Found | None:
-    """What `reading` answers; None where there is no such object.
+    """The result of `reading`; None if the object does not exist.
 
-    Raises KubernetesError: as it does; KindUnknown, too, which does not say that there is none.
+    Raises KubernetesError as `reading` does; also KindUnknown, which does not prove absence.
     """
     try:
         return await reading

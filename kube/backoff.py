@@ -1,12 +1,12 @@
-"""How long is waited after a failure: longer each time, at random, and as long as we are told to.
+"""Back-off after failures of a reflector: random, growing, and never shorter than Retry-After.
 
-The waits are drawn between nothing and a growing limit ("full jitter"), so that many clients that lost
-their watches at the same moment do not come back at the same moment. The first limit of 2 s keeps the
-mean at one request a second when every answer is a failure.
+Waits are random between zero and a growing limit ("full jitter"), so that many clients that lost their
+watches at once do not return at once. A first limit of 2 s keeps the mean at one request a second while every
+request fails.
 
-410 after an outage is a server that is there again: its clients came back spread over the limit that the
-outage had led to, and waiting as long once more would keep them blind for nothing. So it is with 403: a
-server that has just started knows no roles for a moment. Only one that lasts is waited for long.
+A 410 after an outage means that the server is back: its clients have returned spread over the limit that the
+outage led to, and a second long wait would only leave them without data. The same holds for 403: a server
+that has just started knows no roles for a moment. Only a lasting 403 leads to a long wait.
 """
 
 import random
@@ -18,29 +18,29 @@ from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_aft
 
 
 def draw(first: timedelta, longest: timedelta, failures: int) -> timedelta:
-    """Return a wait below `first`, doubled with each failure in a row, and below `longest`."""
+    """A random wait below `first`, doubled with each failure in a row, and below `longest`."""
     doublings: int = 2 ** min(failures, 30)  # 2**30 seconds are beyond any `longest`
     return min(first * doublings, longest) * random.random()  # noqa: S311  no secret
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Limits of the waits of a reflector."""
+    """The limits of the waits of a reflector."""
 
     first: timedelta = timedelta(seconds=2)
-    """The limit of the first wait; it doubles with every further failure."""
+    """The limit of the first wait; it doubles with each further failure."""
     longest: timedelta = timedelta(seconds=30)
-    """No drawn wait is longer."""
+    """The largest limit of a wait."""
     forbidden: timedelta = timedelta(seconds=30)
-    """The wait after 403 again and again: somebody has to grant a role first."""
+    """The wait after repeated 403s: an administrator has to grant a role first."""
     starting: int = 3
-    """How many answers 403 in a row may be those of a server that starts."""
+    """The number of 403s in a row that may come from a starting server."""
     absent: timedelta = timedelta(seconds=15)
-    """The longest wait between two looks whether a kind is served by now."""
+    """The longest wait between two checks whether a kind is served."""
 
 
 class Backoff:
-    """Counts failures in a row."""
+    """Counts failures in a row, and returns the wait after each."""
 
     def __init__(self, waits: Callable[[], Waits]) -> None:
         self._waits = waits
@@ -48,12 +48,12 @@ class Backoff:
         self._last: type[KubernetesError] | None = None
 
     def reset(self) -> None:
-        """Begin anew: things have been well for a while."""
+        """Forget the failures, after a while without any."""
         self._failures = 0
         self._last = None
 
     def after(self, error: KubernetesError) -> timedelta:
-        """Return how long to wait after this failure."""
+        """The wait after this failure, with the server's Retry-After."""
         if isinstance(error, Expired | Forbidden) and type(error) is not self._last:
             self._failures = 0
         self._last = type(error)

@@ -1,4 +1,4 @@
-"""Bounded: the same is done to many, so many at once that nobody else is crowded out of a server."""
+"""Runs an operation on many items, with limited concurrency."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 async def bounded(
     at_once: int, do: Callable[[Item], Awaitable[Answer]], items: Iterable[Item]
 ) -> tuple[Answer, ...]:
-    """What `do` answers for each, in their order."""
+    """The results of `do` for all items, in their order; at most `at_once` run concurrently."""
     room = asyncio.Semaphore(at_once)
 
     async def in_turn(item: Item) -> Answer:

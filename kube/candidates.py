@@ -1,11 +1,11 @@
-"""Candidates for a leader Lease: who stands by and could lead says so by a Lease of its own.
+"""Candidates for a leader Lease: each standby that could lead holds a Lease of its own.
 
-A leader that cannot do its work must know whether another could, before it gives the lead away. So whoever
-stands by and is fit keeps a Lease beside the leader's, as the LeaseCandidates of Kubernetes do, which not
-every cluster serves. It is renewed rarely, and deleted by who leads, is not fit, or ends.
+A leader that cannot do its work must know whether another process could, before it gives up the lead. So each
+fit standby keeps a Lease beside the leader's, like the LeaseCandidates of Kubernetes, which not every cluster
+serves. It renews the Lease rarely, and deletes it when it leads, is not fit, or ends.
 
-Others judge it by their own clock alone, as they do the Lease of the leader: one that is seen to change
-lives, whatever times it names. Who died left one that does not change any more.
+Others judge it by their own clock alone, like the leader Lease: a Lease that is seen to change belongs to a
+live process, whatever its timestamps. The Lease of a dead process no longer changes.
 """
 
 import asyncio
@@ -25,35 +25,35 @@ from objects.timestamps import micro_time
 _logger = logging.getLogger(__name__)
 
 CANDIDATE_FOR = "paramedic.dev/candidate-for"
-"""The label of such a Lease: the name of the Lease of the leader."""
+"""The label of a candidate's Lease: the name of the leader Lease."""
 _HASH_LENGTH = 10
 WRITE_WITHIN_SECONDS = 2.0
-"""As long as an end may take, too."""
+"""Also the limit for the withdrawal when the process ends."""
 FORGOTTEN = timedelta(hours=1)
-"""A Lease that was not renewed for so long is that of a process that died."""
+"""A Lease that was not renewed for this time belongs to a dead process."""
 
 
 @dataclass(frozen=True)
 class CandidateTimes:
-    """How a candidate says that it is fit, and how others believe it."""
+    """When a candidate announces that it is fit, and when others rely on it."""
 
     settled: timedelta = timedelta(seconds=5)
-    """How long it is fit before it says so: who leads after a moment has nothing to say."""
+    """How long it is fit before it announces that: a process that soon leads need not."""
     renewal: timedelta = timedelta(seconds=10)
-    """How often it says so again."""
+    """The interval of renewals."""
     look: timedelta = timedelta(seconds=2)
-    """How often it looks whether it is fit, and others look for it."""
+    """The interval at which it checks its fitness, and others look for it."""
     steady: timedelta = timedelta(seconds=15)
-    """How long others must have seen it: what was away for all of them may just be back for it first."""
+    """How long others must have seen it: a server that was down for all may just be back for it first."""
 
     @property
     def live(self) -> timedelta:
-        """How long it counts after a renewal was seen; one may fail."""
+        """How long it counts after a renewal was seen; one renewal may fail."""
         return 2.5 * self.renewal
 
 
 def candidate_name(leader: str, identity: str) -> str:
-    """The name of the Lease by which a candidate says that it is fit; an identity may be no name."""
+    """The name of a candidate's Lease; it contains a hash, as an identity may not be a valid name."""
     return f"{leader}-{hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]}"
 
 
@@ -66,11 +66,11 @@ class _Observed:
     version: str
     first: float
     renewed: float | None = None
-    """When it was seen to change; None: never, and who made it may be gone."""
+    """When it was seen to change; None if never, so that its process may be gone."""
 
 
 class Candidates:
-    """The other candidates for the Lease `leader`, while somebody looks."""
+    """The other candidates for the Lease `leader`, as long as `look` is called."""
 
     def __init__(  # noqa: PLR0913  the Lease that they stand for, who is no other, and the clocks
         self,
@@ -91,13 +91,13 @@ class Candidates:
         self._seen: dict[str, _Observed] = {}
 
     async def look(self) -> None:
-        """See who is there now; raises KubernetesError."""
+        """Read the Leases of all candidates; raises KubernetesError."""
         found = await _leases_of_candidates(self._client, self._namespace, self._leader)
         versions = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in found}
         self.note({name: version for name, version in versions.items() if name != self._own})
 
     def note(self, versions: Mapping[str, str]) -> None:
-        """Take in the resourceVersion of each Lease of another that is there."""
+        """Record the resourceVersion of each Lease of another candidate."""
         now, before = self._clock(), self._seen
         self._seen = {name: before.get(name, _Observed(version, now)) for name, version in versions.items()}
         for name, version in versions.items():
@@ -105,12 +105,12 @@ class Candidates:
                 self._seen[name].version, self._seen[name].renewed = version, now
 
     def forget(self) -> None:
-        """Nobody looks any more: what was seen grows old."""
+        """Discard observations, which would become outdated without further looks."""
         self._seen.clear()
 
     @property
     def is_one_fit(self) -> bool:
-        """Whether another could lead, and has been able to for some time."""
+        """True if another process could lead, and has been able to for some time."""
         return any(self._is_fit(one) for one in self._seen.values())
 
     def _is_fit(self, one: _Observed) -> bool:
@@ -121,7 +121,7 @@ class Candidates:
 
 
 class Candidacy:
-    """One candidate for the Lease `leader`. No write fails more than itself: without it, it is not known."""
+    """One candidate for the Lease `leader`. A failed write only leaves it unannounced."""
 
     def __init__(  # noqa: PLR0913  the Lease that it stands for, who it is, and its clocks
         self,
@@ -135,7 +135,7 @@ class Candidacy:
         clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = wall_clock,
     ) -> None:
-        """`is_fit` says whether this process stands by, and could lead."""
+        """`is_fit` returns whether this process is a standby that could lead."""
         self._client = client
         self._namespace = namespace
         self._leader = leader
@@ -151,7 +151,7 @@ class Candidacy:
         self._is_failing = False
 
     async def run(self) -> None:
-        """Say whether it is fit until cancelled, then withdraw."""
+        """Announce that this process is fit until cancelled, then withdraw."""
         await self._try(self._remove_forgotten)
         try:
             while True:
@@ -167,7 +167,7 @@ class Candidacy:
         except (KubernetesError, TimeoutError) as error:
             if not self._is_failing:
                 why = str(error) or "no answer in time"
-                _logger.warning("Others cannot be told whether this process could lead: %s", why)
+                _logger.warning("Cannot announce whether this process could lead: %s", why)
             self._is_failing = True
         else:
             self._is_failing = False
@@ -208,7 +208,7 @@ class Candidacy:
             self._may_be_there = False
 
     async def _remove_forgotten(self) -> None:
-        """Remove what those that died left behind: nobody else does."""
+        """Delete the Leases of dead processes, which no other process deletes."""
         oldest = micro_time(self._now() - FORGOTTEN)
         for lease in await _leases_of_candidates(self._client, self._namespace, self._leader):
             if str((lease.get("spec") or {}).get("renewTime")) < oldest:

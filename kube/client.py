@@ -1,7 +1,7 @@
-"""Read and write single objects, as JSON. One request each, no retries, no cache.
+"""Reads and writes single objects as JSON: one request each, no retries, no cache.
 
-Every write names its field manager, and every patch its content type: the library's default, strategic
-merge, is refused for custom resources.
+Every write names its field manager, and every patch its content type: strategic merge, the default of the
+library, is refused for custom resources.
 """
 
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class Client:
         self._field_manager: Query = (("fieldManager", field_manager),)
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
-        """Return the object as the API server holds it now, not as a cache remembers it."""
+        """The object as the API server holds it now, not from a cache."""
         path = resource.path(namespace, name)
         return _object(await self._transport.request("GET", path), path)
 
@@ -52,9 +52,9 @@ class Client:
         uid: str | None = None,
         resource_version: str | None = None,
     ) -> Object:
-        """Delete the object, only if it still has this uid and resourceVersion, else `Conflict`.
+        """Delete the object if it still has this uid and resourceVersion, else `Conflict`.
 
-        An object with finalizers stays until they are gone.
+        An object with finalizers stays until they are removed.
         """
         path = resource.path(namespace, name)
         wanted = {"uid": uid, "resourceVersion": resource_version}
@@ -67,18 +67,19 @@ class Client:
     async def merge_patch(
         self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
     ) -> Object:
-        """Merge `body` in; null removes a field, a list replaces a list.
+        """Merge `body` into the object; null removes a field, a list replaces a list.
 
-        A metadata.resourceVersion in `body` makes it conditional: `Conflict` if the object has changed.
+        A metadata.resourceVersion in `body` makes the patch conditional: `Conflict` if the object has
+        changed.
         """
         return await self._patch(resource.path(namespace, name, subresource), body, _MERGE_PATCH)
 
     async def list(
         self, resource: Resource, namespace: str = "", label_selector: str = "", name: str = ""
     ) -> _Objects:
-        """Return all objects of one consistent moment; with `name` those that are called so.
+        """All objects at one consistent moment; with `name` only those of that name.
 
-        Items of built-in kinds carry no apiVersion and kind.
+        Items of built-in kinds have no apiVersion and kind.
         """
         path, selected = resource.path(namespace), selectors(label_selector, name)
         try:
@@ -87,7 +88,7 @@ class Client:
             return await self._list_once(path, selected)
 
     async def list_metadata(self, resource: Resource, namespace: str, label_selector: str) -> _Objects:
-        """Return the metadata of each object, and nothing else of it."""
+        """The metadata of each object, without the rest of it."""
         path = resource.path(namespace)
         return await self._list_once(path, selectors(label_selector, ""), _METADATA_ALONE)
 
@@ -119,7 +120,7 @@ class Client:
     async def _pages(
         self, path: str, selected: Query, first: Query = (), accept: str = _JSON
     ) -> AsyncIterator[tuple[_Objects, bool]]:
-        """Each page, and whether there are more; what is asked with the `first` alone holds for all."""
+        """Each page, and whether more follow; parameters in `first` apply to the whole list."""
         reader, rest = PageReader(self._transport, path, _PAGING, accept), first
         while True:
             answer = await reader.read([*selected, *rest])

@@ -1,7 +1,7 @@
-"""Where the API server is and who we are to it: kubeconfig, else the service account of the Pod.
+"""Finds the API server and our credentials: by a kubeconfig, else by the service account of the Pod.
 
-The library reads the files and runs credential plugins; which file, which proxy, and errors that name
-the file are ours. The environment is read here and nowhere else in this package.
+The library reads the files and runs credential plugins; we choose the file and the proxy, and name the file
+in errors. Only this module of the package reads the environment.
 """
 
 import os
@@ -23,20 +23,20 @@ Load = Callable[[Configuration], Awaitable[None]]
 
 _SCHEME = "BearerToken"  # what the library calls the Authorization header
 
-# What the library lets through when a kubeconfig lacks a part or is no kubeconfig at all.
+# Exceptions that the library lets through for an incomplete or invalid kubeconfig.
 _UNREADABLE = (ConfigException, OSError, AttributeError, KeyError, TypeError, ValueError)
 
 
 def loader(kubeconfig: str | None, context: str | None) -> Load:
-    """Choose the source: the given file, else $KUBECONFIG, else ~/.kube/config, else the Pod's account."""
+    """The source: the given file, else $KUBECONFIG, else ~/.kube/config, else the Pod's service account."""
     files = kubeconfig or os.environ.get("KUBECONFIG") or _default_file()
     return _from_kubeconfig(files, context) if files else _from_service_account
 
 
 async def configure(load: Load) -> Configuration:
-    """Return a Configuration that never retries by itself: whoever asks decides that.
+    """A Configuration without retries, which are left to the caller.
 
-    Raises NotConfigured: no source, or one that cannot be read.
+    Raises NotConfigured: there is no source, or it cannot be read.
     """
     configuration = without_retries()
     await load(configuration)
@@ -45,23 +45,22 @@ async def configure(load: Load) -> Configuration:
 
 
 def without_retries() -> Configuration:
-    """Return a Configuration of nothing yet that never retries by itself."""
     configuration = Configuration()
     configuration.retries = None
     configuration.client_go_retries = False
-    # As client-go does: authorities of real clusters (EKS, MicroK8s) lack extensions that RFC 5280 wants, and
-    # Python 3.13 refuses them. Chain, host name and dates are checked all the same.
+    # As client-go: authorities of real clusters (EKS, MicroK8s) lack extensions that RFC 5280 requires, and
+    # Python 3.13 refuses them. Chain, host name and dates are still verified.
     configuration.disable_strict_ssl_verification = True
     return configuration
 
 
 def use_proxy(configuration: Configuration) -> None:
-    """Reach the server by the proxy of the environment, if there is one for it."""
+    """Use the proxy of the environment, if there is one for the server."""
     configuration.proxy = configuration.proxy or _proxy_for(configuration.host)
 
 
 def use_token(configuration: Configuration, token: str) -> None:
-    """Show this token from now on; "" is none."""
+    """Send this token from now on; "" means none."""
     configuration.api_key = {_SCHEME: f"Bearer {token}"} if token else {}
 
 
@@ -69,7 +68,7 @@ def _default_file() -> str:
     file = Path.home() / ".kube" / "config"
     try:
         return str(file) if file.exists() else ""
-    except OSError:  # a directory that we may not enter, which is told where it is read
+    except OSError:  # a folder without access; reading it reports that
         return str(file)
 
 
@@ -83,7 +82,7 @@ def _from_kubeconfig(files: str, context: str | None) -> Load:
                 client_configuration=configuration,
                 persist_config=False,
             )
-        except yaml.YAMLError:  # written anew since; the error quotes the line, which may hold a token
+        except yaml.YAMLError:  # changed meanwhile; the error quotes the line, maybe a token
             raise NotConfigured(f"The kubeconfig {found.files} cannot be used: it is no YAML.") from None
         except _UNREADABLE as error:
             raise NotConfigured(f"The kubeconfig {found.files} cannot be used: {error}") from error
@@ -108,7 +107,7 @@ def _strip_token(configuration: Configuration) -> None:
 
 
 def _proxy_for(server: str) -> str | None:
-    # Not by aiohttp's trust_env: it would read ~/.netrc before each request, and fail on what it finds there.
+    # Not aiohttp's trust_env: it would read ~/.netrc before each request, and fail on invalid content.
     url = urlsplit(server)
     host = url.hostname or ""
     proxies = getproxies()
@@ -118,7 +117,7 @@ def _proxy_for(server: str) -> str | None:
 
 
 def _is_in_networks(host: str, no_proxy: str) -> bool:
-    """Whether NO_PROXY has a network with that address, as Go programs read it; Python knows names alone."""
+    """True if NO_PROXY has a network with that address, as in Go; Python supports only names."""
     return any(_is_in(host, entry.strip()) for entry in no_proxy.split(","))
 
 

@@ -1,7 +1,7 @@
-"""ClusterConnection: one API server, and all that it is asked with. Whoever reads a cluster is given one.
+"""ClusterConnection: one API server with transport, client, discovery and clock, for all its readers.
 
-Checks, requests and Leases are in the management cluster. Nodes may be in others, the workload clusters, each
-with a connection of its own: what is known through one says nothing of another.
+Checks, requests and Leases are in the management cluster. Nodes may be in workload clusters, each with a
+connection of its own; the state of one connection says nothing about another.
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,16 @@ class ClusterConnection:
     transport: Transport
     client: Client
     discovery: Discovery
-    """Shared by all who ask through this connection: what one finds to be old is old for all."""
+    """Shared by all callers of this connection: an entry that one of them invalidates is invalid for all."""
     cluster: str = MANAGEMENT_CLUSTER
-    """Which of the clusters it is."""
+    """The name of the cluster."""
 
     @classmethod
     def over(
         cls, transport: Transport, field_manager: str = "paramedic", cluster: str = MANAGEMENT_CLUSTER
     ) -> Self:
-        """The connection to the API server at the other end of `transport`."""
         return cls(transport, Client(transport, field_manager), Discovery(transport), cluster)
 
     @property
     def server_clock(self) -> ServerClock:
-        """What is known of the clock of this API server."""
         return self.transport.server_clock

@@ -1,12 +1,12 @@
-"""Consistent reads: what proves that the cache of a kind is fresh, sent in time while the kind is watched.
+"""Consistent reads, which prove that the cache of a kind is fresh, sent while the kind is watched.
 
 The cheapest consistent read is a list of one object without resourceVersion. Measured on kube-apiserver 1.36:
-with etcd stopped it is not answered, while lists of any resourceVersion that the cache has reached are, and
-watches are accepted. It is served from the watch cache, once that was told by etcd that it is up to date; so
-the bookmark that follows is at that version, also where nothing happened to the kind.
+with etcd stopped it is not answered, while lists at any resourceVersion in the cache are, and watches are
+accepted. It is served from the watch cache once etcd has confirmed that the cache is up to date; so the next
+bookmark has that version, even if no object of the kind has changed.
 
-It also tells whether a 404 can be believed: a load balancer without an API server behind it says 404, too,
-and an API server that is cut off from etcd does not know of a CRD that was made since.
+It also tells whether a 404 is credible: a load balancer without an API server answers 404, too, and an API
+server without etcd does not know of a CRD that was created since.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from kube.transport import Query, Transport
 
 _ANSWERED_WITHIN = timedelta(seconds=5)
 LOOK_AGAIN = timedelta(seconds=1)
-"""So long after the settings ask for proofs more often, one is asked for."""
-_TRY_AGAIN_SECONDS = 1.0  # at random up to twice as long; a watch that lasts ends within seconds then
+"""How soon a change of the settings to more frequent proofs takes effect."""
+_TRY_AGAIN_SECONDS = 1.0  # random up to twice as long; a watch that must last longer ends within seconds then
 
 
 async def current_version(transport: Transport, path: str, selectors: Query = ()) -> str:
-    """Return the resourceVersion that etcd is at, as far as the kind of this collection is concerned.
+    """The resourceVersion of etcd for the kind of this collection.
 
-    With selectors we need no right to see what they leave out.
+    With selectors, rights for objects beyond them are not needed.
 
-    Raises KubernetesError: it could not be asked.
+    Raises KubernetesError: the request failed.
     """
     query = [("limit", "1"), *selectors]
     answer = await transport.request("GET", path, query=query, timeout=_ANSWERED_WITHIN)
@@ -45,7 +45,7 @@ async def current_version(transport: Transport, path: str, selectors: Query = ()
 
 
 class ConsistentReads:
-    """The reads of one reflector; moments are those of `clock`."""
+    """The reads of one reflector; times are those of `clock`."""
 
     def __init__(
         self,
@@ -63,26 +63,26 @@ class ConsistentReads:
         self._sent: float | None = None
         self._is_reading = False
         self.failure: KubernetesError | None = None
-        """Why the last one failed; None if it was answered."""
+        """Why the last read failed; None if it was answered."""
 
     @property
     def until_due(self) -> timedelta:
-        """How long until the next one is to be sent; nothing while the proof by an earlier one is missing."""
+        """The time until the next read; zero while the proof by an earlier one is missing."""
         if self._is_reading or self.failure is not None or self._freshness.is_behind:
             return timedelta(0)
         return timedelta(seconds=self._wait)
 
     @property
     def _wait(self) -> float:
-        """How long until so long has passed since the last one, and since what is proven."""
+        """The seconds until the interval after the last read, and after the last proof, is over."""
         moments = [moment for moment in (self._freshness.as_of, self._sent) if moment is not None]
         return max(0.0, max(moments) + self._every().total_seconds() - self._clock()) if moments else 0.0
 
     async def read(self, path: str) -> None:
-        """Send one for the collection at `path`.
+        """Send a read for the collection at `path`.
 
-        Raises KubernetesError: it was not answered; `Expired` if the server is at an earlier version than the
-        cache, as one that was restored from a backup is.
+        Raises KubernetesError: it was not answered; `Expired` if the server has an earlier version than the
+        cache, for example after a restore from a backup.
         """
         before, sent = self._freshness.position, self._clock()
         self._sent = sent
@@ -93,14 +93,14 @@ class ConsistentReads:
 
     @asynccontextmanager
     async def sent_meanwhile(self, path: str) -> AsyncIterator[None]:
-        """Send them when they are due, for the time of the block."""
+        """Send reads when they are due, for the time of the block."""
         self.failure = None
         reading = asyncio.create_task(self._read_in_time(path), name=f"consistent reads of {path}")
         try:
             yield
         finally:
             reading.cancel()
-            await asyncio.wait((reading,))  # to await it would take our own end for its
+            await asyncio.wait((reading,))  # awaiting it would confuse our cancellation with its own
 
     async def _read_in_time(self, path: str) -> None:
         while True:
@@ -108,7 +108,7 @@ class ConsistentReads:
                 await asyncio.sleep(_wait_after(self.failure))
             elif self._wait > 0:
                 await asyncio.sleep(min(self._wait, LOOK_AGAIN.total_seconds()))
-                continue  # a proof may have come meanwhile, or the settings ask for one earlier
+                continue  # a proof or a change of the settings may have come
             self.failure = await self._try(path)
 
     async def _try(self, path: str) -> KubernetesError | None:
@@ -128,9 +128,9 @@ def _wait_after(error: KubernetesError) -> float:
 
 
 async def confirm_api_server(transport: Transport) -> None:
-    """Return if the server serves what every API server serves, as etcd holds it now.
+    """Return if the server serves Nodes, as etcd holds them now.
 
-    Raises KubernetesError: it does not, or it could not be asked.
+    Raises KubernetesError: it does not, or the request failed.
     """
     try:
         await current_version(transport, NODES.path())

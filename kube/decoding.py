@@ -1,7 +1,7 @@
-"""From the bytes of a list page or a watch line to records. Pure.
+"""Decodes the bytes of a list page or a watch line into records. Pure.
 
-Fast path: the whole page, or the whole line, is validated in one go straight from its bytes. Only where
-that fails is it taken apart, to tell a bookmark, an error or the one object that does not decode.
+Fast path: the whole page or line is validated at once from its bytes. Only if that fails are its parts
+examined, to find a bookmark, an error, or the object that does not decode.
 
 The items of a page are counted one by one. `max_length` would cost up to a second: its error contains the
 whole list as Python values.
@@ -22,7 +22,7 @@ from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
 from objects.frozen import FrozenObject
 
-_LONGEST_VALUE = 64  # characters of a refused value that are quoted
+_LONGEST_VALUE = 64  # in characters, as quoted in errors
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 2 * _LONGEST_VALUE
 
@@ -32,7 +32,7 @@ _ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 @dataclass(frozen=True)
 class Undecodable:
-    """An object that exists but does not decode."""
+    """An object that exists but does not decode, with the error."""
 
     key: Key
     resource_version: str
@@ -42,7 +42,7 @@ class Undecodable:
 
 @dataclass(frozen=True)
 class Page(Generic[RecordT]):
-    """A part of a list; `token` asks for the next one, "" on the last."""
+    """A part of a list; `token` requests the next one, and is "" on the last."""
 
     records: tuple[RecordT, ...]
     undecodable: tuple[Undecodable, ...]
@@ -52,28 +52,28 @@ class Page(Generic[RecordT]):
 
 @dataclass(frozen=True)
 class Seen(Generic[RecordT]):
-    """The watch reports an object as it is now, or as it was when it went."""
+    """An event of a watch: an object as it is now, or as it was when it was deleted."""
 
     kind: ChangeKind
     found: RecordT | Undecodable
 
     @property
     def resource_version(self) -> str:
-        """Up to where the watch has told."""
+        """The version up to which the watch is complete."""
         found = self.found
         return found.resource_version if isinstance(found, Undecodable) else found.metadata.resource_version
 
 
 @dataclass(frozen=True)
 class Bookmark:
-    """Nothing happened up to this resourceVersion."""
+    """An event of a watch without a change up to this resourceVersion."""
 
     resource_version: str
 
 
 @dataclass(frozen=True)
 class WatchError:
-    """The server gives the watch up."""
+    """An event with which the server ends the watch."""
 
     status: Status
 
@@ -84,7 +84,7 @@ class _ListMetadata(FrozenObject):
 
 
 class ListHead(FrozenObject):
-    """A list without its items."""
+    """A list without its items, for its resourceVersion."""
 
     metadata: _ListMetadata
 
@@ -118,7 +118,6 @@ class _Identity(FrozenObject):
     resource_version: str = ""
 
     def undecodable(self, error: str) -> Undecodable:
-        """Return what stands for the object."""
         return Undecodable(Key(self.namespace, self.name), self.resource_version, error)
 
 
@@ -127,7 +126,7 @@ class _Identified(FrozenObject):
 
 
 class Decoder(Generic[RecordT]):
-    """Decodes one kind into one record model."""
+    """Decodes the objects of one kind into one record model."""
 
     def __init__(self, decode: type[RecordT]) -> None:
         self._model = cast("type[BaseModel]", decode)
@@ -135,9 +134,9 @@ class Decoder(Generic[RecordT]):
         self._event: Any = _ObjectEvent.__class_getitem__(decode)
 
     def page(self, answer: bytes) -> Page[RecordT]:
-        """Read one page of a list.
+        """Decode one page of a list.
 
-        Raises Malformed: it is no list.
+        Raises Malformed: it is not a list.
         """
         try:
             page = self._list.model_validate_json(answer, context=count())
@@ -146,9 +145,9 @@ class Decoder(Generic[RecordT]):
         return Page(page.items or (), (), page.metadata.resource_version, page.metadata.token)
 
     def object(self, answer: bytes) -> RecordT | Undecodable:
-        """Read one object.
+        """Decode one object.
 
-        Raises Malformed: it is none.
+        Raises Malformed: it is not an object.
         """
         try:
             return self._one(_ITEM.validate_json(answer))
@@ -156,9 +155,9 @@ class Decoder(Generic[RecordT]):
             raise Malformed(f"The API server's answer is no object: {_place(error)}") from error
 
     def line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
-        """Read one line of a watch.
+        """Decode one line of a watch.
 
-        Raises Malformed: it is no event of a watch.
+        Raises Malformed: it is not an event of a watch.
         """
         try:
             event = self._event.model_validate_json(line)
@@ -197,7 +196,7 @@ class Decoder(Generic[RecordT]):
         if len(encoded) > MOST_OF_AN_OBJECT:
             return who.undecodable(f"The object has over {MOST_OF_AN_OBJECT} bytes")
         try:
-            # From JSON again, not from Python values: the two modes accept different things.
+            # From JSON, not from Python values: the two modes accept different input.
             return cast("RecordT", self._model.model_validate_json(encoded))
         except ValidationError as error:
             return who.undecodable(_first(error))
@@ -211,7 +210,7 @@ def _identity(item: dict[str, Any]) -> _Identity:
 
 
 def _quoted(value: object) -> str:
-    """Return `value` as an error shows it; a large value is never written out whole."""
+    """`value` as shown in errors; a large value is shortened before it is formatted."""
     text = _SHORT.repr(value)
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
@@ -224,14 +223,14 @@ def _status(item: dict[str, Any]) -> Status:
 
 
 def _first(error: ValidationError) -> str:
-    """Return what is wrong with one object: field and value."""
+    """The field, the problem and the value of one invalid object."""
     value = error.errors(include_url=False, include_context=False)[0]["input"]
     return f"{_place(error)}, not {_quoted(value)}"
 
 
 def _place(error: ValidationError) -> str:
-    """Return what is wrong with an answer, without the value, which may be all of the answer."""
+    """The field and the problem, without the value, which may be the whole answer."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in problem["loc"])
-    where = f"{field}: " if field else ""  # nothing is named where the whole is no JSON, or no object
+    where = f"{field}: " if field else ""  # there is no field if the whole is not JSON, or not an object
     return f"{where}{problem['msg']}"

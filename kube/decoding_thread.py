@@ -1,8 +1,8 @@
-"""Decodes large answers in a thread, so that the event loop goes on between two steps of the work.
+"""Decodes large answers in a thread, so that the event loop continues between two steps of the work.
 
-One thread decodes for the whole process: so at most one large answer is taken apart at a time, and what is
-taken apart has a bound (kube/answer_bounds.py). pydantic holds the interpreter while it parses one answer,
-which takes up to 100 ms for the worst page.
+One thread decodes for the whole process: at most one large answer is decoded at a time, and its size is
+bounded (kube/answer_bounds.py). pydantic holds the GIL while it parses one answer, up to 100 ms for the worst
+page.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import TypeVar
 from kube.answer_bounds import KIB
 
 SMALL = 64 * KIB
-"""Bytes that are decoded at once: to change threads would cost more."""
+"""Up to this many bytes are decoded directly: a change of threads would cost more."""
 
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decoding")
 

@@ -1,7 +1,7 @@
-"""Which path serves a kind: asked of the API server, because plurals cannot be guessed.
+"""Finds the path that serves a kind; the API server must be asked, because plurals cannot be guessed.
 
-That a kind is served nowhere is believed of an API server alone that says it is ready: one that has just
-started knows its custom resources later than its own paths, and answers 404 until then.
+A missing kind counts as not served only if the API server reports that it is ready: right after its start it
+answers 404 for custom resources.
 """
 
 import re
@@ -21,14 +21,14 @@ _GROUP_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+", re.
 
 @dataclass(frozen=True)
 class KindName:
-    """A kind of which it is not known which path serves it."""
+    """A kind whose path is not known yet."""
 
     api_version: str
     kind: str
 
     @property
     def full_name(self) -> str:
-        """As of Resource; the plural is yet to be found: "ClusterVersion (config.openshift.io/v1)"."""
+        """The name in the style of Resource, without a plural: "ClusterVersion (config.openshift.io/v1)"."""
         return f"{self.kind} ({self.api_version})"
 
 
@@ -59,16 +59,19 @@ class _ApiGroup(FailFast, BaseModel):
 
 
 class Discovery:
-    """Remembers what it found. What it did not find it asks for again: a CRD may have come since."""
+    """Caches the kinds that it found.
+
+    Missing kinds are requested again: their CRD may have been created since.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._known: dict[str, dict[str, Resource]] = {}
 
     async def resource(self, api_version: str, kind: str) -> Resource:
-        """Return where `kind` is served.
+        """The resource of `kind`.
 
-        Raises KindUnknown: the API server does not serve it now; KubernetesError: it could not be asked.
+        Raises KindUnknown: the API server does not serve it now; KubernetesError: the request failed.
         """
         known = self._known.get(api_version, {}).get(kind)
         if known is not None:
@@ -82,11 +85,11 @@ class Discovery:
         return found[kind]
 
     async def first_served(self, kind: ServedKind) -> Resource:
-        """As `find`, but a kind that we read in one version is there or nowhere, and that is not asked."""
+        """As `find`, but without a request for a kind that we read in one version only."""
         return resource_of(kind) if len(kind.versions) == 1 else await self.find(kind)
 
     async def find(self, kind: ServedKind) -> Resource:
-        """Return where the first of our versions of `kind` is that the API server serves.
+        """The resource of `kind` in the first of our versions that the API server serves.
 
         Raises as `resource`.
         """
@@ -97,11 +100,11 @@ class Discovery:
         return await self.resource(last, kind.kind)
 
     async def served_now(self, api_version: str, kind: str) -> Resource | None:
-        """Return where objects of `kind` are served now: in this version, else in another of its group.
+        """The resource that serves `kind` now: in this version, else in another of its group.
 
-        Nothing is taken from memory. None: nowhere, for sure.
+        The cache is not used. None: the kind is certainly not served.
 
-        Raises KubernetesError: it could not be asked, or its answers prove nothing.
+        Raises KubernetesError: the request failed, or its answers prove nothing.
         """
         await self._confirm_ready()
         listed = await self._versions(api_version)
@@ -114,16 +117,16 @@ class Discovery:
                 continue
             if kind in found:
                 return found[kind]
-        if in_motion is not None:  # what is listed and not there comes or goes at this moment
+        if in_motion is not None:  # a listed but missing version is being added or removed
             raise Unreachable(f"It is listed, but {in_motion.message}", path=in_motion.path) from in_motion
         return None
 
     def forget(self, api_version: str) -> None:
-        """Ask anew next time: a CRD of this group version has changed."""
+        """Drop the cached group version, after a change of one of its CRDs."""
         self._known.pop(api_version, None)
 
     async def _confirm_ready(self) -> None:
-        """Raises KubernetesError: what answers is no API server, or not ready."""
+        """Raises KubernetesError: the server is not an API server, or not ready."""
         try:
             await self._transport.request("GET", "/readyz")
             await self._ask(NODES.api_version)
@@ -131,7 +134,7 @@ class Discovery:
             raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
 
     async def _versions(self, api_version: str) -> tuple[str, ...]:
-        """All versions of the group, preferred first; the core group has no list, and one version."""
+        """All versions of the group, preferred first; the core group has one version and no list."""
         group, slash, _ = api_version.partition("/")
         if not slash or not _GROUP_VERSION.fullmatch(api_version):
             return ()
@@ -154,7 +157,7 @@ class Discovery:
 
     async def _ask(self, api_version: str) -> dict[str, Resource]:
         path = group_version_path(api_version)
-        if not _GROUP_VERSION.fullmatch(api_version):  # dots and slashes would lead to another path
+        if not _GROUP_VERSION.fullmatch(api_version):  # dots and slashes could change the path
             raise KindUnknown(f"{api_version!r} is no apiVersion that an API server serves.", path=path)
         answer = await self._transport.request("GET", path)
         try:

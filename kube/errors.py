@@ -1,31 +1,31 @@
-"""The errors of talking to a Kubernetes API server: one tree, told apart by what a caller can do.
+"""The errors of requests to a Kubernetes API server, in one tree by what a caller can do.
 
     KubernetesError
     ├── NotConfigured     no API server is known, or its configuration cannot be read
-    ├── Unreachable       no complete answer arrived: trying again may help
-    │   ├── Silent        a stream lives, but nothing came for too long
-    │   └── Malformed     what came is no answer of a Kubernetes API server
+    ├── Unreachable       no complete answer arrived: a retry may help
+    │   ├── Silent        a stream is open, but nothing arrived for too long
+    │   └── Malformed     the answer is not one of a Kubernetes API server
     │       └── TooLarge  the answer has more bytes than any real one
-    ├── Unauthorized      401: it does not know us
-    ├── Forbidden         403: it knows us and refuses
+    ├── Unauthorized      401: unknown credentials
+    ├── Forbidden         403: known credentials without the right
     ├── NotFound          404: no such object (or, on a create, no such namespace)
-    │   └── KindUnknown   404: it does not serve this kind at all
+    │   └── KindUnknown   404: this kind is not served at all
     ├── AlreadyExists     409: the name is taken
     ├── Conflict          409: the object changed since it was read
-    ├── Expired           410: it forgot that resourceVersion: list again
+    ├── Expired           410: the resourceVersion is too old: list again
     ├── Invalid           400, 422: the object is refused
-    ├── TooManyRequests   429: it asks us to slow down
-    ├── ServerFault       5xx: it failed
-    └── LeaseTaken        somebody else holds the Lease
+    ├── TooManyRequests   429: slow down
+    ├── ServerFault       5xx: the server failed
+    └── LeaseTaken        another holder has the Lease
 
-Every message is one sentence: what was asked, and what was answered.
+Every message is one sentence with the request and the answer.
 """
 
 from datetime import timedelta
 
 
 class KubernetesError(Exception):
-    """A request to the API server did not succeed."""
+    """A request to the API server failed; the message is one sentence."""
 
     def __init__(
         self,
@@ -38,19 +38,19 @@ class KubernetesError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        """One sentence: what was asked, and what was answered."""
+        """One sentence: the request and the answer."""
         self.status = status
-        """The HTTP status, or None if no answer arrived."""
+        """The HTTP status; None without an answer."""
         self.reason = reason
-        """The reason of the Status that came back ("AlreadyExists"), or ""."""
+        """The reason in the Status of the answer ("AlreadyExists"), or ""."""
         self.path = path
-        """The path that was asked for, without its query."""
+        """The path of the request, without its query."""
         self.retry_after = retry_after
-        """How long the server asks us to wait, where it says so."""
+        """The Retry-After of the server, if it sent one."""
 
 
 def retry_after(error: BaseException) -> timedelta:
-    """Return how long to wait, as the server asks, before the same request; nothing where it does not."""
+    """The Retry-After of the error; zero if the server sent none."""
     told = error.retry_after if isinstance(error, KubernetesError) else None
     return told or timedelta()
 
@@ -68,7 +68,7 @@ class Silent(Unreachable):
 
 
 class Malformed(Unreachable):
-    """An answer arrived that an API server does not give: half of one, or somebody else's."""
+    """The answer is not one of an API server: it is incomplete, or from another server."""
 
 
 class TooLarge(Malformed):
@@ -76,7 +76,7 @@ class TooLarge(Malformed):
 
 
 class Unauthorized(KubernetesError):
-    """The server does not accept our credentials, not even freshly read ones."""
+    """The server does not accept our credentials, even freshly read ones."""
 
 
 class Forbidden(KubernetesError):
@@ -84,7 +84,7 @@ class Forbidden(KubernetesError):
 
 
 class NotFound(KubernetesError):
-    """There is no such object; on a create: no such namespace."""
+    """The object does not exist; on a create: the namespace does not exist."""
 
 
 class KindUnknown(NotFound):
@@ -92,11 +92,11 @@ class KindUnknown(NotFound):
 
 
 class AlreadyExists(KubernetesError):
-    """An object of this name is there already."""
+    """An object with this name exists already."""
 
 
 class Conflict(KubernetesError):
-    """A precondition failed: the object is not the one, or not the version, that was meant."""
+    """A precondition failed: the object is another one, or has another version."""
 
 
 class Expired(KubernetesError):
@@ -104,7 +104,7 @@ class Expired(KubernetesError):
 
 
 class Invalid(KubernetesError):
-    """The server refuses the object or the request as it stands: repeating it cannot help."""
+    """The server refuses the object or the request as it is: repeating it cannot help."""
 
 
 class TooManyRequests(KubernetesError):
@@ -121,4 +121,4 @@ class LeaseTaken(KubernetesError):
     def __init__(self, holder: str, *, path: str = "") -> None:
         super().__init__(f"The Lease {path} is held by {holder}.", reason="LeaseTaken", path=path)
         self.holder = holder
-        """holderIdentity of the one who has it."""
+        """The holderIdentity of the Lease."""

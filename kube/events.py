@@ -1,6 +1,6 @@
-"""Write core v1 Events with names of our own, so that each transition is told once, however often retried.
+"""Writes core v1 Events under deterministic names, so that retries do not repeat an Event.
 
-The correlation of client-go would aggregate and drop them; a deterministic name needs none.
+The correlation of client-go would aggregate and drop Events; deterministic names make it unnecessary.
 """
 
 import hashlib
@@ -14,37 +14,37 @@ from kube.resource import EVENTS, Object
 from objects.timestamps import stamp
 
 _LONGEST_NAME = 253
-_LONGEST_MESSAGE = 1024  # the limit of client-go's recorder; readers cut there
+_LONGEST_MESSAGE = 1024  # in characters, as in client-go's recorder
 _HASH_DIGITS = 16
-_NAMESPACE_OF_CLUSTER_SCOPED = "default"  # the only one that it accepts for them
+_NAMESPACE_OF_CLUSTER_SCOPED = "default"  # the only namespace that the API server accepts for them
 
 
 @dataclass(frozen=True)
 class ObjectReference:
-    """The object that an Event is about."""
+    """The object that an Event is about, as its involvedObject."""
 
     api_version: str
     kind: str
     namespace: str
-    """"" for a cluster-scoped object."""
+    """The namespace, or the empty string for a cluster-scoped object."""
     name: str
     uid: str
 
 
 @dataclass(frozen=True)
 class EventNote:
-    """What happened."""
+    """The content of an Event, before it has a name."""
 
     name_seed: str
-    """Names the transition: equal seeds for one object are one Event."""
+    """Identifies the transition: equal seeds for one object give one Event."""
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
     regarding: ObjectReference
     again: str = ""
-    """Added to the seed where its name is taken, if this is known to be another transition."""
+    """Added to the seed if its name is taken by an Event for an earlier transition."""
     action: str = ""
-    """What was being done; "" is left out."""
+    """The action in progress; "" is left out."""
 
 
 class Events:
@@ -56,13 +56,13 @@ class Events:
         self._instance = instance
 
     async def write(self, note: EventNote, now: datetime) -> None:
-        """Tell it, unless it was told already; raises KubernetesError as the client does."""
+        """Create the Event unless it exists; raises KubernetesError as the client does."""
         was_free = await self._create(note, now)
         if not was_free and note.again:
             await self._create(replace(note, name_seed=f"{note.name_seed}\n{note.again}"), now)
 
     async def _create(self, note: EventNote, now: datetime) -> bool:
-        """Answers whether its name was free."""
+        """True if the name of the Event was free."""
         namespace = note.regarding.namespace or _NAMESPACE_OF_CLUSTER_SCOPED
         try:
             await self._client.create(EVENTS, self._event(note, namespace, now), namespace)
@@ -90,7 +90,7 @@ class Events:
 
 
 def event_name(note: EventNote) -> str:
-    """Return the name of the Event: `<object>.<hash of the seed>`."""
+    """The name of the Event: `<object>.<hash of the seed>`."""
     digits = hashlib.sha256(note.name_seed.encode()).hexdigest()[:_HASH_DIGITS]
     stem = note.regarding.name[: _LONGEST_NAME - _HASH_DIGITS - 1].rstrip(".-")
     return f"{stem}.{digits}"

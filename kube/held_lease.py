@@ -1,8 +1,8 @@
-"""Take, keep and give back Leases: the effects around the rules of kube/lease.py.
+"""Takes, renews and releases Leases: the requests around the rules of kube/lease.py.
 
-A Lease is what keeps two controllers from acting on one thing. Every step is safe to repeat, and every write
-is conditional on what was read. The namespace is there: it comes with the installation, and no process of
-ours may make one.
+A Lease prevents two controllers from acting on one target. Every step may be repeated, and every write is
+conditional on the version that was read. The namespace is created by the installation; our processes have no
+right to create it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,11 +27,11 @@ from kube.lease import (
 from kube.resource import LEASES, Object
 from objects.metadata import OwnerReference
 
-# The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: whoever
-# holds it renews in time, and a holder that died does not keep the node for long.
+# The Lease outlives the remediation's own duration by this much, as in the NodeHealthCheck operator: a live
+# holder renews it in time, and a dead one does not keep the node for long.
 _SLACK = timedelta(seconds=60)
 
-_ATTEMPTS = 3  # a Lease that changes under us three times in a row is somebody else's
+_ATTEMPTS = 3  # a Lease that changes three times in a row has another holder
 
 
 _Result = TypeVar("_Result")
@@ -39,11 +39,11 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class LeaseHeld:
-    """The Lease is ours."""
+    """A Lease that we hold, with the time of its acquisition."""
 
     name: str
     acquired: datetime
-    """Since when; from here the NodeHealthCheck operator counts until a remediation is overdue."""
+    """The NodeHealthCheck operator counts from this time until a remediation is overdue."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Wanted:
 
 
 class HeldLeases:
-    """Leases of one namespace."""
+    """The Leases in one namespace that we hold or want."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
@@ -72,7 +72,7 @@ class HeldLeases:
     ) -> LeaseHeld:
         """Hold the Lease for `duration` and a minute; it is renewed if we hold it already.
 
-        Raises LeaseTaken: another holder has it, or this one has it for an earlier target of the name.
+        Raises LeaseTaken: another holder has it, or this one has it for an earlier target of the same name.
         Raises KubernetesError: as the client does.
         """
         wanted = _Wanted(name, holder, duration + _SLACK, now, owner)
@@ -81,13 +81,13 @@ class HeldLeases:
     async def renew(
         self, name: str, holder: LeaseHolder, duration: timedelta, now: datetime
     ) -> LeaseHeld | None:
-        """Keep the Lease for `duration` from now at least; None if it is gone or not ours any more."""
+        """Keep the Lease for at least `duration` from now; None if it is gone or no longer ours."""
 
         async def renew_once() -> LeaseHeld | None:
             lease = await self._find(name)
             if lease is None or not holder.holds(lease):
                 return None
-            # Whoever renews at half of the duration always does; whoever tries that again writes nothing.
+            # A renewal at half of the duration always writes; a retry of it does not.
             if not needs_renewal(lease, max(duration, duration * 0.75 + _SLACK), now):
                 return _held(lease)
             return await self._patch(name, renewed(lease, duration + _SLACK, now))
@@ -95,14 +95,14 @@ class HeldLeases:
         return await _retry(renew_once)
 
     async def is_held(self, name: str, holder: LeaseHolder) -> bool:
-        """Whether `holder` has the Lease, run out or not."""
+        """True if `holder` has the Lease, expired or not."""
         lease = await self._find(name)
         return lease is not None and _is_held(lease, holder)
 
     async def release(self, name: str, holder: LeaseHolder) -> None:
         """Delete the Lease if `holder` has it; else do nothing.
 
-        A Lease without the uid of its target may name the Node that owns it.
+        A Lease without the uid of its target may name the Node as its owner.
         """
 
         async def release_once() -> None:
@@ -151,7 +151,7 @@ class HeldLeases:
 
 
 async def _retry(step: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Look again, and decide again, when the Lease changed or went between our reading and our writing."""
+    """Repeat the step if the Lease was changed or deleted between its read and its write."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return await step()

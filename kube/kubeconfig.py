@@ -1,8 +1,8 @@
-"""Kubeconfig: what is wrong with kubeconfig files, in one sentence, before the library reads them.
+"""Validates kubeconfig files before the library reads them, with one sentence for each error.
 
-What the library says of a file that is not there, or lacks a part, is an accident of its code, and names the
-file by chance. Of several files those that are not there are passed over, and the first that names a current
-context decides, as with kubectl; by the library's choice, the last one, we would act on another cluster.
+Errors of the library for a missing or incomplete file are accidental, and may not name the file. As in
+kubectl, missing files in a list are ignored, and the first file with a current-context decides; the library
+uses the last one, and we would act on another cluster.
 """
 
 import os
@@ -21,19 +21,19 @@ Content = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Usable:
-    """What the library is to read."""
+    """The files and the context for the library."""
 
     files: str
-    """A list as $KUBECONFIG is one."""
+    """A list in the format of $KUBECONFIG."""
     context: str
 
 
 def usable(files: str, context: str | None) -> Usable:
-    """Those of `files` (a list as $KUBECONFIG is one) that exist, and the context that is meant.
+    """The existing ones of `files` (a list as in $KUBECONFIG), and the context.
 
     Raises:
-        NotConfigured: none does, one of them is no kubeconfig, or together they do not say where the API
-            server of `context` (None: the current one) is, or who we are to it.
+        NotConfigured: none exists, one is not a kubeconfig, or together they lack the API server or the
+            credentials of `context` (None: the current one).
 
     """
     paths = [_expanded(path) for path in files.split(os.pathsep) if path]
@@ -52,14 +52,14 @@ def usable(files: str, context: str | None) -> Usable:
 def _expanded(path: str) -> Path:
     try:
         return Path(path).expanduser()
-    except RuntimeError as error:  # ~somebody who is not there
+    except RuntimeError as error:  # ~with an unknown user name
         raise _unusable(path, str(error)) from error
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError as error:  # a directory that we may not enter
+    except OSError as error:  # a folder without access
         raise _unusable(path, error.strerror or type(error).__name__) from error
 
 
@@ -81,7 +81,7 @@ def _read(path: Path) -> Content:
         why = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
         raise _unusable(path, why) from None  # the error quotes that line, which may hold a token
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        # PyYAML's constructors raise these for a scalar that its tag does not fit.
+        # PyYAML's constructors raise these for a scalar that does not fit its tag.
         raise _unusable(path, "it has a value that cannot be read") from None
     if not content:
         raise _unusable(path, "it is empty")
@@ -95,7 +95,7 @@ def _current_context(contents: list[Content]) -> str:
 
 
 def _lacks(contents: list[Content], name: str, *, is_current: bool) -> str:
-    """What the files together do not say; "" if they say all that is needed."""
+    """The first part that the files together lack; "" if they are complete."""
     if not name:
         return "it has no current-context"
     entry = _named(contents, "context", name)
@@ -116,7 +116,7 @@ def _lacks_of_context(contents: list[Content], name: str, entry: Content) -> str
     if not user:
         return f"its context {name!r} names no user"
     if _named(contents, "user", user) is None:
-        return f"its context {name!r} names the user {user!r}, whom it does not have"
+        return f"its context {name!r} names the user {user!r}, which it does not have"
     return ""
 
 
@@ -129,7 +129,7 @@ def _is_address(server: str) -> bool:
 
 
 def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:
-    """What is said of the cluster, context or user of that name, first."""
+    """The first cluster, context or user of that name."""
     for content in contents:
         listed = content.get(f"{kind}s")
         for entry in listed if isinstance(listed, list) else []:

@@ -1,9 +1,9 @@
-"""Elect one leader among processes by a Lease, judged by monotonic clocks alone.
+"""Leader election by a Lease, judged by monotonic clocks alone.
 
-The leader believes in itself until `renew_deadline` after the *sending* of its last successful renewal.
-The others take the Lease over when they have not seen it change for its whole duration, by their own
-clock. As renew_deadline is shorter than lease_duration, there are never two, whatever the wall clocks
-of the machines say and however long a process hangs. Timestamps in the Lease are for people.
+The leader considers itself leader until `renew_deadline` after the *sending* of its last successful renewal.
+Others take the Lease over when they have not seen it change for its whole duration, by their own clock. As
+renew_deadline is shorter than lease_duration, there are never two leaders, whatever the wall clocks show and
+however long a process hangs. Timestamps in the Lease are only for people.
 """
 
 import asyncio
@@ -22,21 +22,18 @@ from kube.server_clock import monotonic_clock, wall_clock
 _logger = logging.getLogger(__name__)
 
 
-def _nothing() -> None:
-    """Do nothing: nobody asked to be told."""
+def _nothing() -> None: ...
 
 
 def _never() -> bool:
-    """No other is to lead in its place."""
     return False
 
 
 class LeaderElection:
-    """One candidate. `identity` must be unique: whoever writes it is believed to be this process.
+    """One candidate. `identity` must be unique: another process with it would count as this one.
 
-    `on_started` and `on_stopped` are called in turn, from `run`. Between two calls of them ask
-    `is_leader`: it ends by itself at the deadline, also when the event loop was stuck and nothing could
-    be called.
+    `run` calls `on_started` and `on_stopped` in turn. Between these calls use `is_leader`: it turns False at
+    the deadline by itself, even if the event loop was blocked and no callback could run.
     """
 
     def __init__(  # noqa: PLR0913  the three times belong together, and so do the callbacks
@@ -56,7 +53,7 @@ class LeaderElection:
         clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = wall_clock,
     ) -> None:
-        """`gives_way` says whether another is to lead in its place: it does not stand while that is so.
+        """While `gives_way` returns True, another process is to lead, and this one does not stand.
 
         The leader keeps `annotations` on the Lease.
         """
@@ -79,20 +76,20 @@ class LeaderElection:
         self._started = False
         self._failing = False
         self.problem = ""
-        """One sentence about the last round, if the Lease could not be reached; "" if it could."""
+        """The problem of the last round, if the Lease could not be reached; "" if it could."""
         self.led_until: datetime | None = None
-        """When the leader before this one led last, by the clock of that one; None: no Lease told."""
-        self._ours: LeaseRecord | None = None  # as our last write left it
+        """When the previous leader last renewed, by its own clock; None without a Lease."""
+        self._ours: LeaseRecord | None = None  # after our last write
         self._seen_version = ""
         self._seen_at = clock()
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process leads at this very moment."""
+        """True if this process leads at this very moment."""
         return self._clock() < self._leads_until
 
     async def run(self) -> None:
-        """Stand for election until cancelled; then stop leading, and give the Lease back."""
+        """Stand for election until cancelled; then stop leading, and release the Lease."""
         try:
             while True:
                 await (self._leave() if self._gives_way() else self._round())
@@ -102,7 +99,7 @@ class LeaderElection:
             await self._leave()
 
     async def _leave(self) -> None:
-        """Lead no more, and give the Lease back if it is ours."""
+        """Stop leading, and release the Lease if it is ours."""
         self._leads_until, self._ours = self._clock(), None
         self._stop_if_over()
         await self._give_back()
@@ -113,7 +110,7 @@ class LeaderElection:
             async with asyncio.timeout(self._patience()):
                 holds = await self._take_or_keep()
         except (KubernetesError, TimeoutError) as error:
-            # Nothing is known about the Lease now: leadership goes on to its deadline, and no further.
+            # The state of the Lease is unknown: leadership lasts until its deadline, and no longer.
             self._ours = None
             self._note_failure(error)
         else:
@@ -149,7 +146,7 @@ class LeaderElection:
         try:
             return await self._try()
         except (Conflict, NotFound):
-            # It changed or went after our last look: look again at once, somebody else may lead.
+            # The Lease changed after our last read: read again at once, another process may lead.
             self._ours = None
             return await self._try()
 
@@ -188,7 +185,7 @@ class LeaderElection:
         try:
             created = await self._client.create(LEASES, body, self._namespace)
         except AlreadyExists:
-            return False  # another candidate was faster
+            return False  # another candidate has created it
         self._ours = LeaseRecord.read(created)
         return True
 
@@ -206,10 +203,10 @@ class LeaderElection:
                 try:
                     await self._give_back_if_ours()
                 except Conflict:
-                    # The renewal that was cut short arrived after our look.
+                    # An interrupted renewal arrived after our read.
                     await self._give_back_if_ours()
         except (KubernetesError, TimeoutError) as error:
-            _logger.info("The Lease of the leader ends by itself, it could not be given back: %s", error)
+            _logger.info("The leader Lease could not be released, and expires by itself: %s", error)
 
     async def _give_back_if_ours(self) -> None:
         lease = await self._find()

@@ -1,11 +1,11 @@
 """The rules of Leases (coordination.k8s.io/v1) by which controllers agree who acts on a target. Pure.
 
-All medik8s operators take the same Lease of a node, so these rules are theirs. Objects and patches are
-built here; who sends them is not known here. Every patch carries the resourceVersion it was decided on.
+All medik8s operators use the same Lease for a node, so these rules are theirs. This module builds objects and
+patches and sends nothing. Every patch carries the resourceVersion that it was decided on.
 
-holderIdentity names the check, and the name of a Lease names the target. So a Lease of ours also has the uid
-of its target, as an annotation: it tells the target from an earlier one of its name. A Lease without it (of
-another operator, or of an older version) is judged by holderIdentity alone.
+holderIdentity names the check, and the name of a Lease names the target. So our Leases also have the uid of
+the target in an annotation, which distinguishes it from an earlier target of the same name. A Lease without
+it (of another operator, or of an older version) is judged by holderIdentity alone.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
 from objects.timestamps import micro_time
 
-_LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions are of 32 bits
+_LARGEST = 2**31 - 1  # leaseDurationSeconds and leaseTransitions have 32 bits
 _Int32 = Annotated[int, AfterValidator(lambda number: max(-_LARGEST, min(number, _LARGEST)))]
 
-# Two machines' clocks differ. The NodeHealthCheck operator takes a Lease over as invalid if its renewTime is
-# the least bit in the future, and so away from a living holder whose clock is ahead of its own.
+# Clocks of two machines differ. The NodeHealthCheck operator considers a Lease invalid if its renewTime is
+# the least bit in the future, and so takes it over from a live holder whose clock is ahead.
 _CLOCK_SKEW = timedelta(seconds=60)
 
 
@@ -34,13 +34,13 @@ _OF_NODE = "node-"
 _LONGEST_NAME = 253
 _HASH_LENGTH = 10
 CONTROL_PLANE_LOCK = "paramedic-control-plane"
-"""The name of the Lease whose holder is the one control-plane node that is remediated."""
+"""The Lease whose holder is the only control-plane node under remediation."""
 TARGET_UID = "paramedic.dev/target-uid"
 """The annotation with the uid of the Node or Machine that a Lease is held for."""
 
 
 class LeaseSpec(FrozenObject):
-    """Who holds a Lease, since when and for how long."""
+    """The holder of a Lease, since when and for how long."""
 
     holder_identity: str | None = None
     lease_duration_seconds: _Int32 | None = None
@@ -50,21 +50,21 @@ class LeaseSpec(FrozenObject):
 
 
 class LeaseRecord(FrozenObject):
-    """The part of a Lease that the rules need."""
+    """The fields of a Lease that the rules need."""
 
     metadata: ObjectMetadata
     spec: LeaseSpec = Field(default_factory=LeaseSpec)
 
     @property
     def target_uid(self) -> str:
-        """The uid of the target that it was taken for; "": it does not say."""
+        """The uid of the target that it was taken for; "" if unknown."""
         return self.metadata.annotations.get(TARGET_UID, "")
 
     @classmethod
     def read(cls, body: Object) -> Self:
-        """The Lease that the API server answered.
+        """Parse the Lease that the API server returned.
 
-        Raises Malformed: it cannot be read.
+        Raises Malformed: it is invalid.
         """
         try:
             return cls.model_validate(body)
@@ -76,33 +76,32 @@ class LeaseRecord(FrozenObject):
 
 @dataclass(frozen=True)
 class LeaseHolder:
-    """Who holds a Lease, and for which target."""
+    """The holder of a Lease, and its target."""
 
     identity: str
-    """holderIdentity."""
+    """The value of holderIdentity."""
     target_uid: str = ""
 
     def holds(self, lease: LeaseRecord) -> bool:
-        """Whether this is what the Lease says, valid or not."""
+        """True if the Lease names this holder, expired or not."""
         is_of_target = lease.target_uid in {"", self.target_uid}
         return lease.spec.holder_identity == self.identity and is_of_target
 
     def holder_of(self, lease: LeaseRecord) -> str:
-        """Who else holds the Lease, in words: the same check may hold it for an earlier target."""
+        """The holder in words; the same check may hold the Lease for an earlier target."""
         identity = lease.spec.holder_identity or ""
         return f"{identity} (for an earlier target of this name)" if identity == self.identity else identity
 
 
 def name_for_node(node_name: str) -> str:
-    """Return the name of the Lease of a node."""
     return name_for("Node", "", node_name)
 
 
 def name_for(kind: str, namespace: str, name: str) -> str:
-    """Return the name of the Lease of a target: `node-<name>`, or `machine-<namespace>.<name>`.
+    """The name of the Lease of a target: `node-<name>`, or `machine-<namespace>.<name>`.
 
-    No namespace has a dot in its name, so no two Machines share a Lease. A name that would be too long for
-    the API server ends in a hash; that of a node never does, since others must find it.
+    Namespaces contain no dot, so no two Machines share a Lease. A name that is too long for the API server
+    ends with a hash; that of a node never does, because other controllers must find it.
     """
     if not namespace:
         return f"{kind}-{name}".lower()
@@ -114,22 +113,22 @@ def name_for(kind: str, namespace: str, name: str) -> str:
 
 
 def node_of(lease_name: str) -> str:
-    """Return the name of the node whose Lease this is, "" for any other; nodes have lower-case names."""
+    """The node whose Lease this is, "" for any other Lease; names of nodes are lower case."""
     return lease_name.removeprefix(_OF_NODE) if lease_name.startswith(_OF_NODE) else ""
 
 
 def expiry(lease: LeaseRecord) -> datetime | None:
-    """Return when the Lease ends unless it is renewed; None if it was never held properly."""
+    """When the Lease ends unless it is renewed; None if it was never held properly."""
     if lease.spec.renew_time is None or lease.spec.lease_duration_seconds is None:
         return None
     return lease.spec.renew_time + timedelta(seconds=lease.spec.lease_duration_seconds)
 
 
 def holder_is_valid(lease: LeaseRecord, now: datetime) -> bool:
-    """Return whether somebody holds the Lease now.
+    """True if the Lease has a valid holder now.
 
-    The last moment belongs to the holder. A renewTime more than a minute ahead is nobody's clock skew
-    and does not count.
+    The last moment belongs to the holder. A renewTime more than a minute ahead is too far for clock skew and
+    is ignored.
     """
     ends = expiry(lease)
     if not lease.spec.holder_identity or lease.spec.renew_time is None or ends is None:
@@ -138,7 +137,7 @@ def holder_is_valid(lease: LeaseRecord, now: datetime) -> bool:
 
 
 def needs_renewal(lease: LeaseRecord, duration: timedelta, now: datetime) -> bool:
-    """Return whether the Lease would end before `duration` from now."""
+    """True if the Lease would end before `duration` from now."""
     ends = expiry(lease)
     return ends is None or ends < now + duration
 
@@ -151,7 +150,7 @@ def new_lease(  # noqa: PLR0913, PLR0917  a Lease has these parts
     now: datetime,
     owner: OwnerReference | None,
 ) -> Object:
-    """Return a Lease that `holder` takes now; with `owner` it goes when the owner goes."""
+    """A Lease that `holder` takes now; with `owner` it is deleted after its owner."""
     metadata: Object = {"name": name, "namespace": namespace}
     if owner is not None:
         metadata["ownerReferences"] = [_owner(owner)]
@@ -166,7 +165,7 @@ def new_lease(  # noqa: PLR0913, PLR0917  a Lease has these parts
 def taken_over(
     lease: LeaseRecord, holder: str, duration: timedelta, now: datetime, owner: OwnerReference | None
 ) -> Object:
-    """Return the merge patch by which `holder` takes a Lease that nobody holds any more."""
+    """The merge patch by which `holder` takes over a free or expired Lease."""
     metadata: Object = {"resourceVersion": lease.metadata.resource_version}
     if owner is not None:
         metadata["ownerReferences"] = [_owner(owner)]
@@ -175,7 +174,7 @@ def taken_over(
 
 
 def renewed(lease: LeaseRecord, duration: timedelta, now: datetime) -> Object:
-    """Return the merge patch by which the holder keeps the Lease; acquireTime stays what it was."""
+    """The merge patch by which the holder renews the Lease; acquireTime stays the same."""
     spec: Object = {"leaseDurationSeconds": _whole_seconds(duration), "renewTime": micro_time(now)}
     if lease.spec.acquire_time is None:
         spec["acquireTime"] = micro_time(now)
@@ -183,7 +182,7 @@ def renewed(lease: LeaseRecord, duration: timedelta, now: datetime) -> Object:
 
 
 def for_target(lease: Object, holder: LeaseHolder) -> Object:
-    """Return a new Lease, or a patch of one, that also says which target it is held for."""
+    """A new Lease, or a patch of one, with the annotation of its target."""
     if not holder.target_uid:
         return lease
     annotations = {TARGET_UID: holder.target_uid}
@@ -191,7 +190,7 @@ def for_target(lease: Object, holder: LeaseHolder) -> Object:
 
 
 def given_back(lease: LeaseRecord, now: datetime) -> Object:
-    """Return the merge patch after which nobody holds the Lease, so that the next one need not wait."""
+    """The merge patch that releases the Lease, so that the next holder need not wait."""
     return {
         "metadata": {"resourceVersion": lease.metadata.resource_version},
         "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(now)},

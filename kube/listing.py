@@ -1,4 +1,4 @@
-"""List one kind completely, in pages of one consistent moment."""
+"""Lists one kind completely, in pages of one consistent moment."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,7 +14,7 @@ from kube.transport import Query, Transport
 
 @dataclass(frozen=True)
 class Listed(Generic[RecordT]):
-    """Every object of a kind, and the resourceVersion to watch from."""
+    """All objects of a kind, and the resourceVersion to watch from."""
 
     records: list[RecordT]
     undecodable: list[Undecodable]
@@ -23,20 +23,20 @@ class Listed(Generic[RecordT]):
 
 @dataclass(frozen=True)
 class Paging:
-    """How a list is cut into requests."""
+    """The page size of a list, and the limit of each request."""
 
     limit: int = 100
-    """Objects of one page: 1.6 MB of Nodes."""
+    """The objects in one page: 1.6 MB of Nodes."""
     timeout: timedelta = timedelta(seconds=60)
-    """For each page."""
+    """The limit for each page."""
 
 
 FROM_CACHE = ("resourceVersion", "0")
-"""Asks for objects as old as the API server's cache, which answers with one page, whatever its limit."""
+"""Asks for objects as old as the API server's cache, which answers with one page, ignoring the limit."""
 
 
 def selectors(label_selector: str = "", name: str = "") -> Query:
-    """Of a list or a watch: the objects with these labels, and the one of that name; "" is any."""
+    """The query parameters for objects with these labels, or with that name; "" selects all."""
     by_name = f"metadata.name={name}" if name else ""
     given = (("labelSelector", label_selector), ("fieldSelector", by_name))
     return [(key, value) for key, value in given if value]
@@ -56,10 +56,10 @@ class PageReader:
         self._pages = self._bytes = 0
 
     async def read(self, query: Query) -> bytes:
-        """Return the page that `query` asks for, with fewer objects where more are too large together.
+        """The page for `query`, with fewer objects if they are too large together.
 
-        A page from the cache that is too large is asked for again without the cache, which ignores the limit.
-        Raises Malformed: the list has too many pages or bytes; TooLarge: one object is too large.
+        If a page from the cache, which ignores the limit, is too large, it is requested again without the
+        cache. Raises Malformed: the list has too many pages or bytes; TooLarge: one object is too large.
         """
         asked = list(query)
         while True:
@@ -102,9 +102,9 @@ async def list_all(
 ) -> Listed[RecordT]:
     """Read all pages.
 
-    Without resourceVersion: only such a list is sure to show everything that was ever answered, also by
-    another API server. Raises Expired when the moment was compacted away between two pages, and Malformed
-    when the list is larger than kube/answer_bounds.py allows.
+    The request has no resourceVersion: only such a list surely contains everything that any API server has
+    ever answered. Raises Expired if the list was compacted away between two pages, and Malformed if it is
+    larger than kube/answer_bounds.py allows.
     """
     records: list[RecordT] = []
     undecodable: list[Undecodable] = []

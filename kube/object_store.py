@@ -1,11 +1,10 @@
-"""ObjectStore: the objects of one kind as the API server told of them last: those that decode, and others.
+"""ObjectStore: the objects of one kind as the API server reported them last, decodable and undecodable.
 
-An object is one or the other. Every method returns the changes of those that decode, in order. Two versions
-whose records are equal are no change; a Node's heartbeats end here. An object that was replaced under its
-name is two changes: the old one went, a new one came. One that does not decode is left out: told to
-`on_undecodable` and logged once per version, before its record is reported DELETED. `tell_resolved` tells it
-once more, without an error, when it decodes again or is gone; call it after its changes were told, or the
-object looks deleted for a moment.
+Each object is one or the other. Methods return the changes of decodable objects, in order. Two versions with
+equal records are no change, which filters out a Node's heartbeats. A new object under an old name is two
+changes: DELETED and ADDED. An undecodable object is reported to `on_undecodable` and logged once per version,
+before its record is reported DELETED. `tell_resolved` reports it again, without an error, when it decodes
+again or is gone; call it after its changes were reported, otherwise the object looks deleted for a moment.
 """
 
 import logging
@@ -49,12 +48,12 @@ class Store(Generic[RecordT]):
         return [Change(ChangeKind.MODIFIED, key, old, record)]
 
     def remove(self, key: Key) -> list[Change[RecordT]]:
-        """Forget the object; nothing happens if it is not there."""
+        """Remove the object; without effect if it is not in the store."""
         old = self._records.pop(key, None)
         return [] if old is None else [Change(ChangeKind.DELETED, key, old, None)]
 
     def replace(self, records: Iterable[RecordT]) -> list[Change[RecordT]]:
-        """Make the store hold exactly `records`: a complete list."""
+        """Make `records`, a complete list, the content of the store."""
         listed = {key_of(record): record for record in records}
         changes: list[Change[RecordT]] = []
         for key in [key for key in self._records if key not in listed]:
@@ -65,7 +64,7 @@ class Store(Generic[RecordT]):
 
 
 def _tell_the_same(old: Record, new: Record) -> bool:
-    # One resourceVersion is no proof: an object says other things in another version of its API.
+    # Equal resourceVersions prove nothing: an object has other content in another version of its API.
     is_same = not _differ(old, new, but="metadata")
     return is_same and not _differ(old.metadata, new.metadata, but="resource_version")
 
@@ -77,14 +76,14 @@ def _differ(old: object, new: object, *, but: str) -> bool:
 
 @cache
 def _fields(of: type[object]) -> tuple[str, ...]:
-    """The fields of a model or a dataclass; asked once, since heartbeats are many."""
+    """The field names of a model or dataclass; cached, because heartbeats are many."""
     if is_dataclass(of):
         return tuple(field.name for field in fields(of))
     return tuple(of.model_fields) if issubclass(of, BaseModel) else ()
 
 
 class ObjectStore(Generic[RecordT]):
-    """Pure bookkeeping: nothing is asked, and nobody but `on_undecodable` is told."""
+    """Keeps records and undecodable objects; sends no requests, and calls only `on_undecodable`."""
 
     def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
         self._store: Store[RecordT] = Store()
@@ -92,34 +91,34 @@ class ObjectStore(Generic[RecordT]):
 
     @property
     def records(self) -> Mapping[Key, RecordT]:
-        """Those that decode; a read-only view that follows."""
+        """The records of decodable objects; a read-only view that follows the store."""
         return self._store.records
 
     @property
     def undecodable(self) -> Mapping[Key, str]:
-        """What is wrong with the others; a read-only view."""
+        """The errors of the other objects; a read-only view."""
         return self._undecodable.errors
 
     def tell_undecodable(self) -> Iterator[Key]:
-        """Tell `on_undecodable` of the objects that the last list brought, one with each step."""
+        """Report undecodable objects of the last list to `on_undecodable`, one with each step."""
         return self._undecodable.tell_listed()
 
     def tell_resolved(self) -> Iterator[Key]:
-        """Tell `on_undecodable` of the objects that decode again or are gone, one with each step."""
+        """Report objects that decode again or are gone to `on_undecodable`, one with each step."""
         return self._undecodable.tell_resolved()
 
     def replace(self, listed: Listed[RecordT]) -> list[Change[RecordT]]:
-        """Hold what a complete list holds; call `tell_undecodable` before the changes are told."""
+        """Take over a complete list; call `tell_undecodable` before the changes are reported."""
         self._undecodable.replace(listed.undecodable)
         return self._store.replace(listed.records)
 
     def clear(self) -> list[Change[RecordT]]:
-        """Hold nothing: the kind is gone."""
+        """Remove all objects, because the kind is no longer served."""
         self._undecodable.replace(())
         return self._store.replace(())
 
     def apply(self, seen: Seen[RecordT]) -> list[Change[RecordT]]:
-        """Follow one event of a watch."""
+        """Apply one event of a watch; its changes."""
         if isinstance(seen.found, Undecodable):
             return self._leave_out(seen.kind, seen.found)
         key = key_of(seen.found)
@@ -135,7 +134,7 @@ class ObjectStore(Generic[RecordT]):
 
 
 class UndecodableObjects:
-    """Those that do not decode, by key."""
+    """The objects that do not decode, with their errors, by key."""
 
     def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
         self._kind = kind
@@ -144,12 +143,12 @@ class UndecodableObjects:
         self._errors: dict[Key, str] = {}
         self._resolved: set[Key] = set()
         self._listed: dict[Key, None] = {}
-        """Those that a list brought and that were not told yet."""
+        """Objects of a list that were not reported yet."""
         self.errors: Mapping[Key, str] = MappingProxyType(self._errors)
-        """What is wrong with each of them; a read-only view."""
+        """The error of each object; a read-only view."""
 
     def add(self, undecodable: Undecodable) -> None:
-        """Note and tell an object that does not decode; a version that is known already is not told again."""
+        """Record and report an undecodable object; a known version is not reported again."""
         if not self._note(undecodable):
             return
         name = _name(undecodable.key)
@@ -157,7 +156,7 @@ class UndecodableObjects:
         self._tell(undecodable.key, undecodable.error)
 
     def _note(self, undecodable: Undecodable) -> bool:
-        """Note an object; answers whether this version of it is new."""
+        """Record an object; True if this version of it is new."""
         if self._versions.get(undecodable.key) == undecodable.resource_version:
             return False
         self._versions[undecodable.key] = undecodable.resource_version
@@ -169,7 +168,7 @@ class UndecodableObjects:
             self._on_undecodable(key, error)
 
     def discard(self, key: Key) -> None:
-        """Forget an object that decodes again or was deleted."""
+        """Remove an object that decodes again or was deleted."""
         self._listed.pop(key, None)
         if self._versions.pop(key, None) is None:
             return
@@ -177,7 +176,7 @@ class UndecodableObjects:
         self._resolved.add(key)
 
     def tell_resolved(self) -> Iterator[Key]:
-        """Tell of those that were discarded since the last call, and were not added again."""
+        """Report objects that were discarded since the last call and not added again."""
         while self._resolved:
             key = self._resolved.pop()
             if key not in self._errors:
@@ -185,7 +184,7 @@ class UndecodableObjects:
                 yield key
 
     def tell_listed(self) -> Iterator[Key]:
-        """Tell of those that the last list brought."""
+        """Report the objects of the last list."""
         while self._listed:
             key = next(iter(self._listed))
             del self._listed[key]
@@ -193,7 +192,7 @@ class UndecodableObjects:
             yield key
 
     def replace(self, undecodable: Iterable[Undecodable]) -> None:
-        """Make these the only ones: a complete list."""
+        """Make these objects of a complete list the only ones."""
         listed = {one.key: one for one in undecodable}
         for key in [key for key in self._errors if key not in listed]:
             self.discard(key)
@@ -202,7 +201,7 @@ class UndecodableObjects:
         self._log(new)
 
     def _log(self, new: list[Undecodable]) -> None:
-        """Log the first of them: one line for each would hold up the process."""
+        """Log the first of them: a line for each would block the process."""
         if not new:
             return
         named = "; ".join(f"{_name(one.key)}: {one.error}" for one in new[:MOST_NAMED])

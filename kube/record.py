@@ -1,4 +1,4 @@
-"""What a reflector keeps of an object, and how it tells that something about it changed."""
+"""The records that a reflector keeps of objects, and the changes that it reports."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,54 +6,49 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class RecordMetadata(Protocol):
-    """What a reflector needs of an object's metadata; `ObjectMetadata` has it, and so may another model."""
+    """The metadata that a reflector needs; `ObjectMetadata` has it, and so may another model."""
 
     @property
-    def name(self) -> str:
-        """Its name."""
+    def name(self) -> str: ...
 
     @property
     def namespace(self) -> str:
-        """Its namespace, "" for a cluster-scoped object."""
+        """The namespace of the object, "" if it is cluster-scoped."""
 
     @property
-    def uid(self) -> str:
-        """Its identity."""
+    def uid(self) -> str: ...
 
     @property
-    def resource_version(self) -> str:
-        """Its version."""
+    def resource_version(self) -> str: ...
 
 
 class Record(Protocol):
-    """A frozen pydantic model of the few fields that matter of one kind.
+    """A frozen pydantic model of the few fields of one kind that matter.
 
-    What it leaves out (managedFields, heartbeat times) can change without anybody being told. Items of
-    a list carry no apiVersion and kind, so a record must not require them.
+    Changes of other fields (managedFields, heartbeat times) are not reported. Items of a list have no
+    apiVersion and kind, so a record must not require them.
     """
 
     @property
-    def metadata(self) -> RecordMetadata:
-        """Identity of the object."""
+    def metadata(self) -> RecordMetadata: ...
 
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 
 class Key(NamedTuple):
-    """Where an object lives; its uid tells whether it is still the same one."""
+    """Namespace and name of an object; its uid tells it from others of that name."""
 
     namespace: str
     name: str
 
 
 def key_of(record: Record) -> Key:
-    """Return the key of the object that `record` was read from."""
     return Key(record.metadata.namespace, record.metadata.name)
 
 
 class ChangeKind(StrEnum):
-    """What happened to an object, in the words of the watch protocol."""
+    """The type of a change, as in the watch protocol."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -62,7 +57,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Change(Generic[RecordT]):
-    """One object came, changed or went; `old` and `new` are what was and is in the store."""
+    """A change of one object; `old` and `new` are its records before and after."""
 
     kind: ChangeKind
     key: Key

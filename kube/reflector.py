@@ -1,25 +1,25 @@
-"""A live cache of one kind that survives every fault of the API server and of the way to it.
+"""A live cache of one kind that survives every fault of the API server and of the network.
 
-List, then watch from the list's resourceVersion; whatever ends the watch, go on from the last
-resourceVersion that was seen, or list again where that is not possible. Nothing is lost between two
-lists, because what vanished meanwhile is found by comparing. The cache is never half of a list. Long work
-yields to the event loop between two lines of a watch, and between the changes of two objects of a list; as
-long as a list is not told completely, the cache has no age, so the checks that rest on it are held.
+It lists, then watches from the list's resourceVersion; after any end of the watch it continues from the last
+resourceVersion, or lists again if that is not possible. No change is lost between two lists, because they are
+compared. The cache never contains half of a list. Long work yields to the event loop between two lines of a
+watch, and between the changes of two objects of a list; until a list is reported completely, the cache has no
+age, so the checks that depend on it are held.
 
-How old the cache is, is proven by consistent reads beside the watch (kube/freshness.py). A watch is asked
-to end shortly after the next one is due, as its last bookmark then says how far it has come: so every kind
-costs one watch, and one read of one object, every 18 s. A kind that is not read in the version that we like
-best is looked for in that one at the end of each watch.
+Consistent reads beside the watch prove the age of the cache (kube/freshness.py). A watch is asked to end
+shortly after the next read is due, because its last bookmark then shows its progress: so every kind costs one
+watch, and one read of one object, every 18 s. If a kind is not read in the version that we prefer, that
+version is looked for at the end of each watch.
 
-What the end of a request leads to:
+The reactions to the end of a request:
 
-    clean end                           watch again at once; list again if it lags
-    refused, reset, cut, HTTP 5xx, 401, wait, watch again, if the server is not at an earlier version
+    clean end                            watch again at once; list again if it lags
+    refused, reset, cut, HTTP 5xx, 401,  wait, watch again, if the server is not at an earlier version
     no end though it is time for it
-    429                                 wait as long as told, watch again
-    403                                 wait long, watch again: somebody must grant a role
-    404 of a list, confirmed, twice     not served: the cache is empty; wait, list again
-    410, an ERROR line, anything else   wait, list again
+    429                                  wait for Retry-After, watch again
+    403                                  wait long, watch again: an administrator must grant a role
+    404 of a list, confirmed, twice      not served: the cache is empty; wait, list again
+    410, an ERROR line, anything else    wait, list again
 """
 
 import asyncio
@@ -62,19 +62,19 @@ __all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "Sta
 
 _ROUNDING = timedelta(seconds=0.5)
 
-# After these the last resourceVersion is as good as before.
+# After these errors the last resourceVersion is still usable.
 _RESUMABLE = (Unreachable, ServerFault, TooManyRequests, Unauthorized, Forbidden)
 
 
 class Reflector(Generic[RecordT]):
-    """Keeps `store` equal to what the API server holds, and tells `notify` of every change.
+    """Keeps `store` equal to the objects of the API server, and reports every change to `notify`.
 
-    `notify` and `on_undecodable` are called between two awaits, when the store shows the change, and must
-    not raise. An object that does not decode any more is told to `on_undecodable` first and is then reported
-    DELETED, because a record of what it was before must not be acted on: ask `undecodable` before believing
-    that it is gone. That it decodes again, or is gone, is told to `on_undecodable` without an error, after
-    the changes. An absent kind counts as synced: an empty list is its truth. With `name` it follows that one
-    object, and needs no right on another.
+    `notify` and `on_undecodable` are called between two awaits, when the store shows the change, and must not
+    raise. An object that stops decoding is first reported to `on_undecodable` and then as DELETED, because
+    its old record must not be acted on: check `undecodable` before believing that it is gone. When it decodes
+    again or is gone, `on_undecodable` is called without an error, after the changes. A kind that is not
+    served counts as synced, as an empty list. With `name` the reflector follows that one object, and needs no
+    right on another.
     """
 
     def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
@@ -95,7 +95,7 @@ class Reflector(Generic[RecordT]):
         self._transport = transport
         self._resource = resource
         self._namespace = namespace
-        self._path = ""  # until it is known
+        self._path = ""  # "" until discovery has found it
         self._decoder = Decoder(decode)
         self._selectors = selectors(label_selector, name)
         self._notify = notify
@@ -110,16 +110,16 @@ class Reflector(Generic[RecordT]):
         )
         self._backoff = Backoff(lambda: settings().waits)
         self._must_list = True
-        self._asked_at = 0.0  # for the last list, or in vain
+        self._asked_at = 0.0  # time of the request for the last list, successful or not
         self._list_due = 0.0
-        self._has_failed = False  # whether the server may be another one than before
-        self._missed = 0  # confirmed answers 404 since the last list
+        self._has_failed = False  # whether another server may answer now
+        self._missed = 0  # confirmed 404s since the last list
         self._is_served = True
-        self._is_half_told = False  # whether `notify` has yet to hear the rest of a list
+        self._is_half_told = False  # whether changes of a list are still to be reported
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
-        """The cache; a read-only view that follows it."""
+        """The cache, as a read-only view that follows it."""
         return self._object_store.records
 
     @property
@@ -129,42 +129,39 @@ class Reflector(Generic[RecordT]):
 
     @property
     def synced(self) -> bool:
-        """Whether there is a complete list: not before the first, and not before that of a kind that came."""
+        """True once there is a complete list; False again until the first list of a kind that appeared."""
         return self._status.synced
 
     async def wait_synced(self) -> None:
-        """Return when there is a complete list."""
         await self._status.wait_synced()
 
     @property
     def is_served(self) -> bool:
-        """Whether the API server served the kind when it was last asked, and before it ever was."""
+        """True if the API server served the kind at the last request, and before the first one."""
         return self._is_served
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether the server refused us (403), and did not let us watch since."""
+        """True if the server refused us (403) and has accepted no watch since."""
         return self._status.is_forbidden
 
     @property
     def state(self) -> State:
-        """What it is doing."""
         return self._status.state
 
     @property
     def problem(self) -> str:
-        """One sentence about the last failure; "" while a watch is open, or only its version is too old."""
+        """One sentence about the last failure; "" while a watch is open, or is only outdated."""
         return self._status.problem
 
     def age(self) -> timedelta | None:
-        """Return how long ago the cache was proven to be true; None while there is none, or half is told.
+        """The time since the cache was proven true; None without a proof, or during the report of a list.
 
-        It counts from when a consistent read was sent, a complete list among them, not from its answer.
+        It counts from the sending of a consistent read, such as a complete list, not from its answer.
         """
         return None if self._is_half_told else self._freshness.age()
 
     async def run(self) -> None:
-        """Follow the API server until cancelled."""
         while True:
             try:
                 await self._go_on()
@@ -189,7 +186,7 @@ class Reflector(Generic[RecordT]):
             self._path, self._must_list = "", True
 
     async def _read_anew(self) -> None:
-        """Look whether the server, which may be another one, is as far as the one before."""
+        """Check that the server, which may be another one, has reached the version of the one before."""
         try:
             await self._reads.read(self._path)
         except Expired:
@@ -205,7 +202,7 @@ class Reflector(Generic[RecordT]):
         self._missed = 0
         self._is_served = True
         changes = self._object_store.replace(listed)
-        # What a list shows is as old as its first page.
+        # A list is as old as its first page.
         self._freshness.listed(listed.resource_version, self._asked_at)
         await self._tell_of_list(changes)
 
@@ -228,11 +225,11 @@ class Reflector(Generic[RecordT]):
             found = await Discovery(self._transport).resource(found.api_version, found.kind)
             if not self._is_served:
                 self._is_served = True
-                self._status.incomplete()  # that it is empty was the truth of a kind that was not served
+                self._status.incomplete()  # an empty list was complete only for an unserved kind
         return found.path(self._namespace)
 
     async def _is_liked_better_elsewhere(self) -> bool:
-        """Whether a version that we like better is served since; only asked where we read another one."""
+        """True if a version that we prefer is served now; asked only if we use another one."""
         found = self._resource
         if not isinstance(found, ServedKind) or self._path == resource_of(found).path(self._namespace):
             return False
@@ -264,13 +261,13 @@ class Reflector(Generic[RecordT]):
             raise Unreachable(f"The watch of {self._path} ended after {lasted}.", path=self._path)
         if self._reads.failure is not None:
             raise self._reads.failure
-        # Its last bookmark told of an earlier version than was read before it was opened.
+        # Its last bookmark was of an earlier version than the one that was read before the watch opened.
         self._must_list = lasted >= lasting - _ROUNDING and self._freshness.was_behind(accepted)
 
     async def _follow_while_needed(self, lines: AsyncIterator[bytes], proof_every: timedelta) -> bool:
-        """Follow a watch that was opened to prove the cache so often.
+        """Follow a watch that was opened for proofs at this interval.
 
-        Answers whether it was left because the settings ask for proofs more often by now: its last bookmark
+        Returns True if it was left because the settings now ask for more frequent proofs: its last bookmark
         would come too late.
         """
         following = asyncio.ensure_future(self._follow(lines))
@@ -305,9 +302,9 @@ class Reflector(Generic[RecordT]):
             pass
 
     async def _tell_of_list(self, changes: Iterable[Change[RecordT]]) -> None:
-        """Tell of a complete list, in pieces where that takes long.
+        """Report the changes of a complete list, in pieces if that takes long.
 
-        A replaced object is two changes, which no piece separates: it would look deleted meanwhile.
+        A replaced object is two changes, which are never separated: it would look deleted meanwhile.
         """
         is_first = not self.synced
         self._status.listed()
@@ -325,7 +322,7 @@ class Reflector(Generic[RecordT]):
         self._status.complete()
 
     async def _yield_if_over(self, time_slice: TimeSlice, *, is_first: bool) -> None:
-        """Let other tasks run if the slice is over; they see that the list is not told completely."""
+        """Let other tasks run if the slice is over; they see that the list is not reported completely."""
         if not time_slice.is_over:
             return
         self._is_half_told = True
@@ -338,12 +335,12 @@ class Reflector(Generic[RecordT]):
             self._must_list = True
         self._has_failed = True
         if isinstance(error, NotFound):
-            self._path = ""  # another version may be served, and where it comes back is asked anew
-        # Emptying the cache has consequences: one 404, of a server that just starts, is no proof.
+            self._path = ""  # another version may be served; ask discovery again
+        # An empty cache has consequences, and a single 404 of a starting server proves nothing.
         if isinstance(error, NotFound) and self._missed >= (2 if self._object_store.records else 1):
             await self._become_absent(error)
         elif isinstance(error, Expired):
-            self._status.expired()  # so the watch of a quiet kind ends: it lists again, and nothing is wrong
+            self._status.expired()  # a normal end for a kind without changes: list again
         else:
             self._status.waiting(error)
 

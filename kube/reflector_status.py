@@ -1,4 +1,4 @@
-"""What a reflector says about itself: how far it is, and what keeps it."""
+"""The state of a reflector, and its present problem."""
 
 import asyncio
 import logging
@@ -10,15 +10,15 @@ _logger = logging.getLogger(__name__)
 
 
 class State(StrEnum):
-    """What a reflector is doing."""
+    """The activity of a reflector, as its status shows it."""
 
     STARTING = "Starting"
     LISTING = "Listing"
     WATCHING = "Watching"
     ABSENT = "Absent"
-    """The API server does not serve the kind: the cache is empty, and that is the truth."""
+    """The API server does not serve the kind, so an empty cache is correct."""
     WAITING = "Waiting"
-    """A request failed, see `problem`; it will try again."""
+    """A request failed, see `problem`; it will be retried."""
 
 
 class ReflectorStatus:
@@ -33,32 +33,31 @@ class ReflectorStatus:
         self.state = State.STARTING
         self.problem = ""
         self.is_forbidden = False
-        """Whether the server refused us, and did not let us watch since."""
+        """Whether the server refused us (403) and has accepted no watch since."""
 
     async def wait_synced(self) -> None:
-        """Return when there is a complete list, and all of it was told."""
+        """Return when a list is complete and all its changes were reported."""
         await self._complete.wait()
 
     def listing(self) -> None:
-        """Note that a list was asked for."""
         self.state = State.LISTING
 
     def listed(self) -> None:
-        """Note that there is a complete list, which is about to be told."""
+        """Record a complete list whose changes are about to be reported."""
         self.synced = True
 
     def complete(self) -> None:
-        """Note that there is a complete list, and all of it was told."""
+        """Record a complete list whose changes were all reported."""
         self.synced = True
         self._complete.set()
 
     def incomplete(self) -> None:
-        """Note that there is no complete list any more, or that its telling takes long."""
+        """Record that there is no complete list any more, or that its report takes long."""
         self.synced = False
         self._complete.clear()
 
     def accepted(self) -> None:
-        """Note that a watch was accepted, which is no proof of life."""
+        """Record an accepted watch, which is no proof of life."""
         self.state = State.WATCHING
         self.problem = ""
         self.is_forbidden = False
@@ -67,16 +66,14 @@ class ReflectorStatus:
             _logger.info("Watching %s again.", self._name)
 
     def expired(self) -> None:
-        """Note that the server forgot a resourceVersion: it answers, and what was wrong before is over."""
+        """Record a forgotten resourceVersion: the server answers, so earlier problems are over."""
         self.problem = ""
 
     def absent(self, error: KubernetesError) -> None:
-        """Note that the kind is not served."""
         self.is_forbidden = False
         self._trouble(State.ABSENT, error)
 
     def waiting(self, error: KubernetesError) -> None:
-        """Note that a request failed."""
         self.is_forbidden = self.is_forbidden or isinstance(error, Forbidden)
         self._trouble(State.WAITING, error)
 

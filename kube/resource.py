@@ -1,4 +1,4 @@
-"""Kinds as the API server serves them: where their objects live in its paths."""
+"""Resources of the API server, and the paths of their objects."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,31 +7,31 @@ from urllib.parse import quote
 from objects.group_kind import ServedKind
 
 Object = dict[str, Any]
-"""An object as JSON, for what we write and for kinds that we do not know."""
+"""An object as JSON, for writes and for kinds without a model."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind of one version of one group."""
+    """A kind in one version of an API group, with its plural."""
 
     api_version: str
-    """Group and version ("coordination.k8s.io/v1"), or the version alone for the core group ("v1")."""
+    """Group and version ("coordination.k8s.io/v1"), or only the version for the core group ("v1")."""
     kind: str
     plural: str
     namespaced: bool
 
     @property
     def group(self) -> str:
-        """The group; "" for the core's."""
+        """The API group; "" for the core group."""
         return self.api_version.rpartition("/")[0]
 
     @property
     def full_name(self) -> str:
-        """The plural, with the group where it is not the core's: "leases.coordination.k8s.io"."""
+        """The plural, with the group except for the core group: "leases.coordination.k8s.io"."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the path of one object, or without `name` of a collection.
+        """The path of one object, or without `name` of a collection.
 
         A namespaced kind without `namespace` gives the collection of all namespaces.
         """
@@ -42,12 +42,12 @@ class Resource:
 
 
 def resource_of(kind: ServedKind) -> Resource:
-    """Where the objects of a kind are, in the version that we like best."""
+    """The resource of a kind in the version that we prefer."""
     return Resource(kind.api_version, kind.kind, kind.plural, kind.is_namespaced)
 
 
 def group_version_path(api_version: str) -> str:
-    """Return the path under which a group version is served; the core group has its own root."""
+    """The path of a group version; the core group has a root of its own."""
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
@@ -55,7 +55,7 @@ NODES = Resource("v1", "Node", "nodes", namespaced=False)
 PODS = Resource("v1", "Pod", "pods", namespaced=True)
 EVENTS = Resource("v1", "Event", "events", namespaced=True)
 KUBE_SYSTEM = "kube-system"
-"""The namespace whose uid tells a cluster from any other."""
+"""The uid of this namespace identifies a cluster."""
 NAMESPACES = Resource("v1", "Namespace", "namespaces", namespaced=False)
 SERVICE_ACCOUNTS = Resource("v1", "ServiceAccount", "serviceaccounts", namespaced=True)
 _ADMISSION = "admissionregistration.k8s.io/v1"

@@ -1,7 +1,7 @@
-"""Writing into objects that others write too: read afresh, change, write if nobody wrote meanwhile, or again.
+"""Writes to objects with several writers: read, change, write this version; repeat after a conflict.
 
-The whole of a list is written that entries of others stand in, as it was read: the resourceVersion of that
-read makes the write conditional, so nothing of theirs is lost, and the answer to a lost race is 409 (ADR 23).
+A list with entries of other writers is written as a whole: the resourceVersion of the read makes the write
+conditional, so their entries are kept, and a lost race is answered with 409 (ADR 23).
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,13 +15,13 @@ from kube.resource import Object, Resource
 TRIES = 5
 Result = TypeVar("Result")
 Change = Callable[[Object], dict[str, Any]]
-"""The merge patch for an object as it is; empty: it needs none."""
+"""The merge patch for an object; empty if none is needed."""
 
 
 async def retry_on_conflict(
     attempt: Callable[[], Awaitable[Result]], tries: int = TRIES, lost: type[Exception] = Conflict
 ) -> Result:
-    """What `attempt` answers, which reads afresh each time; the last of the `tries` may raise `lost`."""
+    """The result of `attempt`, which reads again each time; the last of the `tries` may raise `lost`."""
     for _ in range(tries - 1):
         with suppress(lost):
             return await attempt()
@@ -29,7 +29,7 @@ async def retry_on_conflict(
 
 
 class ObjectIdentity(NamedTuple):
-    """One object, told from others of its name."""
+    """One object, identified by name and uid."""
 
     resource: Resource
     namespace: str
@@ -40,10 +40,10 @@ class ObjectIdentity(NamedTuple):
 async def patch_as_read(
     client: Client, identity: ObjectIdentity, change: Change, subresource: str = ""
 ) -> Object | None:
-    """What is there after the change; None: the object is gone, another one has its name.
+    """The object after the change; None if it is gone, or another one has its name.
 
     Raises:
-        Conflict: it changed under us again and again.
+        Conflict: it changed during each try.
         KubernetesError: as the client does.
 
     """

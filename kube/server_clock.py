@@ -1,15 +1,14 @@
-"""The API server's clock, as the `Date` of its answers tells it.
+"""The API server's clock, estimated from the `Date` header of its answers.
 
-A Date has whole seconds, and was written at some moment between the request and its answer. So one answer
-says between which two numbers the server's clock is ahead of a monotonic one of ours, and several narrow
-that. An answer that contradicts what the earlier ones said is believed instead of them: a clock was set, or
-another server answers. Our wall clock takes no part in that, so that setting it shows at once.
+A Date has whole seconds, and was written between the request and its answer. So each answer limits the offset
+between the server's clock and our monotonic one to an interval, and several answers narrow it. An answer that
+contradicts earlier ones replaces them: a clock was set, or another server answers. Our wall clock plays no
+part in that, so a change of it is visible at once.
 
-The skew that is told is the least that fits: a second and the time of a request never make one up. By that
-our wall clock is corrected, so that NTP, which keeps it better than whole seconds can tell, is believed where
-it may be right, and the clocks of two processes are not apart by what both are off.
-
-A Date that cannot be read, or that a cache may have kept, is none: nothing changes by it.
+The reported skew is the smallest possible one: rounding and the duration of requests never cause a skew. It
+corrects our wall clock: within the interval NTP, which is more precise than whole seconds, is trusted, and
+the clocks of two processes do not differ by the sum of their errors. A Date that is unreadable, or may come
+from a cache, is ignored.
 """
 
 import time
@@ -19,20 +18,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Self
 
 TOLERANCE = timedelta(seconds=2)
-"""A step that is no larger may be a leap second, or NTP."""
+"""A smaller step may be a leap second, or NTP."""
 
 _RESOLUTION_SECONDS = 1.0
 _IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110: servers send no other format
-_FIRST_YEAR, _LAST_YEAR = 1971, 9998  # beyond these no correction can be reckoned
+_FIRST_YEAR, _LAST_YEAR = 1971, 9998  # beyond these years a correction could overflow
 
 
 def wall_clock() -> datetime:
-    """Return the time of day by this machine's clock."""
+    """The time of day by this machine's clock."""
     return datetime.now(UTC)
 
 
 def monotonic_clock() -> float:
-    """Return seconds of a clock that nobody sets, and that counts the time of a suspended machine, too."""
+    """Seconds of a clock that is never set, and that includes the time of a suspended machine."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
@@ -40,26 +39,26 @@ def monotonic_clock() -> float:
 
 @dataclass(frozen=True)
 class Offset:
-    """By how many seconds the server's clock is ahead of our monotonic one: between two numbers."""
+    """The offset of the server's clock from our monotonic clock, in seconds: an interval."""
 
     least: float
     most: float
 
     @classmethod
     def of(cls, date: datetime, sent: float, received: float) -> Self:
-        """Return what one answer says; `sent` and `received` are read off the monotonic clock."""
+        """The interval by one answer; `sent` and `received` are times of the monotonic clock."""
         seconds = date.timestamp()
         return cls(seconds - received, seconds + _RESOLUTION_SECONDS - sent)
 
     def narrowed(self, newer: "Offset") -> "Offset":
-        """Return what both say, or what `newer` says where they contradict each other."""
+        """The intersection of both, or `newer` if they contradict each other."""
         both = Offset(max(self.least, newer.least), min(self.most, newer.most))
         return both if both.least <= both.most else newer
 
     def skew(self, own_offset: float) -> timedelta:
-        """Return the least by which a clock can be ahead of the server's; negative where it is behind.
+        """The smallest skew of a clock against the server's; negative if the clock is behind.
 
-        `own_offset` is by how much it is ahead of the monotonic clock, in seconds.
+        `own_offset` is the clock's offset from the monotonic clock, in seconds.
         """
         least, most = own_offset - self.most, own_offset - self.least
         return timedelta(seconds=max(least, min(most, 0.0)))
@@ -71,11 +70,11 @@ class SetBack:
 
     by: timedelta
     age: timedelta
-    """How long ago that was noticed."""
+    """The time since it was noticed."""
 
 
 class ServerClock:
-    """What is known of the clock of one API server, and of our own beside it."""
+    """The estimated clock of one API server, and steps of our own wall clock."""
 
     def __init__(
         self,
@@ -84,14 +83,14 @@ class ServerClock:
     ) -> None:
         self._wall = wall
         self.monotonic = monotonic
-        """Reads the clock by which requests are timed for `note`."""
+        """The clock of the request times for `note`."""
         self._offset: Offset | None = None
         self._noted_at = 0.0
         self._own_offset = self._own_offset_now()
         self._set_back: tuple[float, timedelta] | None = None
 
     def note(self, headers: Mapping[str, str], sent: float) -> None:
-        """Note the answer that has just come to a request that was sent at `sent` by `monotonic`."""
+        """Record the answer that has just arrived for a request sent at `sent` (by `monotonic`)."""
         self.look()
         date = None if "Age" in headers else _parsed(headers.get("Date", ""))
         if date is None:
@@ -102,32 +101,32 @@ class ServerClock:
         self._noted_at = received
 
     def skew(self) -> timedelta | None:
-        """Return by how much our wall clock is ahead of the server's now, at least; None if none told yet."""
+        """The least by which our wall clock is ahead of the server's; None before the first Date."""
         return None if self._offset is None else self._offset.skew(self._own_offset_now())
 
     def age(self) -> timedelta | None:
-        """Return the time since the last answer with a Date; None before the first."""
+        """The time since the last answer with a Date; None before the first."""
         if self._offset is None:
             return None
         return timedelta(seconds=self.monotonic() - self._noted_at)
 
     def now(self) -> datetime:
-        """Return the time of day by the server's clock: ours, less what it is off for certain."""
+        """The time of day by the server's clock: our time minus the certain skew."""
         skew, own = self.skew(), self._wall()
         return own if skew is None else own - skew
 
     def set_back(self) -> SetBack | None:
-        """Return how our wall clock was last set back by over `TOLERANCE`, as far as we saw; None: never."""
+        """The last step back of our wall clock by more than `TOLERANCE`; None if none was noticed."""
         by = timedelta(seconds=self._own_offset - self._own_offset_now())
         if by > TOLERANCE:
-            return SetBack(by, timedelta(0))  # a moment ago: nobody has looked since
+            return SetBack(by, timedelta(0))  # not noticed before this call
         if self._set_back is None:
             return None
         noticed_at, by = self._set_back
         return SetBack(by, timedelta(seconds=self.monotonic() - noticed_at))
 
     def look(self) -> None:
-        """Look whether our wall clock was set back; so does every answer."""
+        """Check whether our wall clock was set back; every answer does this, too."""
         before, self._own_offset = self._own_offset, self._own_offset_now()
         by = timedelta(seconds=before - self._own_offset)
         if by > TOLERANCE:

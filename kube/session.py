@@ -1,8 +1,7 @@
-"""The HTTP session to one API server: how sockets notice that the other end is gone, and that it is the end.
+"""The HTTP session to one API server: detects dead peers, and follows no redirects.
 
-An API server redirects nobody. Who followed one that does would ask, from where we are, whatever it names.
-
-User name and password of a proxy go beside its URL, which errors quote.
+API servers do not redirect. Following a redirect would let a hostile server make us call arbitrary URLs
+(SSRF). User name and password of a proxy are sent in a header, because errors quote the URL.
 """
 
 import socket
@@ -13,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 from aiohttp import hdrs
 
-# A watch may be silent for minutes; the kernel finds out whether the peer still lives.
+# A watch may be silent for minutes; the kernel detects a dead peer.
 _KEEPALIVE_IDLE_SECONDS = 10
 _KEEPALIVE_INTERVAL_SECONDS = 10
 _USER_TIMEOUT_MILLISECONDS = 30_000
@@ -24,10 +23,10 @@ _Address = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]
 
 
 class Session:
-    """What the library needs of a session; a redirect is an answer like any other, and not followed."""
+    """The part of a session that the library uses; a redirect is an ordinary answer, and is not followed."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
-        # Without a limit of connections: each watch keeps one, and must not starve requests.
+        # Without a limit of connections: each watch keeps one, and must not block requests.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls, socket_factory=_keepalive_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -36,24 +35,23 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be asked any more."""
+        """True if no further request is possible."""
         return self._session.closed
 
-    async def request(self, **asked: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  as the library has it
-        """Send it, to where it says and nowhere else."""
+    async def request(self, **asked: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  as in the library
+        """Send the request once, without following a redirect."""
         proxy = asked.get("proxy")
         by = _by_proxy(proxy, asked) if proxy else asked
-        if self.closed:  # by then the library raises a RuntimeError
+        if self.closed:  # the library would raise a RuntimeError
             raise aiohttp.ClientConnectionError("the connection is closed")
         return await self._session.request(**by, allow_redirects=False)
 
     async def close(self) -> None:
-        """Close every connection."""
         await self._session.close()
 
 
 def _by_proxy(proxy: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """What is asked, by the proxy of that URL, in which nothing is secret any more."""
+    """The request with the proxy's credentials in a header instead of its URL."""
     try:
         url = urlsplit(proxy)
         is_url = url.scheme in ("http", "https") and bool(url.hostname)
@@ -69,7 +67,7 @@ def _by_proxy(proxy: str, asked: dict[str, Any]) -> dict[str, Any]:
     authorization = {hdrs.PROXY_AUTHORIZATION: aiohttp.encode_basic_auth(user, password)}
     if str(asked["url"]).startswith("https://"):
         return by | {"proxy_headers": authorization}
-    return by | {"headers": {**asked["headers"], **authorization}}  # such a proxy has no request of its own
+    return by | {"headers": {**asked["headers"], **authorization}}  # without TLS there is no CONNECT request
 
 
 def _keepalive_socket(address: _Address) -> socket.socket:
@@ -81,6 +79,6 @@ def _keepalive_socket(address: _Address) -> socket.socket:
         ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_SECONDS),
         ("TCP_USER_TIMEOUT", _USER_TIMEOUT_MILLISECONDS),
     ):
-        if hasattr(socket, name):  # Linux has them all, a developer's laptop may not
+        if hasattr(socket, name):  # Linux has all of them, other systems may not
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return made

@@ -1,8 +1,8 @@
-"""Reads that many callers share, each as fresh as one of its own.
+"""Reads that concurrent callers share, each as fresh as a read of its own.
 
-Whoever asks gets an answer to a request that was sent after it asked. A hundred acts that wait together look
-at the same check and the same template: they need one read of each, not a hundred. What is answered is one
-object for all: it must not be changed.
+A caller gets the answer to a request that was sent after its call. A hundred acts that wait together need the
+same check and template: one read of each, not a hundred. All callers get the same object and must not change
+it.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from kube.client import Client
 from kube.resource import Object, Resource
 
 GATHER = timedelta(seconds=0.1)
-"""Where one read follows another, more callers may join it for so long: a storm has a third fewer of them."""
+"""Between two reads, more callers may join for this time: a storm then has a third fewer reads."""
 
 LONGEST = timedelta(seconds=60)
-"""Nobody waits longer for the read before: it has limits of its own, which together are shorter."""
+"""The limit of waiting for the previous read, whose own limits together are shorter."""
 
 _Key = tuple[Resource, str, str]
 
 
 class SharedReads:
-    """GETs of single objects, at most one under way and one in waiting for each."""
+    """GETs of single objects; for each object at most one is running and one is waiting."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -29,12 +29,12 @@ class SharedReads:
         self._in_waiting: dict[_Key, asyncio.Task[Object]] = {}
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
-        """Return the object as the API server held it after this call; raises what `Client.get` does."""
+        """The object as the API server held it after this call; raises as `Client.get`."""
         key = (resource, name, namespace)
         waiting = self._in_waiting.get(key)
         if waiting is None:
             waiting = self._in_waiting[key] = asyncio.create_task(self._read(key))
-        # One caller that is cancelled must not take the read from the others.
+        # A cancelled caller must not cancel the read of the others.
         return await asyncio.shield(waiting)
 
     async def _read(self, key: _Key) -> Object:
@@ -42,7 +42,7 @@ class SharedReads:
         if before is not None:
             await asyncio.wait([before], timeout=LONGEST.total_seconds())
             await asyncio.sleep(GATHER.total_seconds())
-        # Sent from here on: whoever asks later needs another one.
+        # Sent from here on: later callers need another read.
         task = self._under_way[key] = self._in_waiting.pop(key)
         try:
             return await self._client.get(*key)

@@ -1,7 +1,7 @@
-"""From an HTTP status and a Kubernetes `Status` to our errors: the one place that classifies.
+"""Classifies HTTP statuses and Kubernetes `Status` objects as our errors.
 
-A body is believed only if it is a `Status`: proxies answer with pages of HTML, and kube-apiserver
-itself answers an unknown path in plain text.
+A body counts only if it is a `Status`: proxies answer with HTML pages, and kube-apiserver answers an unknown
+path in plain text.
 """
 
 from datetime import timedelta
@@ -24,8 +24,8 @@ from kube.errors import (
 )
 from objects.fail_fast import FailFast
 
-_LONGEST_RETRY_AFTER_SECONDS = 300  # nobody means more, and a number without bounds would end us
-_MOST_DIGITS = 20  # of a number that is read at all
+_LONGEST_RETRY_AFTER_SECONDS = 300  # more is never meant, and an unbounded number could overflow
+_MOST_DIGITS = 20  # longer numbers are ignored
 _LONGEST_MESSAGE = 256  # characters; admission plugins quote whole objects
 _REDIRECTS = range(300, 400)
 _NOT_FOUND = 404
@@ -52,7 +52,7 @@ class _Details(FailFast, BaseModel):
 
 
 class Status(FailFast, BaseModel):
-    """The part of a `Status` that says what went wrong."""
+    """The part of a `Status` that describes an error."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,12 +67,12 @@ _NO_STATUS = Status()
 
 
 def classify(asked: str, path: str, status: int, body: bytes, retry_after: str = "") -> KubernetesError:
-    """Return the error for an answer.
+    """The error for an answer.
 
-    `asked` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as it came.
+    `asked` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as received.
     """
     if status in _REDIRECTS:
-        # Where to is not quoted: that is whatever the other end likes.
+        # The target is not quoted, because the other end controls it.
         return Malformed(
             f"{asked} was answered {status}: redirects are not followed.", status=status, path=path
         )
@@ -82,7 +82,7 @@ def classify(asked: str, path: str, status: int, body: bytes, retry_after: str =
 def from_status(
     asked: str, path: str, code: int, said: Status, retry_after: timedelta | None = None
 ) -> KubernetesError:
-    """Return the error for a `Status`; watches carry them in their stream, too."""
+    """The error for a `Status`, which watches also contain in their stream."""
     kind = _class_of(code, said)
     if retry_after is None and said.details and said.details.retry_after_seconds > 0:
         retry_after = _wait(said.details.retry_after_seconds)
@@ -94,7 +94,7 @@ def from_status(
 def _class_of(code: int, said: Status) -> type[KubernetesError]:
     if code == _CONFLICT and said.reason == "AlreadyExists":
         return AlreadyExists
-    # The server names the object that it misses; if it names none, it misses the kind.
+    # The server names a missing object; if it names none, the kind is missing.
     if code == _NOT_FOUND and not (said.details and said.details.name):
         return KindUnknown
     if code >= _SERVER_FAULTS:

@@ -1,7 +1,7 @@
-"""TimeSlice: work over many items yields to the event loop every few milliseconds.
+"""TimeSlice: lets long work over many items yield to the event loop every few milliseconds.
 
-The slice is measured by a clock and not by a count: one item may cost a thousand times as much as another.
-Everything that one item changes belongs between two calls of `yield_if_over`.
+A slice is measured by a clock and not by a count: one item may cost a thousand times as much as another. All
+changes of one item belong between two calls of `yield_if_over`.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ LONGEST_SECONDS = 0.005
 
 
 class TimeSlice:
-    """How long the work has gone on since it yielded last."""
+    """Measures how long the work has run since it last yielded."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -20,11 +20,11 @@ class TimeSlice:
 
     @property
     def is_over(self) -> bool:
-        """Whether the work is to yield before its next item."""
+        """True if the work should yield before its next item."""
         return self._clock() - self._began >= LONGEST_SECONDS
 
     async def yield_if_over(self) -> None:
-        """Let all other tasks run that are ready, if the slice is over, and begin the next slice."""
+        """If the slice is over, let other ready tasks run, and begin the next slice."""
         if self.is_over:
             await asyncio.sleep(0)
             self._began = self._clock()

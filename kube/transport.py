@@ -1,8 +1,8 @@
-"""HTTP to one API server: bytes there, bytes or one of our errors back. No retries, no meaning.
+"""HTTP to one API server: sends and receives bytes, and raises our errors. No retries, no interpretation.
 
-The library (`kubernetes.aio`) finds the server, authenticates and holds the TLS settings. The one thing
-repeated here is a request answered 401, once, with credentials read anew: tokens rotate under us. Nothing is
-awaited without a limit, those included.
+The library (`kubernetes.aio`) finds the server, authenticates and configures TLS. Only a request that was
+answered 401 is repeated, once, with freshly read credentials: tokens are rotated. Every await has a limit,
+also those.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from objects.durations import in_words
 Query = Sequence[tuple[str, str]]
 
 LOADING = timedelta(seconds=10)
-"""How long it may take to read credentials that were refused anew: a program may have to be run for them."""
+"""The limit for reading refused credentials again: that may run a program."""
 _CONNECTING = timedelta(seconds=10)
-_OPENING = timedelta(seconds=30)  # an API server that has just started lets a watch wait for its cache
-_FIRST_FAILURE = 300  # redirects are none of an API server's answers
+_OPENING = timedelta(seconds=30)  # a starting API server delays watches until its cache is filled
+_FIRST_FAILURE = 300  # an API server never redirects
 
-# What the library raises when no complete answer arrives.
+# Exceptions of the library without a complete answer.
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -43,7 +43,7 @@ class _Request:
     query: Query
     limits: aiohttp.ClientTimeout
     most: int = MOST_OF_AN_OBJECT
-    """Bytes of the answer."""
+    """The limit of the answer in bytes."""
     body: object | None = None
     content_type: str = "application/json"
     accept: str = "application/json"
@@ -60,7 +60,7 @@ class _Request:
 
 
 class Transport:
-    """One API server, seen with one set of credentials."""
+    """The connection to one API server with one set of credentials."""
 
     def __init__(
         self,
@@ -69,19 +69,19 @@ class Transport:
         user_agent: str = "paramedic",
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """With `tls`, where the library could not make it of what `configuration` says."""
+        """`tls` is for contexts that the library cannot create from `configuration`."""
         self._configuration = configuration
         self._load = load
         self._loading: asyncio.Task[None] | None = None
         self._api = ApiClient(configuration)
         self._api.user_agent = user_agent
         self.server_clock = ServerClock()
-        """What the answers say of the server's clock."""
-        # The session that the library would make starves watches and notices dead peers after minutes.
+        """The server's clock, estimated from the answers."""
+        # The session of the library would let watches block requests, and notice dead peers after minutes.
         self._session = Session(tls or self._api.rest_client.ssl_context)
-        self._api.rest_client.pool_manager = self._session  # type: ignore[assignment]  # of it, what is used
+        self._api.rest_client.pool_manager = self._session  # type: ignore[assignment]  # a subset
         self._under_way = 0
-        """Requests that have no complete answer yet; streams do not count."""
+        """Requests without a complete answer; streams do not count."""
         self._all_answered = asyncio.Event()
         self._all_answered.set()
         self._is_retired = False
@@ -91,17 +91,17 @@ class Transport:
     async def connect(
         cls, kubeconfig: str | None = None, context: str | None = None, *, user_agent: str = "paramedic"
     ) -> Self:
-        """Read the configuration; no request is made yet.
+        """Read the configuration; no request is sent yet.
 
-        Looks at `kubeconfig`, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod.
+        Uses `kubeconfig`, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod.
 
-        Raises NotConfigured: none of them is there, or it cannot be read.
+        Raises NotConfigured: none of them exists, or it cannot be read.
         """
         load = loader(kubeconfig, context)
         configuration = await configure(load)
         try:
             return cls(configuration, load, user_agent)
-        except OSError as error:  # of TLS too
+        except OSError as error:  # also errors of TLS
             raise NotConfigured(
                 f"The certificates for {configuration.host} cannot be used: {error}."
             ) from error
@@ -114,23 +114,23 @@ class Transport:
 
     @property
     def server(self) -> str:
-        """Where the API server is, for people."""
+        """The URL of the API server, for messages."""
         return str(self._configuration.host)
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be asked any more."""
+        """True if no further request is possible."""
         return self._is_retired or self._session.closed
 
     async def retire(self) -> None:
-        """Refuse new requests, wait until those under way are answered, and close every connection."""
+        """Refuse new requests, wait for the running ones, and close every connection."""
         self._is_retired = True
         await self._all_answered.wait()
         await self.close()
 
     async def close(self) -> None:
-        """Close every connection; watches end with `Unreachable`, and so does what is asked from then on."""
-        for response in self._streams:  # the session ends none that waits for more
+        """Close every connection; watches and later requests then raise `Unreachable`."""
+        for response in self._streams:  # the session does not end waiting streams
             response.close()
         await self._api.close()  # type: ignore[no-untyped-call]  # the library has no types
 
@@ -143,13 +143,13 @@ class Transport:
         body: object | None = None,
         content_type: str = "application/json",
         accept: str = "application/json",
-        timeout: timedelta = timedelta(seconds=10),  # noqa: ASYNC109  it includes the reading of the answer
+        timeout: timedelta = timedelta(seconds=10),  # noqa: ASYNC109  includes reading the answer
         most: int = MOST_OF_AN_OBJECT,
     ) -> bytes:
-        """Return the body of a successful answer. `timeout` is for the whole exchange.
+        """The body of a successful answer. `timeout` limits the whole exchange.
 
-        Raises KubernetesError: one of its subclasses, by the answer; `Unreachable` without one; `TooLarge`
-        where the answer has over `most` bytes.
+        Raises KubernetesError: the subclass for the answer; `Unreachable` without an answer; `TooLarge` if it
+        has over `most` bytes.
         """
         limits = aiohttp.ClientTimeout(
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
@@ -164,10 +164,10 @@ class Transport:
     async def stream(
         self, path: str, query: Query, *, silence: timedelta, opening: timedelta = _OPENING
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open a GET whose answer comes line by line, and yield its complete lines.
+        """Open a GET whose answer arrives line by line, and yield its complete lines.
 
-        `opening` limits the wait for the answer to begin, `silence` the wait for more of it. Leaving the
-        context closes the connection. The iterator ends when the server ends the answer properly.
+        `opening` limits the wait for the beginning of the answer, `silence` each wait for more of it. Leaving
+        the context closes the connection. The iterator ends when the server ends the answer properly.
 
         Raises KubernetesError: on opening, by the answer; `Unreachable` also later, when the stream breaks.
         """
@@ -194,7 +194,6 @@ class Transport:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Count a request as under way."""
         self._under_way += 1
         self._all_answered.clear()
         try:
@@ -212,10 +211,10 @@ class Transport:
             return await self._send_once(asked)
 
     async def _load_anew(self) -> None:
-        """Read the credentials once for all who are refused meanwhile: each may start a program."""
+        """Read the credentials once for all refused requests: each read may run a program."""
         if self._loading is None or self._loading.done():
             self._loading = asyncio.create_task(self._load_in_time())
-        # One caller that is cancelled must not take it from the others.
+        # A cancelled caller must not cancel the read of the others.
         await asyncio.shield(self._loading)
 
     async def _load_in_time(self) -> None:
@@ -228,7 +227,7 @@ class Transport:
             ) from error
 
     async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
-        if self._session.closed:  # since the request began
+        if self._session.closed:  # closed meanwhile
             raise asked.unsent()
         sent = self.server_clock.monotonic()
         try:
@@ -254,7 +253,7 @@ class Transport:
 
 
 def _words(error: BaseException) -> str:
-    """What went wrong; what a proxy answers is quoted with its URL by the library, which may tell secrets."""
+    """The error without the URL of a proxy, which the library quotes and which may contain secrets."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.status} {error.message}"
     return str(error)
@@ -277,19 +276,19 @@ async def _pieces(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIte
             yield piece
     except aiohttp.SocketTimeoutError as error:
         raise Silent(f"{asked} was silent for too long.", path=asked.path) from error
-    except (*_BROKEN, RuntimeError) as error:  # RuntimeError: a read after the connection was closed
+    except (*_BROKEN, RuntimeError) as error:  # RuntimeError: read from a closed connection
         raise asked.unreachable(error) from error
 
 
 async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) -> AsyncIterator[bytes]:
-    """Yield the non-empty lines, without their newlines, whatever the sizes of the pieces.
+    """Yield the non-empty lines, without their newlines, for pieces of any size.
 
-    A line is complete when its newline has arrived. What is left over at the end was cut by a fault, and is
-    never delivered: half an object could be a valid, different one.
+    A line is complete when its newline has arrived. An incomplete last line is never delivered: half an
+    object could be a valid, different one.
 
-    Raises Unreachable: the stream ended in the middle of a line; TooLarge: a line does not end.
+    Raises Unreachable: the stream ended in the middle of a line; TooLarge: a line is too long.
     """
-    begun: list[bytes] = []  # a line of several MB comes in many pieces: join once, at its end
+    begun: list[bytes] = []  # a line of several MB has many pieces: join them once
     size = 0
     async for piece in pieces:
         first, *rest = piece.split(b"\n")

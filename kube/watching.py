@@ -1,4 +1,4 @@
-"""Watch one kind from a resourceVersion on, until the server or a fault ends it."""
+"""Watches one kind from a resourceVersion on, until the server or a fault ends the watch."""
 
 import math
 from collections.abc import AsyncIterator
@@ -9,37 +9,37 @@ from datetime import timedelta
 from kube.transport import Query, Transport
 
 ENDING = timedelta(seconds=4)
-"""Measured: kube-apiserver sends a bookmark three to one seconds before the end that a watch asked for. So
-what is read so long before it is in that bookmark."""
+"""Measured: kube-apiserver sends a bookmark one to three seconds before the requested end of a watch. A
+version that was read this long before the end is in that bookmark."""
 _GRACE = timedelta(seconds=3)
-"""A watch that has not ended so long after the end that it asked for is dead."""
+"""A watch that is still open this long after its requested end is dead."""
 
 
 @dataclass(frozen=True)
 class Watching:
-    """How long watches last, and when what proves that they are fresh is read."""
+    """The durations of watches, and the interval of the consistent reads that prove their freshness."""
 
     proof_every: timedelta = timedelta(seconds=18)
-    """So long after a moment as of which the cache was proven true, the next consistent read is sent."""
+    """The time from the moment as of which the cache is proven true to the next consistent read."""
     silence: timedelta = timedelta(seconds=40)
-    """A watch that says nothing for so long is given up, also if it asked to last longer."""
+    """A watch without any data for this time is closed, even if it should last longer."""
 
     def lasting(self, until_read: timedelta) -> timedelta:
-        """Return for how long a watch is asked to last when a read is due `until_read` from now.
+        """The duration to request for a watch, if a read is due `until_read` from now.
 
-        Its last bookmark comes right after the answer. In whole seconds, as the API server has it.
+        Its last bookmark then comes right after the answer. In whole seconds, as the API requires.
         """
         longest = self.proof_every + ENDING
         seconds = min(max(until_read + ENDING, ENDING), longest).total_seconds()
         return timedelta(seconds=math.ceil(seconds))
 
     def silent_for(self, lasting: timedelta) -> timedelta:
-        """Return how long a watch that is asked to last so long may say nothing."""
+        """How long a watch of this requested duration may be silent."""
         return min(self.silence, lasting + _GRACE)
 
 
 def in_words(full_name: str, namespace: str, selectors: Query, cluster: str) -> str:
-    """Return what is watched, as people are told of it."""
+    """The watched kind in words, for messages."""
     within = f" in {namespace}" if namespace else ""
     selected = f" with {' and '.join(selector for _, selector in selectors)}" if selectors else ""
     of = f" of {cluster}" if cluster else ""

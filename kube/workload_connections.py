@@ -1,9 +1,9 @@
-"""WorkloadConnections: to workload clusters, each by the kubeconfig in a Secret of the management cluster.
+"""WorkloadConnections: connections to workload clusters, by kubeconfigs in Secrets of the management cluster.
 
-Whoever needs one asks for it anew, and the Secret is read anew: the connection is the same one for as long
-as that says the same. A new token is taken over by the open connection, without a gap, and so is one that
-the Secret has by the time the API server refuses the old one. Another server, authority or client
-certificate is another connection. One that nobody asks for is closed: its cluster may be gone for good.
+Each caller asks for the connection again, and the Secret is read again: the connection stays the same as long
+as the Secret does. The open connection takes over a new token without a gap, also when the API server refuses
+the old one. Another server, authority or client certificate leads to another connection. A connection without
+callers is closed: its cluster may be gone.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from kube.workload_tls import tls_context
 from objects.clusters import SecretField
 
 GRACE = timedelta(seconds=30)
-"""So long a connection that was replaced takes new requests. Those that it has taken are answered."""
+"""A replaced connection accepts new requests for this time. Accepted requests are always completed."""
 UNASKED = timedelta(hours=1)
-"""A connection that nobody has asked for within it is closed when the next one is asked for."""
+"""A connection without callers for this time is closed at the next call for another one."""
 
 
 class WorkloadConnections:
-    """The open ones, by cluster; an async context, which closes all of them at its end."""
+    """The open connections, by cluster; leaving the async context closes all of them."""
 
     def __init__(self, management: Client, grace: timedelta = GRACE, unasked: timedelta = UNASKED) -> None:
         self._secrets = SharedReads(management)
@@ -41,7 +41,7 @@ class WorkloadConnections:
         self._unasked = unasked
         self._opened: dict[str, _Opened] = {}
         self._asked: dict[str, float] = {}
-        """When each was asked for last, whether it could be had or not."""
+        """The time of the last call for each cluster, successful or not."""
         self._replaced: dict[asyncio.Task[None], Transport] = {}
 
     async def __aenter__(self) -> Self:
@@ -55,19 +55,19 @@ class WorkloadConnections:
             await transport.close()
 
     async def connect(self, cluster: str, secret: SecretField) -> ClusterConnection:
-        """The connection by what the Secret says now; no request is made to that cluster yet.
+        """The connection by the present content of the Secret; no request to that cluster is sent yet.
 
-        A connection that was given out before, and is replaced, takes requests for `grace`.
+        A replaced connection accepts requests for `grace`.
 
         Raises:
             KubernetesError: the Secret cannot be read.
-            NotConfigured: there is none, or what it says cannot be used.
+            NotConfigured: it does not exist, or its content is invalid.
 
         """
         self._asked[cluster] = asyncio.get_running_loop().time()
         content = await self._read(secret)
         self._close_unasked(cluster)
-        # Nothing is awaited from here on: of several callers, the first one makes it for all.
+        # No await from here on: of concurrent callers, the first one creates the connection for all.
         opened = self._opened.get(cluster)
         if opened is not None and opened.secret == secret and opened.goes_on_with(content):
             return opened.connection
@@ -78,18 +78,18 @@ class WorkloadConnections:
         return made.connection
 
     async def close(self, cluster: str) -> None:
-        """Close the connection to this cluster at once, if there is one; what is under way is Unreachable."""
+        """Close the connection to this cluster at once, if there is one; its requests get Unreachable."""
         self._asked.pop(cluster, None)
         opened = self._opened.pop(cluster, None)
         if opened is not None:
             await opened.connection.transport.close()
 
     async def _read(self, secret: SecretField) -> bytes:
-        """What the Secret has in that key now."""
+        """The present value of that key in the Secret."""
         try:
             found = await self._secrets.get(SECRETS, secret.name, secret.namespace)
         except NotFound as error:
-            # Whoever asks for a Node would take NotFound for the news that there is no such Node.
+            # NotFound would mean to a caller that asks for a Node that the Node does not exist.
             raise NotConfigured(f"There is no kubeconfig in {secret}: {error.message}") from error
         value = (found.get("data") or {}).get(secret.key)
         if not value:
@@ -97,7 +97,7 @@ class WorkloadConnections:
         return _decoded(value, secret)
 
     def _close_unasked(self, asked: str) -> None:
-        """Close the others that nobody has asked for of late."""
+        """Close the other connections without recent callers."""
         since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
         for cluster in [one for one, at in self._asked.items() if at < since and one != asked]:
             del self._asked[cluster]
@@ -116,8 +116,6 @@ class WorkloadConnections:
 
 
 class _Opened:
-    """One connection, and what it was made by: digests alone, beside the token that is sent."""
-
     def __init__(
         self,
         cluster: str,
@@ -136,10 +134,10 @@ class _Opened:
         self.connection = ClusterConnection.over(transport, cluster=cluster)
 
     def goes_on_with(self, content: bytes) -> bool:
-        """Whether that is what this connection may be used with; a new token is used from now on.
+        """True if this connection can be used with that content; it takes over a new token.
 
         Raises:
-            NotConfigured: it cannot be used with any.
+            NotConfigured: the content is invalid.
 
         """
         digest = sha256(content).digest()
@@ -153,15 +151,15 @@ class _Opened:
         return True
 
     async def _load(self, _: Configuration) -> None:
-        """Read the credentials anew: the API server has refused those that we have."""
+        """Read the credentials again, after the API server has refused ours."""
         if not self.goes_on_with(await self._read(self.secret)):
-            raise Unreachable(f"The kubeconfig in {self.secret} is another one now: connect anew.")
+            raise Unreachable(f"The kubeconfig in {self.secret} has changed: connect again.")
 
 
 def _configuration(kubeconfig: WorkloadKubeconfig) -> Configuration:
     configuration = without_retries()
     configuration.host = kubeconfig.server
-    # For the context that the library makes and nobody uses: without it, all that the system trusts is read.
+    # For the unused context that the library creates: without it, all certificates of the system are loaded.
     configuration.ca_cert_data = kubeconfig.certificate_authority or None
     configuration.tls_server_name = kubeconfig.tls_server_name or None
     use_token(configuration, kubeconfig.token)

@@ -1,9 +1,8 @@
-"""WorkloadKubeconfig: the API server and the credentials that the kubeconfig in a Secret has inside.
+"""WorkloadKubeconfig: the API server and the credentials inside a kubeconfig from a Secret.
 
-Whoever may write that Secret must not gain more by it than another API server: nothing is run, no file is
-read, nobody is impersonated, and the certificate of the server is always verified. What is not known here
-is refused as well, for it may change who we talk to, or as whom. Why a kubeconfig is refused quotes nothing
-of it.
+A writer of that Secret must not gain more than the choice of the API server: no program is run, no file is
+read, no user is impersonated, and the certificate of the server is always verified. Unknown fields are
+refused, too, because they may change server or user. Errors quote nothing of the kubeconfig.
 """
 
 from base64 import b64decode
@@ -17,9 +16,9 @@ from kube.errors import NotConfigured
 from objects.yaml_document import Document, NoDocumentError, read_document
 
 _FILES = "files are never read"
-_PROGRAMS = "nothing is ever run for credentials"
+_PROGRAMS = "no program is run for credentials"
 _NO_BASIC_AUTHENTICATION = "only a token and a client certificate are understood"
-_IMPERSONATION = "nobody is ever impersonated"
+_IMPERSONATION = "impersonation is not allowed"
 
 _CLUSTER_FIELDS = frozenset(
     {"server", "certificate-authority-data", "tls-server-name", "disable-compression", "extensions"}
@@ -45,11 +44,11 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class WorkloadKubeconfig:
-    """Where an API server is, and who we are to it; its repr has no credentials."""
+    """The address of an API server, and our credentials; its repr has no credentials."""
 
     server: str
     certificate_authority: str = field(default="", repr=False)
-    """PEM; "" means whom the system trusts, as with kubectl."""
+    """PEM; "" means the authorities that the system trusts, as in kubectl."""
     tls_server_name: str = ""
     client_certificate: str = field(default="", repr=False)
     client_key: str = field(default="", repr=False)
@@ -57,7 +56,7 @@ class WorkloadKubeconfig:
 
     @property
     def endpoint(self) -> bytes:
-        """A digest of all that connections are made with; the token, which each request has, is no part."""
+        """A digest of all parts that a connection depends on; the token is sent with each request."""
         parts = (self.server, self.certificate_authority, self.tls_server_name)
         digests = [
             sha256(part.encode()).digest() for part in (*parts, self.client_certificate, self.client_key)
@@ -66,10 +65,10 @@ class WorkloadKubeconfig:
 
 
 def parse_workload_kubeconfig(text: bytes | str, where: str) -> WorkloadKubeconfig:
-    """Read the current context. `where` is where the kubeconfig is, as errors name it.
+    """Read the current context. `where` names the kubeconfig in errors.
 
     Raises:
-        NotConfigured: it cannot be used, or must not be.
+        NotConfigured: it is invalid, or has a forbidden field.
 
     """
     try:
@@ -80,12 +79,10 @@ def parse_workload_kubeconfig(text: bytes | str, where: str) -> WorkloadKubeconf
 
 
 def unusable(where: str, why: str) -> NotConfigured:
-    """The error that says why the kubeconfig that is there cannot be used."""
     return NotConfigured(f"The kubeconfig in {where} cannot be used: {why}.")
 
 
-class _RefusedError(Exception):
-    """Says why, in words that quote no value."""
+class _RefusedError(Exception): ...
 
 
 def _refuse(why: str) -> NoReturn:
@@ -115,7 +112,7 @@ def _parse(document: Document) -> WorkloadKubeconfig:
 
 
 def _named(document: Document, kind: str, name: str, by: str) -> Document:
-    """What is said of the context, cluster or user of that name, which `by` names."""
+    """The context, cluster or user of that name, which `by` names."""
     listed = document.get(f"{kind}s")
     entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     found = [one.get(kind) for one in entries if one.get("name") == name]
@@ -133,12 +130,12 @@ def _check_fields(said: Document, what: str, known: frozenset[str]) -> None:
             continue
         if name in _REFUSED:
             _refuse(f"{what} has {name}, and {_REFUSED[name]}")
-        # Its name is not quoted: where a colon is in the wrong place, a credential is a part of it.
+        # The name is not quoted: with a misplaced colon, it contains a credential.
         _refuse(f"{what} has a field that is not known here")
 
 
 def _credentials(user: Document) -> tuple[str, str, str]:
-    """Client certificate, its key, and token; those that there are."""
+    """Client certificate, its key, and token; "" for each that is missing."""
     certificate = _pem(user, "its user", "client-certificate-data", "CERTIFICATE")
     key = _pem(user, "its user", "client-key-data", "PRIVATE KEY")
     token = _printable(user, "its user", "token")
@@ -182,7 +179,7 @@ def _pem(said: Document, what: str, name: str, label: str) -> str:
 
 
 def _printable(said: Document, what: str, name: str) -> str:
-    """Text that may be a part of a request."""
+    """Text that may be part of a request."""
     text = _text(said, what, name).strip()
     if not (text.isascii() and text.isprintable()) or " " in text:
         _refuse(f"the {name} of {what} has characters that it cannot have")

@@ -1,8 +1,7 @@
-"""The TLS of connections to a workload cluster, from certificates in memory.
+"""The TLS context of connections to a workload cluster, from certificates in memory.
 
-OpenSSL reads a client certificate and its key from a file by name. It is given one that exists in memory
-alone; where the system has no such files, a temporary one that only we can read, which is gone before
-anything else is done.
+OpenSSL reads a client certificate and its key from a named file. It gets a file in memory; if the system does
+not support these, a temporary file that only we can read, and that is deleted at once.
 """
 
 import os
@@ -18,10 +17,10 @@ _NO_PASSPHRASE = ""  # without one, OpenSSL would ask for it at the terminal
 
 
 def tls_context(kubeconfig: WorkloadKubeconfig, where: str) -> ssl.SSLContext:
-    """The context that trusts the kubeconfig's authority and no other, and shows its client certificate.
+    """A context that trusts only the kubeconfig's authority, and sends its client certificate.
 
     Raises:
-        NotConfigured: one of the certificates, or the key, is none.
+        NotConfigured: one of the certificates, or the key, is invalid.
 
     """
     context = _trusting(kubeconfig.certificate_authority)

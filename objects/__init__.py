@@ -1,1 +1,1 @@
-"""What all parts of ours share of values of Kubernetes and of our own wire; it knows no part of ours."""
+"""Values that all our packages share: those of Kubernetes objects and of our own messages."""

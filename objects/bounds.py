@@ -1,16 +1,13 @@
-"""Bounds: times and numbers of seconds are brought within bounds where they come in.
+"""Bounds times and numbers of seconds where they enter the process.
 
-The wire carries any year from 0 to 9999 and any float, and anybody may write them: one Lease with
-`renewTime: 9999-12-31T23:59:59Z`, or an annotation with that time. Python's calendar ends there. An addition
-beyond its end raises: that ends a detector, and fails the task of a workflow for ever.
+The API allows any year from 0 to 9999 and any float, and any client may write them: a Lease with `renewTime:
+9999-12-31T23:59:59Z`, or an annotation with that time. Python's calendar ends there, and an addition beyond
+its end raises: that would end a detector, and fail the task of a workflow for ever.
 
-So every model at a boundary is `Bounded`: what is further away than the bounds counts as the bound, which
-means the same (long ago, or far ahead), and what is no number or has no time zone is refused. The alternative
-is an addition that saturates; but additions stand at many places, and the one that is forgotten is found by
-whoever writes such an object (ADR 17).
-
-Two thousand years are left from LATEST to the end of the calendar. Nothing adds more: the longest duration
-has 292 years, the longest sum is four of them (`health.runbook.remediating`).
+So every model at a boundary is `Bounded` (ADR 17): a value beyond a bound becomes the bound, which means the
+same (long ago, or far ahead), and a value that is not a number or has no time zone is refused. LATEST leaves
+two thousand years to the end of the calendar. The longest duration has 292 years, and the longest sum is four
+of them (`health.runbook.remediating`).
 """
 
 import math
@@ -22,14 +19,14 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, field_validator
 from objects.fail_fast import FailFast
 
 EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
-"""Longer ago than any duration; an earlier year would not have the four digits of RFC 3339 everywhere."""
+"""Longer ago than any duration; an earlier year would not always have the four digits of RFC 3339."""
 LATEST = datetime(8000, 1, 1, tzinfo=UTC)
 LONGEST = timedelta(microseconds=(2**63 - 1) // 1000)
-"""What Go, and so Kubernetes, can hold: 292 years."""
+"""The longest duration of Go, and so of Kubernetes: 292 years."""
 
 
 def bounded_time(time: datetime) -> datetime:
-    """`time`, or the bound that it is beyond.
+    """`time`, or the bound that it exceeds.
 
     Raises:
         ValueError: it has no time zone.
@@ -41,10 +38,10 @@ def bounded_time(time: datetime) -> datetime:
 
 
 def bounded_seconds(seconds: float) -> float:
-    """`seconds`, or the longest duration with its sign.
+    """`seconds`, or the longest duration with the same sign.
 
     Raises:
-        ValueError: it is no number.
+        ValueError: it is not a number.
 
     """
     if math.isnan(seconds):
@@ -54,7 +51,7 @@ def bounded_seconds(seconds: float) -> float:
 
 
 Time = Annotated[AwareDatetime, AfterValidator(bounded_time)]
-"""A time within bounds, for parts that are no `Bounded` model."""
+"""A time within bounds, for fields outside of `Bounded` models."""
 
 
 class Bounded(FailFast, BaseModel):

@@ -1,13 +1,13 @@
-"""How clusters are told apart by whatever is keyed by cluster and name, and where the way to one is kept."""
+"""How keys of cluster and name identify clusters, and which Secret has the kubeconfig of a cluster."""
 
 from typing import NamedTuple
 
 MANAGEMENT_CLUSTER = ""
-"""The one that checks, targets, requests and Leases are in; it needs no name to be told from others."""
+"""The cluster of checks, targets, requests and Leases; it needs no name."""
 
 
 class SecretField(NamedTuple):
-    """One key of one Secret of the management cluster: where something secret is kept, never what it is."""
+    """One key of one Secret of the management cluster; the value is never kept here."""
 
     namespace: str
     name: str

@@ -1,9 +1,9 @@
-"""Durations as Kubernetes writes them ("5m30s", "300s", "1.5h"), and as people write them, within bounds.
+"""Parses durations as Kubernetes ("5m30s", "300s", "1.5h") and as people write them, within bounds.
 
-The pattern is the one of the NodeHealthCheck schema: durationpy alone would also take signs, spaces and
-years. A duration that the pattern lets through but no clock can hold is refused, with its value: Go keeps
-durations in 63 bits of nanoseconds, and the machine-api-operator goes blind for every check when one
-overflows. In a document of ours a zero needs no unit, and an error names the bounds.
+The pattern is that of the NodeHealthCheck schema: durationpy alone would also accept signs, spaces and years.
+A duration that matches but is too long is refused, with its value: Go keeps durations in 63 bits of
+nanoseconds, and one overflow stops the machine-api-operator for every check. In our own documents a zero
+needs no unit, and an error names the bounds.
 """
 
 import re
@@ -20,14 +20,15 @@ _BARE_POINT = re.compile(r"(?<![0-9])\.")
 _SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 
 JUST_AFTER = _MILLISECOND
-"""How long after a deadline to look again: it is over strictly after it, and no timer is finer than this."""
+"""Added to a deadline before the next look: the deadline is over strictly after it, and timers are no
+finer."""
 
 
 def parse_duration(text: object) -> timedelta:
-    """The duration that `text` names.
+    """The duration in `text`.
 
     Raises:
-        ValueError: it is no string, does not match PATTERN, or is longer than 292 years.
+        ValueError: it is not a string, does not match PATTERN, or is longer than 292 years.
 
     """
     if not isinstance(text, str) or not re.fullmatch(PATTERN, text):
@@ -36,7 +37,7 @@ def parse_duration(text: object) -> timedelta:
         duration: timedelta = durationpy.from_str(text)
     except (durationpy.DurationError, OverflowError) as error:
         raise ValueError("is longer than any clock can hold (292 years)") from error
-    if duration > LONGEST:  # durationpy looks at each part alone
+    if duration > LONGEST:  # durationpy checks only each part
         raise ValueError("is longer than any clock can hold (292 years)")
     return duration
 
@@ -54,10 +55,10 @@ def parse_signed_duration(text: object) -> timedelta:
 
 
 def parse_go_duration(text: object) -> timedelta:
-    """As `parse_duration`, in every form that Go reads: "0" needs no unit, "+5m" and ".5h" are durations too.
+    """As `parse_duration`, in every form of Go: also "0" without a unit, "+5m" and ".5h".
 
     Raises:
-        ValueError: as `parse_duration`; also where it is negative.
+        ValueError: as `parse_duration`; also if it is negative.
 
     """
     if text == "0":
@@ -78,11 +79,11 @@ Duration = Annotated[timedelta, PlainValidator(parse_duration)]
 GoDuration = Annotated[timedelta, PlainValidator(parse_go_duration)]
 SignedDuration = Annotated[timedelta, PlainValidator(parse_signed_duration)]
 WrittenDuration = Annotated[timedelta, PlainValidator(_parse_written)]
-"""As a document of ours has it: a zero needs no unit, written as a number or as text."""
+"""A duration in our own documents: a zero needs no unit, as a number or as text."""
 
 
 def within(shortest: timedelta, longest: timedelta) -> AfterValidator:
-    """Refuses what is shorter or longer."""
+    """A validator that refuses durations outside of these bounds."""
 
     def check(duration: timedelta) -> timedelta:
         if shortest <= duration <= longest:
@@ -102,7 +103,7 @@ def in_words(duration: timedelta) -> str:
 
 
 def as_go(duration: timedelta) -> str:
-    """`duration`, which is not negative, as Go writes it: "10m0s", "1h0m0s", "1.5s", "500ms"."""
+    """`duration`, which is not negative, in the format of Go: "10m0s", "1h0m0s", "1.5s", "500ms"."""
     if timedelta() < duration < _MILLISECOND:
         return f"{duration // timedelta.resolution}µs"
     if timedelta() < duration < _SECOND:
@@ -116,7 +117,7 @@ def as_go(duration: timedelta) -> str:
 
 
 def _decimal(duration: timedelta, unit: timedelta) -> str:
-    """How many units it has, without zeros at the end."""
+    """The duration in units, without trailing zeros."""
     whole, rest = divmod(duration, unit)
     digits = len(str(unit // timedelta.resolution)) - 1
     return f"{whole}.{rest // timedelta.resolution:0{digits}d}".rstrip("0").rstrip(".")

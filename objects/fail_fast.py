@@ -1,8 +1,8 @@
-"""FailFast: validation of a model stops at the first bad item of a list or a mapping, or at the 10,001st.
+"""FailFast: stops the validation of a collection at its first bad item, and limits it to 10,000 items.
 
-pydantic keeps about 1 KB for each error of a collection: 2 MB of `[1,1,…]` where objects belong cost 1.4 GB
-and seconds. Every model that reads text of other processes inherits this, so a new field cannot forget it;
-`tests/health/test_fail_fast.py` looks at all of them.
+pydantic keeps about 1 KB for each error in a collection: 2 MB of `[1,1,…]` in place of objects cost 1.4 GB
+and seconds. Every model that reads text of other processes inherits this class, so that no new field is
+forgotten; `tests/health/test_fail_fast.py` checks all of them.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 MOST_ITEMS = 10_000
-"""Of one list or mapping, where its field names no lower number."""
+"""The limit of a list or mapping whose field sets no lower one."""
 _COLLECTIONS = ("list", "tuple", "dict", "set", "frozenset")
 _MODELS = ("model", "dataclass")
 
@@ -24,7 +24,7 @@ class FailFast:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401  pydantic defines this method
-        """Return the schema that pydantic makes, with bounds for each of its own collections."""
+        """The schema of pydantic, with bounds for each of its own collections."""
         schema = handler(source)
         for part in collections_in(schema):
             part["fail_fast"] = True
@@ -33,7 +33,7 @@ class FailFast:
 
 
 def collections_in(schema: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401  a schema is any tree of values
-    """Yield the schemas of the collections of a model, and not those of the models in it."""
+    """The schemas of the collections of a model, without those of the models in it."""
     waiting = [schema.get("schema")]
     while waiting:
         part = waiting.pop()

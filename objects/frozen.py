@@ -1,9 +1,9 @@
 """Frozen: the base of every value that crosses a boundary (the API server, Temporal, the environment).
 
-OpenEnum: an enum in a message whose reader may be older than its writer, or newer.
+OpenEnum: an enum in a message whose reader may be older or newer than its writer.
 
-While a version is rolled out, and back, processes of two versions talk to each other. A word that only one of
-them knows is kept as text: it fails no message, is shown, and is none of the words that decisions look for.
+During a roll-out or roll-back, processes of two versions talk to each other. A word that only one of them
+knows is kept as text: the message stays valid, the word is shown, and no decision matches it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,10 @@ OTHER = "Other"
 
 class _Value(Bounded):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic does it, but a field that there is not raises TypeError.
+        """As in pydantic, but an unknown field raises TypeError.
 
-        pydantic would make it an attribute that nobody reads: what should have changed stays, without a word.
+        pydantic would add it as an attribute without effect, and the field that was meant would silently stay
+        the same.
         """
         if unknown := (update or {}).keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
@@ -33,13 +34,13 @@ class _Value(Bounded):
 
 
 class Frozen(_Value):
-    """An immutable value; unknown fields are ignored, so that a newer writer breaks no older reader."""
+    """An immutable value; unknown fields are ignored, so that an older reader accepts a newer writer."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class FrozenObject(_Value):
-    """A part of a Kubernetes object, in the camelCase of its API; only what we decide by is kept."""
+    """A part of a Kubernetes object, with the camelCase names of its API; it has only the fields we need."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -47,14 +48,14 @@ class FrozenObject(_Value):
 Word = TypeVar("Word", bound=StrEnum)
 
 OpenEnum = Annotated[Word | str, Field(union_mode="left_to_right")]
-"""`reason: OpenEnum[HoldReason]` is a HoldReason or text; compared by `is` with members, else by `==`."""
+"""`reason: OpenEnum[HoldReason]` is a HoldReason or text; compare it by `is` with members, else by `==`."""
 
 
 def is_known(word: str, words: Iterable[StrEnum]) -> bool:
-    """Whether this version knows the word."""
+    """True if this version knows the word."""
     return word in frozenset(words)
 
 
 def label(word: str, words: Iterable[StrEnum]) -> str:
-    """The word as a label of a metric, which gets no more values than this version knows."""
+    """The word as a label of a metric, limited to the words that this version knows."""
     return word if is_known(word, words) else OTHER

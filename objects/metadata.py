@@ -1,4 +1,4 @@
-"""ObjectMetadata: the part of a Kubernetes object's metadata that we read."""
+"""ObjectMetadata: the metadata of a Kubernetes object, as far as we read it."""
 
 from pydantic import AwareDatetime, Field
 
@@ -6,7 +6,7 @@ from objects.frozen import FrozenObject
 
 
 class OwnerReference(FrozenObject):
-    """Who an object belongs to: when it goes, garbage collection removes the object."""
+    """An owner of an object; garbage collection deletes the object after its owners."""
 
     api_version: str
     kind: str
@@ -16,7 +16,7 @@ class OwnerReference(FrozenObject):
 
 
 class ObjectMetadata(FrozenObject):
-    """What identifies an object, whose it is, and what people and controllers wrote on it."""
+    """Identity, owners, labels and annotations of an object."""
 
     name: str
     namespace: str = ""

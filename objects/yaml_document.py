@@ -1,12 +1,11 @@
-"""Reads YAML that other people wrote (a kubeconfig, the policy, payload keys) within bounds.
+"""Reads untrusted YAML (a kubeconfig, the policy, payload keys) within bounds.
 
-The reader takes mappings, lists and plain scalars: null, true and false, decimal integers, and text. It takes
-no tags, no aliases and no other number, because PyYAML's constructors for those raise any exception and cost
-time that grows faster than the text. A key that stands twice is refused, because programs disagree about
-which one counts.
+It accepts mappings, lists and plain scalars: null, true and false, decimal integers, and text. It refuses
+tags, aliases and other numbers, because PyYAML's constructors for them raise any exception and take more than
+linear time. It refuses duplicate keys, because programs disagree about which one counts.
 
 Errors quote nothing, because the text may hold credentials: PyYAML's errors quote the line, so they are not
-even the cause of ours. `field` and `value` say more to callers whose text is no secret.
+even the cause of ours. `field` and `value` add details for callers whose text is not secret.
 """
 
 import re
@@ -18,28 +17,28 @@ import yaml
 Document = Mapping[str, Any]
 
 LONGEST = 32 * 1024
-"""Bytes; the kubeconfig of a workload cluster has 6,000."""
+"""In bytes; the kubeconfig of a workload cluster has 6,000."""
 MOST_PARTS = 5_000
 """Mappings, lists and scalars; such a kubeconfig has 40."""
 DEEPEST = 20
-"""Levels; such a kubeconfig has 5."""
+"""In levels; such a kubeconfig has 5."""
 
 _PARSER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # libyaml is ten times as fast
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-"""What fits into 64 bits; a longer number stays text, which a field of numbers refuses."""
+"""Integers that fit into 64 bits; a longer one stays text, which a numeric field refuses."""
 
 
 class NoDocumentError(Exception):
-    """Says in words that quote nothing why the text was refused."""
+    """The text was refused; the message quotes nothing of it."""
 
     def __init__(self, why: str, field: str = "", value: str = "") -> None:
         super().__init__(why)
         self.field = field
-        """The path of the part that was refused; "" if the whole text was."""
+        """The path of the refused part; "" if the whole text was refused."""
         self.value = value
-        """What stands there; "" where `field` says it all."""
+        """The value of the refused part; "" if `field` says enough."""
 
 
 class EmptyDocumentError(NoDocumentError):
@@ -48,11 +47,11 @@ class EmptyDocumentError(NoDocumentError):
     def __init__(self, *, is_mapping: bool) -> None:
         super().__init__("it is empty")
         self.is_mapping = is_mapping
-        """Whether it is `{}`; else the text has nothing but comments, or null."""
+        """True for `{}`; False for a text with only comments or null."""
 
 
 def read_document(text: bytes | str) -> Document:
-    """Return the mapping that `text` is.
+    """The mapping in `text`.
 
     Raises:
         NoDocumentError: the text is not one YAML mapping within the bounds of this module.
@@ -89,7 +88,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 class _Reader:
-    """Builds the content from parser events, so that nothing is built of a part that is refused."""
+    """Builds the content from parser events, so that a refused part is never built."""
 
     def __init__(self, events: Iterator[yaml.Event]) -> None:
         self._events = events
@@ -97,7 +96,7 @@ class _Reader:
         self._parts = 0
 
     def content(self) -> object:
-        """The one document of the stream; None if there is none."""
+        """The only document of the stream; None if there is none."""
         next(self._events)  # the start of the stream
         if isinstance(next(self._events), yaml.StreamEndEvent):
             return None

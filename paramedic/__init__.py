@@ -1,5 +1,5 @@
-"""Paramedic in somebody's environment: the one name that it takes there (ADR 28).
+"""The only package that the wheel adds to a user's environment by name (ADR 28).
 
-A wheel has the packages of a checkout in `paramedic/packages`, where nobody finds them by accident. To import
-this package changes nothing; only a program of ours lets its own process see them.
+The wheel has the packages of a checkout in `paramedic/packages`, which is not on `sys.path`. Importing this
+package changes nothing; only our programs add that folder to their own `sys.path`.
 """

@@ -1,7 +1,7 @@
-"""Entry points: how our programs begin where the wheel is installed, and in a checkout.
+"""Entry points of our programs, both from the wheel and in a checkout.
 
-Each first makes its process see our packages, before all others: another distribution may have a `workflows`
-or a `cli` as well. In a checkout they are where the editable installation has them, and need no such thing.
+Each first puts our packages in front of `sys.path`, because another distribution may have a `workflows` or a
+`cli`, too. In a checkout the editable installation has them on `sys.path` already.
 """
 
 import gc
@@ -17,47 +17,44 @@ PACKAGES = Path(__file__).parent / "packages"
 
 
 def command() -> NoReturn:
-    """`paramedic`."""
     see_packages()
     try:
         with loading():
-            from cli.main import run  # noqa: PLC0415  not to be found before
-    except KeyboardInterrupt:  # while that is loaded nobody else is there to obey it
+            from cli.main import run  # noqa: PLC0415  not on sys.path before
+    except KeyboardInterrupt:  # no other handler exists while modules load
         raise SystemExit(INTERRUPTED) from None
     run()
 
 
 def detector() -> NoReturn:
-    """`paramedic-detector`."""
     see_packages()
     with loading():
-        from detector.detector import run  # noqa: PLC0415  not to be found before
-        from runtime.process import run_process  # noqa: PLC0415  not to be found before
+        from detector.detector import run  # noqa: PLC0415  not on sys.path before
+        from runtime.process import run_process  # noqa: PLC0415  not on sys.path before
 
     run_process(run)
 
 
 def worker() -> NoReturn:
-    """`paramedic-worker`."""
     see_packages()
     with loading():
-        from runtime.process import run_process  # noqa: PLC0415  not to be found before
-        from worker.worker import run  # noqa: PLC0415  not to be found before
+        from runtime.process import run_process  # noqa: PLC0415  not on sys.path before
+        from worker.worker import run  # noqa: PLC0415  not on sys.path before
 
     run_process(run)
 
 
 def see_packages() -> None:
-    """Let this process import our packages, and of two with the same name ours."""
+    """Put our packages in front of `sys.path`, so that they win over others of the same name."""
     if PACKAGES.is_dir():
         sys.path.insert(0, str(PACKAGES))
 
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """While a program is loaded nothing is garbage, and to look for some took 0.1 s of 1.4.
+    """Turn garbage collection off while a program is loaded: it found nothing, and took 0.1 s of 1.4 s.
 
-    What is loaded stays until the end, so later collections pass it over as well.
+    Loaded objects stay until the end, so later collections skip them, too.
     """
     gc.disable()
     try:

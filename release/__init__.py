@@ -1,1 +1,1 @@
-"""A release: the wheel, manifests of its image, what it consists of, and the checksums of all that."""
+"""Creates a release: wheel, manifests with the image, bill of materials, and their checksums."""

@@ -1,7 +1,7 @@
-"""`python -m release VERSION --image NAME --into FOLDER`: the files of a release, from what is committed.
+"""`python -m release VERSION --image NAME --into FOLDER`: the files of a release, from the last commit.
 
-What is not committed is not released, and what Git ignores neither. The image is built beside it, from the
-checkout itself; so what is built there has to be committed.
+Uncommitted and ignored files are not released. The image is built separately, from the checkout itself; so
+the files that it is built from must be committed.
 """
 
 import argparse
@@ -18,15 +18,15 @@ from release.release import Release, write
 
 ROOT = Path(__file__).parent.parent
 OF_THE_IMAGE = ("deploy/image", ".dockerignore")
-"""What the engine reads of a checkout, beside the wheel of the release."""
+"""The parts of a checkout that the image is built from, beside the wheel of the release."""
 
 
 def main() -> None:
-    """Exit code 1 with one sentence where there is no release."""
+    """Exit with 1 and one sentence if the release cannot be created."""
     options = _options()
     options.into.mkdir(parents=True, exist_ok=True)
     if any(options.into.iterdir()):
-        sys.exit(f"--into {options.into} is not empty: what else is there would be released as well")
+        sys.exit(f"--into {options.into} is not empty: its other files would be released, too")
     try:
         _release(options.version, options.image, options.into.absolute())
     except ReleaseError as error:
@@ -35,8 +35,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__, allow_abbrev=False)
-    parser.add_argument("version", help="what pyproject.toml says")
-    parser.add_argument("--image", required=True, help="where the image is pulled from, without a tag")
+    parser.add_argument("version", help="the version in pyproject.toml")
+    parser.add_argument("--image", required=True, help="name of the image, without a tag")
     parser.add_argument("--into", required=True, type=Path, help="an empty folder, or a new one")
     return parser.parse_args()
 
@@ -51,7 +51,7 @@ def _release(version: str, image: str, into: Path) -> None:
 
 
 def refuse_changes_of_the_image(checkout: Path) -> None:
-    """Raise ReleaseError where the image would be built from what is not released."""
+    """Raise ReleaseError if the image would be built from uncommitted files."""
     changed = _git(checkout, "status", "--porcelain", "--", *OF_THE_IMAGE).decode().splitlines()
     if changed:
         names = ", ".join(line[3:] for line in changed)

@@ -1,7 +1,7 @@
-"""The bill of materials, in CycloneDX: the wheel, and what it is installed with by the lock of the image.
+"""The bill of materials in CycloneDX: the wheel and the dependencies in the lock file of the image.
 
-The lock file is read as `uv pip compile` writes it: what is installed, and what needs it. The bill says
-nothing of the moment or the machine, so the same commit gives the same bytes.
+The lock file is read in the format of `uv pip compile`: each dependency, and those that need it. The bill
+depends on neither time nor machine, so a commit always gives the same bytes.
 """
 
 import re
@@ -23,7 +23,7 @@ _ASKED = re.compile(r" +# +(?:via +)?(?P<name>[a-z0-9-]+)(?: \(pyproject\.toml\)
 
 @dataclass(frozen=True)
 class Locked:
-    """One dependency, and those that need it."""
+    """A dependency, and the names of those that need it."""
 
     name: str
     version: str
@@ -31,7 +31,7 @@ class Locked:
 
 
 def read_lock(text: str) -> tuple[Locked, ...]:
-    """All that is locked, in the order of the file."""
+    """The dependencies in the lock file, in its order."""
     return tuple(_entries(text))
 
 
@@ -43,7 +43,6 @@ def _entries(text: str) -> Iterator[Locked]:
 
 
 def bill(version: str, wheel_sha256: str, locked: Sequence[Locked], time: datetime) -> str:
-    """JSON, as of `time`."""
     hashes = [HashType(alg=HashAlgorithm.SHA_256, content=wheel_sha256)]
     project = _component(PROJECT, version, ComponentType.APPLICATION, hashes)
     libraries = {one.name: _component(one.name, one.version, ComponentType.LIBRARY) for one in locked}

@@ -1,5 +1,5 @@
-"""What can go wrong with a release."""
+"""The errors of a release."""
 
 
 class ReleaseError(Exception):
-    """There is no release; one sentence says why."""
+    """The release cannot be created; the message is one sentence."""

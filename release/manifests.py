@@ -1,7 +1,7 @@
-"""Manifests that name the image of a release: each overlay of `deploy/`, and the sources for other overlays.
+"""Manifests with the image of a release: each overlay of `deploy/`, and the sources for further overlays.
 
-One component of `deploy/` says which image runs (`deploy/components/image`), and so do the values of a chart,
-whose version is the tag: a release writes its own there.
+The image is named by one component of `deploy/` (`deploy/components/image`), and by the values of each chart,
+whose version is the tag: a release writes its own name there.
 """
 
 import gzip
@@ -19,14 +19,14 @@ import yaml
 from release.errors import ReleaseError
 
 IMAGE = "paramedic"
-"""How manifests name our image, whose place a release says."""
+"""The name of our image in the manifests; a release replaces it."""
 _PROGRAM, _FILE = 0o755, 0o644
-"""Whatever else the machine gives its files."""
+"""The file modes in an archive, independent of the machine."""
 _OF_A_CHART = re.compile(r"^(?P<field>version|appVersion): .*$", re.MULTILINE)
 
 
 def choose_image(source: Path, image: str, version: str) -> None:
-    """Write into `source` that manifests are of `image:version`."""
+    """Write `image:version` into the manifests of `source`."""
     component = {
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
@@ -43,16 +43,16 @@ def choose_image(source: Path, image: str, version: str) -> None:
 
 
 def overlays(source: Path) -> tuple[Path, ...]:
-    """Their folders."""
+    """The folders of all overlays, sorted by name."""
     return tuple(sorted(file.parent for file in source.glob("deploy/overlays/*/kustomization.yaml")))
 
 
 def render(overlay: Path) -> str:
-    """All objects of an overlay.
+    """All objects of an overlay as YAML.
 
-    Raises ReleaseError with kustomize's own words when it refuses.
+    Raises ReleaseError with kustomize's message if it fails.
     """
-    # The one of the lock file, and not whatever is on PATH: another one may write other bytes.
+    # The kubectl of the lock file, not the one on PATH, which may write other bytes.
     kubectl = Path(sys.executable).with_name("kubectl")
     command = [str(kubectl), "kustomize", str(overlay)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  ours
@@ -62,7 +62,7 @@ def render(overlay: Path) -> str:
 
 
 def pack(source: Path, into: Path, time: datetime) -> None:
-    """Write the folder `deploy` into an archive; its files are of `time`, and nobody's."""
+    """Write the folder `deploy` into an archive; its files are dated `time` and have no owner."""
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted((source / "deploy").rglob("*")):

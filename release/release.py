@@ -1,4 +1,4 @@
-"""All files of a release, made from a source tree and nothing else, with SHA256SUMS of all others."""
+"""Creates all files of a release from a source tree, with SHA256SUMS of all others."""
 
 import hashlib
 import shutil
@@ -12,18 +12,18 @@ from release.errors import ReleaseError
 
 LOCK = Path("deploy/image/requirements.lock")
 CHECKSUMS = "SHA256SUMS"
-"""What `sha256sum --check` reads."""
+"""In the format of `sha256sum --check`."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """What is released."""
+    """The version, the image and the time of a release."""
 
     version: str
     image: str
-    """Where it is pulled from; its tag is the version."""
+    """The name of the image; its tag is the version."""
     time: datetime
-    """When the sources were committed."""
+    """The time of the commit."""
 
 
 def write(release: Release, source: Path, into: Path) -> None:
@@ -46,12 +46,11 @@ def write(release: Release, source: Path, into: Path) -> None:
 
 
 def _sha256(file: Path) -> str:
-    """In hexadecimal."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _write_checksums(folder: Path) -> None:
-    """Write the checksums of all other files of `folder`."""
+    """Write the checksums of all other files in `folder`."""
     files = sorted(file for file in folder.iterdir() if file.name != CHECKSUMS)
     (folder / CHECKSUMS).write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))

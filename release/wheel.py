@@ -1,4 +1,4 @@
-"""The wheel of a source tree: the same bytes for the same files and time, wherever it is built."""
+"""Builds the wheel of a source tree, reproducibly: the same bytes for the same files and time."""
 
 import os
 import subprocess
@@ -11,19 +11,18 @@ from release.errors import ReleaseError
 
 
 def version_of(source: Path) -> str:
-    """What pyproject.toml says."""
     project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
     return str(project["version"])
 
 
 def build(source: Path, into: Path, time: datetime) -> Path:
-    """Build the wheel; its files are of `time`.
+    """Build the wheel; its files are dated `time`.
 
-    Raises ReleaseError with the words of the build when it fails.
+    Raises ReleaseError with the message of the build if it fails.
     """
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(into)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(int(time.timestamp()))}
-    built = subprocess.run(  # noqa: S603  nothing in it is a stranger's
+    built = subprocess.run(  # noqa: S603  a fixed command
         command, cwd=source, env=environment, capture_output=True, text=True, check=False
     )
     if built.returncode != 0:

@@ -1,1 +1,1 @@
-"""What every process of ours needs to run: settings, logs, readiness, metrics, connections. No decisions."""
+"""The common parts of our processes: settings, logs, readiness, metrics, connections. No decisions."""

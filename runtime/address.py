@@ -1,4 +1,4 @@
-"""Address: where to listen, as `host:port`."""
+"""Address: the `host:port` of a listener or a server."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,17 +8,17 @@ LARGEST_PORT = 65535
 
 @dataclass(frozen=True)
 class Address:
-    """A host and a port. An empty host is every address of this machine, of IPv4 and of IPv6."""
+    """A host and a port; an empty host means every IPv4 and IPv6 address of this machine."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The address that `text` says; IPv6 stands in brackets.
+        """Parse `text`; IPv6 addresses are in brackets.
 
         Raises:
-            ValueError: it says none.
+            ValueError: it is not host:port.
 
         """
         host, colon, port = text.strip().rpartition(":")

@@ -1,8 +1,8 @@
 """The identity of a cluster: its configured name and the first characters of kube-system's uid.
 
 One Temporal namespace may serve many clusters. With the uid in workflow ids and task queues, two clusters
-that were given the same name do not act for each other: of 100 clusters of one name, two have the same first
-eight characters with a probability of one in a million.
+with the same configured name do not act for each other: among 100 clusters of one name, two have the same
+first eight characters with a probability of one in a million.
 """
 
 import re
@@ -12,7 +12,7 @@ from kube.client import Client
 from kube.resource import KUBE_SYSTEM, NAMESPACES
 
 UID_LENGTH = 8
-"""The first group of a UUID: without a dash, so that the name is what stands before the last dash."""
+"""The first group of a UUID: it contains no dash, so the configured name ends before the last dash."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -20,8 +20,8 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def cluster_identity(name: str, kube_system_uid: str) -> str:
     """`<name>-<first eight characters of the uid>`.
 
-    Kubernetes promises no more of a uid than that it is unique. One that is no UUID may begin as others do,
-    or have slashes, so its hash stands for it.
+    Kubernetes promises only that a uid is unique. A uid that is not a UUID may share its beginning with
+    others, or contain slashes, so its hash replaces it.
     """
     is_uuid = _UUID.fullmatch(kube_system_uid)
     characters = kube_system_uid if is_uuid else sha256(kube_system_uid.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Connections: what both processes need before their work: Kubernetes, the cluster's identity, Temporal.
+"""Connections: Kubernetes, the cluster's identity and Temporal, which both processes need first.
 
-The first two are waited for as long as it takes, with the reason at /readyz, which is served from the first
-moment, as /metrics is. Temporal is tried once: what can be done without it does not wait for it.
+The first two are retried without a limit, and /readyz shows the reason; it is served from the start, like
+/metrics. Temporal is tried once: work without Temporal does not wait for it.
 """
 
 from collections.abc import AsyncIterator
@@ -29,18 +29,18 @@ from runtime.temporal_link import TemporalLink
 
 @dataclass(frozen=True)
 class Connections:
-    """All connections of one process."""
+    """All connections of one process, with its problems and metrics."""
 
     management: ClusterConnection
-    """To the cluster that checks are in."""
+    """The connection to the cluster of the checks."""
     workload_clusters: WorkloadConnections
-    """To those that Nodes of targets are in."""
+    """The connections to the clusters of the targets' Nodes."""
     cluster: str
-    """The identity of that cluster."""
+    """The identity of the management cluster."""
     temporal: TemporalLink
     problems: Problems
     metrics: CollectorRegistry
-    """What GET /metrics shows: each part of the process registers its own."""
+    """The metrics of GET /metrics; each part of the process registers its own."""
 
 
 @asynccontextmanager
@@ -48,7 +48,7 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     """The connections of a process, for the time of the block.
 
     Raises:
-        SettingsError: a setting cannot be used.
+        SettingsError: a setting is invalid.
 
     """
     converter = with_keys(PayloadKeys.read(settings.payload_keys_file))

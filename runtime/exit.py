@@ -1,4 +1,4 @@
-"""Leaving: how a process that has talked to Temporal ends."""
+"""Ends a process that has used the Temporal SDK."""
 
 import contextlib
 import os
@@ -7,15 +7,15 @@ from typing import NoReturn
 
 
 def leave(code: int) -> NoReturn:
-    """End this process at once with that exit code, after what it has said is out.
+    """Flush the standard streams and end this process at once with that exit code.
 
-    The Temporal core has threads of its own. One that calls into an interpreter which is being taken down
-    aborts the process (`PyGILState_Release`, exit code 134), about one time in eight; so it is not taken
-    down. `atexit` and `finally` of what still runs are skipped: call it when nothing is left to do.
+    The Temporal core has threads of its own. If one calls into the interpreter during its shutdown, the
+    process aborts (`PyGILState_Release`, exit code 134), about one time in eight; so there is no shutdown.
+    `atexit` and pending `finally` blocks are skipped: call this when all work is done.
     """
     for stream in (sys.stdout, sys.stderr):
-        if stream is None:  # it was closed when the process began
+        if stream is None:  # closed at the start of the process
             continue
-        with contextlib.suppress(OSError):  # nobody reads it any more, or its disk is full
+        with contextlib.suppress(OSError):  # its reader has gone, or its disk is full
             stream.flush()
     os._exit(code)

@@ -1,10 +1,10 @@
-"""Guard: what fails of one item of many ends nothing but the work on that item.
+"""Guard: a failure at one item of many ends only the work on that item.
 
-A detector answers thousands of incidents from one process. What nobody foresaw of one object must not take
-the answers from the others, nor end the process, which would meet the same object again after its restart. So
-a guard stands around each item: one answer, one event handler, one line of a list. It is the one place that
-catches whatever is raised. It hides nothing: each failure is counted, and the first of its sort is logged
-with its traceback. What the item gets instead is for the caller to say, and holds: nobody acts on it.
+A detector answers thousands of incidents from one process. An unexpected error at one object must not stop
+the answers for others, nor end the process, which would read the same object again after a restart. So a
+guard stands around each item: one answer, one event handler, one line of a list. It is the only place that
+catches every exception. Each failure is counted, and the first of its kind is logged with its traceback. The
+caller decides the result of a failed item, which is always a hold: there is no action on it.
 """
 
 import logging
@@ -16,7 +16,7 @@ from typing import TypeVar
 from prometheus_client import CollectorRegistry, Counter
 
 MOST_KNOWN = 1000
-"""Failures that are remembered as told; of more than these the oldest would be told again."""
+"""The most failures that are remembered as logged; beyond that the oldest would be logged again."""
 
 _log = logging.getLogger(__name__)
 
@@ -25,18 +25,18 @@ Item = TypeVar("Item")
 
 @dataclass
 class Caught:
-    """What a block raised."""
+    """The exception that a block raised, if any."""
 
     error: Exception | None = None
 
 
 class Guard:
-    """The guard of one process."""
+    """The guard of one process, with its counter of failures."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self._failures = Counter(
             "paramedic_internal_errors",
-            "Failures that nobody foresaw, by the part of the process; each kept to its own item.",
+            "Unexpected failures, by the part of the process; each is limited to its own item.",
             ("part",),
             registry=registry,
         )
@@ -44,11 +44,11 @@ class Guard:
 
     @contextmanager
     def item(self, part: str, name: object) -> Iterator[Caught]:
-        """Keep what the block raises to the item of that name; cancellation goes through."""
+        """Limit an exception of the block to the item of that name; cancellation passes through."""
         caught = Caught()
         try:
             yield caught
-        except Exception as error:  # noqa: BLE001  what nobody foresaw has no name; see above why it ends here
+        except Exception as error:  # noqa: BLE001  any unexpected error, see above
             caught.error = error
             self._failed(part, str(name), error)
 

@@ -1,8 +1,8 @@
-"""LeaderWatch: whoever does not lead looks at the Lease of the leader, and says so where nobody renews it.
+"""LeaderWatch: processes that do not lead watch the leader Lease, and report if it is not renewed.
 
-A leader cannot say that there is none. A worker lives where all detectors are gone; a standby, where it may
-not take the Lease. The object is read before the Lease is looked at once more, and written only as it was
-read: so a detector that takes the lead meanwhile has the last word.
+A missing leader cannot report itself. A worker runs even if all detectors are gone; a standby runs even if it
+may not take the Lease. The status object is read before the second look at the Lease, and written only in
+that version: so a detector that takes the lead meanwhile overrides the report.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from runtime.status_writer import StatusWriter
 
 
 class LeaderWatch:
-    """Watches the Lease of the leader for one process."""
+    """Watches the leader Lease for one process."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class LeaderWatch:
         self._observation: LeaderObservation | None = None
 
     def forget(self) -> None:
-        """What was seen is of the past: nobody has looked since."""
+        """Discard earlier observations, for example after a failed look."""
         self._observation = None
 
     async def look(self) -> None:
-        """Look, and say so if nobody leads.
+        """Look at the Lease, and report if no detector leads.
 
         Raises:
-            KubernetesError: something cannot be read, or written.
+            KubernetesError: an object cannot be read or written.
 
         """
         if not await self._note_leader():
@@ -52,9 +52,9 @@ class LeaderWatch:
             await self._writer.say(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
 
     async def _note_leader(self) -> bool:
-        """Note who leads; answers whether nobody has for long."""
+        """Record the leader; True if there has been none for long."""
         before = self._observation
-        self.forget()  # unless this look succeeds: one that failed, or was given up, saw nothing
+        self.forget()  # a failed or cancelled look must leave no observation
         version, holder = await self._lease()
         now = timedelta(seconds=self._clock())
         self._observation = seen(before, version, holder, now)

@@ -1,8 +1,8 @@
-"""ListedIncident: which incident a workflow is that Temporal lists.
+"""ListedIncident: the incident of a workflow that Temporal lists.
 
-Its memo says so. One that a person started in the Temporal UI has none ("Start Workflow Like This One" copies
-input and search attributes, and no memo), and a memo may say anything. Then the id says it but for a part of
-the uid: enough to name it to people and to wake it, and not enough to judge its target by.
+Its memo names the incident. A workflow that a person started in the Temporal UI has no memo ("Start Workflow
+Like This One" copies input and search attributes only), and a memo may contain anything. Then the id names
+the incident, except for a part of the uid: enough to show it and to wake it, but not to judge its target.
 """
 
 from dataclasses import dataclass
@@ -15,27 +15,26 @@ from runtime.payload_codec import UnreadablePayload
 from workflows.messages import INCIDENT_MEMO
 
 UNREADABLE = (KeyError, ValueError, TypeError, RuntimeError)
-"""What converters of payloads raise where a payload is not what it should be."""
+"""Errors that payload converters raise for malformed payloads."""
 
 
 @dataclass(frozen=True)
 class ListedIncident:
-    """One workflow of the type Remediation."""
+    """One workflow of the type Remediation, with its incident."""
 
     workflow_id: str
     incident: IncidentReference | None
-    """As its memo says; None where it has none, or one that does not fit its id."""
+    """The incident in its memo; None without a memo, or if the memo does not fit the id."""
     unreadable: str = ""
-    """Why its memo cannot be read; "": it can."""
+    """Why its memo cannot be read; "" if it can."""
 
     @property
     def as_named(self) -> IncidentReference | None:
-        """The same, by its id where the memo does not say, with a part of the uid; None: no id of ours."""
+        """The incident by the memo, else by the id with a part of the uid; None for a foreign id."""
         return self.incident or _named(self.workflow_id)
 
 
 async def listed_incident(execution: WorkflowExecution) -> ListedIncident:
-    """Which incident a listed workflow is."""
     try:
         incident = await execution.memo_value(INCIDENT_MEMO, None, type_hint=IncidentReference)
     except UnreadablePayload as error:
@@ -47,7 +46,7 @@ async def listed_incident(execution: WorkflowExecution) -> ListedIncident:
 
 
 def _named(workflow_id: str) -> IncidentReference | None:
-    if not workflow_id.isprintable():  # a terminal would obey it, and no object is called so
+    if not workflow_id.isprintable():  # it could control a terminal, and is not ours
         return None
     check = check_of(workflow_id)
     kind = CHECK_KINDS.get(check.group_kind) if check else None
@@ -57,4 +56,4 @@ def _named(workflow_id: str) -> IncidentReference | None:
     of = kind.targets
     target = TargetReference(kind=of.kind, group=of.group, namespace=check.namespace, name=name, uid=uid)
     incident = IncidentReference(cluster=cluster, check=check, target=target)
-    return incident if incident.workflow_id == workflow_id else None  # an id with a suffix is none of ours
+    return incident if incident.workflow_id == workflow_id else None  # an id with a suffix is not ours

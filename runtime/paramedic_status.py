@@ -1,8 +1,8 @@
-"""ParamedicStatus: the object by which we say in Kubernetes whether we can work; when it is written. Pure.
+"""ParamedicStatus: the object that shows in Kubernetes whether our processes can work. Pure.
 
-Its conditions are those of Kubernetes: `lastTransitionTime` is of the status alone. What is said again and
-again is written when it changes, and every five minutes, as a kubelet writes the status of its Node: so who
-reads it sees by one time whether anybody is left to say it.
+Its conditions are as in Kubernetes: `lastTransitionTime` changes only with the status. It is written at each
+change, and every five minutes, as a kubelet writes the status of its Node: one timestamp then shows a reader
+whether any process is left to write it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,19 +22,19 @@ PARAMEDIC_STATUSES = Resource(
     "paramedic.dev/v1alpha1", "ParamedicStatus", "paramedicstatuses", namespaced=True
 )
 NAME = "paramedic"
-"""That of the one object, in our namespace."""
+"""The name of the only object, in our namespace."""
 HEARTBEAT = timedelta(minutes=5)
 STALE = 2 * HEARTBEAT
-"""Nobody has said for so long what is still written: one heartbeat may be late."""
+"""A status is stale after this time, which allows for one late heartbeat."""
 REWORDED_AFTER = timedelta(minutes=1)
-"""Another sentence for the same reason is no hurry: what a server answers may change each time."""
+"""A new message for the same reason is written late: an error of a server may vary each time."""
 TOLD_FOR = timedelta(hours=1)
-"""As long as an API server keeps Events by default, so a process that starts tells none of them anew."""
+"""As long as an API server keeps Events by default, so that a restarted process repeats none of them."""
 LONGEST_MESSAGE = 1000
 
 
 class ConditionType(StrEnum):
-    """What is said."""
+    """The types of conditions in the status."""
 
     DETECTOR_LEADING = "DetectorLeading"
     TEMPORAL_REACHABLE = "TemporalReachable"
@@ -43,7 +43,7 @@ class ConditionType(StrEnum):
 
 
 class Answer(StrEnum):
-    """The status of a condition."""
+    """The status of a condition, as in Kubernetes."""
 
     TRUE = "True"
     FALSE = "False"
@@ -52,7 +52,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Statement:
-    """What is so now."""
+    """The present state of one condition, before it is written."""
 
     type: ConditionType
     status: Answer
@@ -61,16 +61,16 @@ class Statement:
 
 
 class Installation(FrozenObject):
-    """The configuration of an installation: a command compares it with its options."""
+    """The configuration of an installation, which commands compare with their options."""
 
     cluster: str = ""
-    """The identity of the cluster; "": the detector that wrote the status did not say."""
+    """The identity of the cluster; "" if the detector that wrote the status did not give it."""
     lease_namespace: str = ""
     temporal_namespace: str = ""
 
 
 class Condition(FrozenObject):
-    """What is written of one statement."""
+    """A condition as it is stored in the object."""
 
     type: str
     status: str
@@ -79,12 +79,12 @@ class Condition(FrozenObject):
     last_transition_time: AwareDatetime
 
     def says(self, statement: Statement) -> bool:
-        """Whether it says so already, in whichever words."""
+        """True if status and reason are the same; the message may differ."""
         return (self.status, self.reason) == (statement.status, statement.reason)
 
 
 class Status(FrozenObject):
-    """All that is written."""
+    """The status of the object, as it is stored."""
 
     conditions: tuple[Condition, ...] = ()
     heartbeat_time: AwareDatetime | None = None
@@ -93,22 +93,21 @@ class Status(FrozenObject):
 
     @classmethod
     def read(cls, body: Object) -> Self:
-        """That of an object; what cannot be read is written anew."""
+        """The status of an object; an unreadable one counts as empty, and is overwritten."""
         try:
             return cls.model_validate(body.get("status") or {})
         except ValidationError:
             return cls()
 
     def condition(self, type_: str) -> Condition | None:
-        """The condition of that type."""
         return next((one for one in self.conditions if one.type == type_), None)
 
     def is_older(self, than: timedelta, now: datetime) -> bool:
-        """Whether it was said longer ago, or at a time that is still to come."""
+        """True if the heartbeat is older, or lies in the future by as much."""
         return self.heartbeat_time is None or abs(now - self.heartbeat_time) >= than
 
     def as_patch(self, resource_version: str) -> Object:
-        """The patch that writes it, if the object is still the one that was read."""
+        """The patch that writes it to this version of the object."""
         conditions = [
             {
                 "type": one.type,
@@ -136,7 +135,7 @@ def amended(
     now: datetime,
     installation: Installation | None = None,
 ) -> Status | None:
-    """What is to be written in the place of `stored`; None: it may stay.
+    """The status to write in place of `stored`; None if it may stay.
 
     Without `installation`, the stored one is kept: only the leading detector writes it.
     """
@@ -148,7 +147,7 @@ def amended(
 
 
 def _is_renamed(stored: Installation, current: Installation) -> bool:
-    """Whether another one is written there.
+    """True if a different configuration is stored.
 
     An empty one waits for the next heartbeat: an older CustomResourceDefinition prunes the field, and each
     look would write it again.
@@ -179,7 +178,7 @@ def _condition(old: Condition | None, statement: Statement, now: datetime) -> Co
 
 
 def events(status: Status, about: ObjectReference, now: datetime) -> Iterator[EventNote]:
-    """What is told of conditions that became so within the last hour; why one is unknown another tells."""
+    """The Events for transitions of the last hour; none for Unknown, whose cause is another condition."""
     for one in status.conditions:
         if one.status == Answer.UNKNOWN or now - one.last_transition_time >= TOLD_FOR:
             continue

@@ -1,13 +1,13 @@
-"""PayloadCodec: what stands between our values and what Temporal keeps of them (ADR 32).
+"""PayloadCodec: encrypts the payloads that Temporal stores (ADR 32).
 
-With a key that encrypts, whatever we give to Temporal is encrypted as a whole: arguments, results, memos,
-summaries, and messages and stack traces of failures. What is not encrypted is read as it is, so that it can
-be turned on and off while workflows are open; or it is refused (`requireEncryption`). The form is that of
-Temporal's own samples: their codec servers read it.
+With an encrypting key, every payload is encrypted as a whole: arguments, results, memos, summaries, and
+messages and stack traces of failures. Plain payloads are read as they are, so that encryption can be turned
+on and off while workflows are open; or they are refused (`requireEncryption`). The format is that of
+Temporal's samples, whose codec servers can read it.
 
-A refused payload is an error where its value is asked for, and not in the codec: there it would fail the
-whole task of a workflow, again and again. So the SDK drops a signal, rejects an update and fails an activity
-with such an argument, and goes on.
+A refused payload raises where its value is read, not in the codec: there it would fail the whole workflow
+task, again and again. So the SDK drops a signal, rejects an update or fails an activity with such an
+argument, and continues.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from runtime.settings import PAYLOAD_KEYS_VARIABLE
 
 ENCRYPTED = b"binary/encrypted"
 REFUSED = b"binary/refused"
-"""Stands for what is not encrypted, and ought to be; nothing of it is handed on."""
+"""Replaces a plain payload that must not be used; it has no content."""
 KEY_ID = "encryption-key-id"
 _NONCE_BYTES = 12
 _NOT_ENCRYPTED = (
@@ -42,17 +42,16 @@ _NOT_ENCRYPTED = (
 
 
 class UnreadablePayload(RuntimeError):
-    """A payload cannot be decrypted, or is not encrypted and must be; names the key or the field."""
+    """A payload cannot be decrypted, or is plain and must not be; the message names the key or field."""
 
 
 class EncryptionCodec(PayloadCodec):
-    """Encrypts with the first key, and decrypts with whichever key a payload names."""
+    """Encrypts with the first key, and decrypts with the key that a payload names."""
 
     def __init__(self, keys: PayloadKeys) -> None:
         self._keys = keys
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """The payloads as Temporal keeps them."""
         name = self._keys.encrypting
         cipher = self._keys.get(name) if name is not None else None
         if name is None or cipher is None:
@@ -60,7 +59,7 @@ class EncryptionCodec(PayloadCodec):
         return [_encrypted(payload, name, cipher) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """The payloads as they were before.
+        """The payloads as they were before `encode`.
 
         Raises:
             UnreadablePayload: one cannot be decrypted.
@@ -75,7 +74,7 @@ class EncryptionCodec(PayloadCodec):
         cipher = self._keys.get(name)
         if cipher is None:
             raise UnreadablePayload(
-                f"what Temporal keeps is encrypted with the key {name!r}, {self._without()}"
+                f"a payload in Temporal is encrypted with the key {name!r}, {self._without()}"
             )
         nonce, data = payload.data[:_NONCE_BYTES], payload.data[_NONCE_BYTES:]
         try:
@@ -83,7 +82,7 @@ class EncryptionCodec(PayloadCodec):
         except (InvalidTag, ValueError, DecodeError) as error:
             why = f"and that of this name in the file of {PAYLOAD_KEYS_VARIABLE} does not fit"
             raise UnreadablePayload(
-                f"what Temporal keeps is encrypted with the key {name!r}, {why}"
+                f"a payload in Temporal is encrypted with the key {name!r}, {why}"
             ) from error
 
     def _without(self) -> str:
@@ -99,11 +98,11 @@ def _encrypted(payload: Payload, name: str, cipher: AESGCM) -> Payload:
 
 
 def with_keys(keys: PayloadKeys, converter: DataConverter = pydantic_data_converter) -> DataConverter:
-    """`converter`, with these keys; without any it still says of what is encrypted what is missing."""
+    """`converter` with these keys; without any, its errors still name the missing key."""
     codec = EncryptionCodec(keys)
     if keys.encrypting is None:
         return dataclasses.replace(converter, payload_codec=codec)
-    # Else messages of failures, which quote API servers, would stay readable.
+    # Otherwise messages of failures, which quote API servers, would stay readable.
     failures = DefaultFailureConverterWithEncodedAttributes
     encrypting = dataclasses.replace(converter, payload_codec=codec, failure_converter_class=failures)
     if not keys.requires_encryption:
@@ -113,9 +112,9 @@ def with_keys(keys: PayloadKeys, converter: DataConverter = pydantic_data_conver
 
 
 def _refusing(converter: type[PayloadConverter]) -> type[PayloadConverter]:
-    """The same converter, for which a refused payload is an error."""
+    """The same converter, which raises for refused payloads."""
 
-    # A class, as the SDK makes an object of it for each workflow.
+    # A class, because the SDK creates an object of it for each workflow.
     class Refusing(converter):  # type: ignore[misc, valid-type]
         def from_payloads(
             self, payloads: Sequence[Payload], type_hints: list[type] | None = None

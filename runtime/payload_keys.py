@@ -1,8 +1,8 @@
-"""PayloadKeys: the keys by which payloads in Temporal are encrypted, from a file that a Secret is mounted as.
+"""PayloadKeys: the keys that encrypt payloads in Temporal, from a file that a Secret is mounted as.
 
-As in the EncryptionConfiguration of Kubernetes, the first key encrypts, and each one decrypts what names it.
-With `requireEncryption`, payloads that are not encrypted are refused, so that the keys authenticate (ADR 42).
-What is wrong with the file is said with its setting and field, and never with a value: any may be a key.
+As in the EncryptionConfiguration of Kubernetes, the first key encrypts, and each key decrypts the payloads
+that name it. With `requireEncryption`, plain payloads are refused, so that the keys authenticate (ADR 42).
+Errors about the file name its setting and field, and never a value: any value may be a key.
 """
 
 from base64 import b64decode
@@ -48,24 +48,24 @@ class _File(FailFast, BaseModel):
 
 
 class PayloadKeys:
-    """Those of one process, for as long as it lives; without any, nothing is encrypted."""
+    """The keys of one process, for its whole life; without any, nothing is encrypted."""
 
     def __init__(
         self, ciphers: Mapping[str, AESGCM], *, encrypts: bool = True, requires_encryption: bool = False
     ) -> None:
-        """`ciphers` by the names of their keys; the first encrypts, if that `encrypts`."""
+        """`ciphers` by the names of their keys; the first one encrypts, unless `encrypts` is False."""
         self._ciphers = dict(ciphers)
         self.encrypting = next(iter(self._ciphers), None) if encrypts else None
-        """The name of the key that encrypts; None: none does."""
+        """The name of the encrypting key; None if there is none."""
         self.requires_encryption = requires_encryption
-        """Whether payloads that are not encrypted are refused."""
+        """Whether plain payloads are refused."""
 
     @classmethod
     def read(cls, path: str | None) -> Self:
-        """The keys in the file at `path`; None: there are none.
+        """The keys in the file at `path`; None means no keys.
 
         Raises:
-            SettingsError: it cannot be used.
+            SettingsError: the file is invalid.
 
         """
         if path is None:
@@ -85,12 +85,11 @@ class PayloadKeys:
         return bool(self._ciphers)
 
     def get(self, name: str) -> AESGCM | None:
-        """The key of that name."""
         return self._ciphers.get(name)
 
 
 def _parsed(path: str) -> _File:
-    # `from None`: what the parsers chain quotes the file.
+    # `from None`: errors of the parsers quote the file.
     try:
         with Path(path).open("rb") as file:
             return _File.model_validate(read_document(file.read(LONGEST + 1)))
@@ -104,7 +103,7 @@ def _parsed(path: str) -> _File:
 
 def _sentence(error: ErrorDetails) -> str:
     location, message = error["loc"], error["msg"]
-    if error["type"] == "extra_forbidden":  # its name may be anything
+    if error["type"] == "extra_forbidden":  # the name could be a secret
         location, message = location[:-1], "has a field that is not known"
     if location in {(), ("keys",)}:
         return "must have `keys`, a list with the `name` and the `secret` of each"

@@ -1,10 +1,10 @@
-"""Polling: which workers take tasks of a queue, of which build, as Temporal remembers them.
+"""Finds the workers that poll a task queue, and their builds.
 
-Temporal tells by its own clock when each polled, and not what time it is. So these times are compared with
-each other, and never with a clock of ours: one that is ahead would find no worker where there are some.
+Temporal reports the time of each poll by its own clock, but not its present time. So these times are compared
+with each other, and never with our clock: with a clock that is ahead we would find no worker.
 
-With Worker Versioning, Temporal gives new workflows to the current version of a queue and to the one that
-ramps up. A worker of another version polls, and gets only what is pinned to it.
+With Worker Versioning, Temporal gives new workflows to the current version of a queue and to the ramping one.
+A worker of another version also polls, and gets only the workflows that are pinned to it.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, Describe
 from temporalio.client import Client
 
 POLLED_WITHIN = timedelta(minutes=2)
-"""Of who polled last. A poll takes a minute at most, and the server remembers those who polled for five."""
+"""Relative to the last poll. A poll takes at most a minute, and the server remembers pollers for five."""
 RPC_TIMEOUT = timedelta(seconds=10)
 
 
@@ -35,16 +35,16 @@ class Build:
 
 @dataclass(frozen=True)
 class QueuePollers:
-    """The workers that poll one queue, and those of them that get new workflows."""
+    """The workers that poll one queue, and the versions that get new workflows."""
 
     builds: frozenset[tuple[str, Build]]
-    """The identity of each worker, and what it runs."""
+    """The identity of each worker, and its build."""
     routed: frozenset[Build]
-    """The versions that new workflows go to; empty: to unversioned workers, whatever their build."""
+    """The versions that get new workflows; empty if unversioned workers of any build get them."""
 
     @property
     def serving(self) -> frozenset[str]:
-        """The identities of the workers that take new workflows."""
+        """The identities of the workers that get new workflows."""
         return frozenset(identity for identity, build in self.builds if self._takes(build))
 
     def _takes(self, build: Build) -> bool:
@@ -54,7 +54,7 @@ class QueuePollers:
 
 
 async def queue_pollers(client: Client, queue: str) -> QueuePollers:
-    """The workers that poll for workflows there, or did a moment ago; the last of them for five minutes more.
+    """The workers that poll for workflows there now; the last one is listed for five more minutes.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -65,7 +65,7 @@ async def queue_pollers(client: Client, queue: str) -> QueuePollers:
 
 
 async def last_activity_poll(client: Client, queue: str, identity: str) -> datetime | None:
-    """When that worker polled for activities there last, by Temporal's clock; None: not within five minutes.
+    """The worker's last poll for activities, by Temporal's clock; None if over five minutes ago.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -86,7 +86,7 @@ async def _describe(
 
 
 def recent(pollers: Iterable[PollerInfo]) -> frozenset[tuple[str, Build]]:
-    """Those of them who polled no earlier than `POLLED_WITHIN` before the last of them did."""
+    """The pollers whose last poll is at most `POLLED_WITHIN` older than the last of all."""
     times = [(one, one.last_access_time.ToDatetime(UTC)) for one in pollers]
     last = max((at for _, at in times), default=None)
     return frozenset(
@@ -95,7 +95,7 @@ def recent(pollers: Iterable[PollerInfo]) -> frozenset[tuple[str, Build]]:
 
 
 def routed(info: TaskQueueVersioningInfo) -> frozenset[Build]:
-    """The versions that new workflows of a queue go to; empty where it has none."""
+    """The versions that get new workflows of a queue; empty without versions."""
     current = _version(info.current_deployment_version)
     if not info.ramping_version_percentage:
         return frozenset({current} if current.deployment else ())
@@ -114,7 +114,7 @@ def _build(poller: PollerInfo) -> Build:
 
 
 async def workers_polling(client: Client, queue: str) -> int:
-    """How many workers poll that take new workflows.
+    """The number of workers that get new workflows.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -124,7 +124,7 @@ async def workers_polling(client: Client, queue: str) -> int:
 
 
 async def is_polled(client: Client, queue: str) -> bool:
-    """Whether one does.
+    """True if at least one worker gets new workflows.
 
     Raises:
         RPCError: Temporal cannot be asked.

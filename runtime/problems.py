@@ -1,7 +1,7 @@
-"""Problems: what keeps work from being done, one sentence per part, said once per transition.
+"""Problems: the reasons why work cannot be done, one sentence per part, logged once per transition.
 
-A process has one of its own, which makes it unready. What keeps only a part of its work is in another one,
-else one missing right would take the whole process out of service.
+The problems of the process itself make it unready. Problems that affect only a part of the work are in a
+separate object, otherwise a single missing right would make the whole process unready.
 """
 
 import logging
@@ -10,15 +10,15 @@ _log = logging.getLogger(__name__)
 
 
 class Problems:
-    """The open problems of a process, which is ready when there are none, or of a part of its work."""
+    """The open problems of a process, which is ready without any, or of a part of its work."""
 
     def __init__(self, consequence: str = "not ready") -> None:
-        """`consequence` is what the log says of each."""
+        """`consequence` is the message of each log entry."""
         self._consequence = consequence
         self._open: dict[str, str] = {}
 
     def report(self, part: str, sentence: str) -> None:
-        """Note what is wrong with `part`; "" says that it is well again."""
+        """Record the problem of `part`; "" means that it is solved."""
         if self._open.get(part, "") == sentence:
             return
         if sentence:
@@ -29,10 +29,9 @@ class Problems:
         _log.info("well again", extra={"part": part})
 
     def sentence(self, part: str) -> str:
-        """What is wrong with `part`, "" if nothing is."""
+        """The problem of `part`, "" if there is none."""
         return self._open.get(part, "")
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, in the order in which it went wrong."""
         return tuple(f"{part}: {sentence}" for part, sentence in self._open.items())

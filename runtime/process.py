@@ -1,8 +1,8 @@
-"""How a process of ours runs: settings, logs, and a clean end on SIGTERM and SIGINT.
+"""Runs one of our processes: settings, logs, and a clean end on SIGTERM and SIGINT.
 
-Settings are of the environment; the one option of the command line is written into it, so that it does
-exactly what its variable does. A line of the log is one JSON object: a constant message, and fixed keys for
-what varies.
+Settings come from the environment; the only command line option is written into it, so that it has the same
+effect as its variable. A log line is one JSON object with a constant message, and variable parts in fixed
+keys.
 """
 
 import argparse
@@ -35,14 +35,14 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class _Options(argparse.ArgumentParser):
-    """Refuses in one sentence, as settings are refused."""
+    """Refuses arguments with one sentence, like settings."""
 
     def error(self, message: str) -> NoReturn:
         raise SettingsError(f"{self.prog}: {message} (see --help)")
 
 
 def run_process(main: Callable[[Settings], Awaitable[None]]) -> NoReturn:
-    """Run `main` until a signal ends it, then end the process; what `main` raises is raised."""
+    """Run `main` until a signal ends it, then end the process; errors of `main` are raised."""
     _set_up_logs()
     leave(_run(main, f"paramedic-{main.__module__.partition('.')[0]}"))
 
@@ -90,10 +90,7 @@ async def _until_signal(main: Awaitable[None]) -> None:
 
 
 class _JsonFormatter(logging.Formatter):
-    """Writes a record with its extra keys."""
-
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -107,7 +104,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 def _set_up_logs() -> None:
-    """Log to standard error, from INFO on."""
+    """Log to standard error, from level INFO on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter())
     # Temporal's context is a key of each record already.
@@ -117,6 +114,6 @@ def _set_up_logs() -> None:
 
 
 def _set_log_level(level: str) -> None:
-    """Log from `level` on what is ours: what libraries log at DEBUG has whole answers in it, Secrets too."""
+    """Set the level of our own loggers: libraries log whole responses at DEBUG, also of Secrets."""
     for package in _OURS:
         logging.getLogger(package).setLevel(level.upper())

@@ -1,13 +1,13 @@
-"""Names by which a cluster knows our two processes: ServiceAccounts, field managers, and the leader Lease."""
+"""The names of our processes in a cluster: ServiceAccounts, field managers, and the leader Lease."""
 
 from health.kinds.right import Process
 
 NAMESPACE = "paramedic-system"
-"""Where `deploy/` puts them."""
+"""The namespace of our processes in `deploy/`."""
 DETECTOR = "paramedic-detector"
 WORKER = "paramedic-worker"
 SERVICE_ACCOUNTS = {Process.DETECTOR: DETECTOR, Process.WORKER: WORKER}
 LEADER_LEASE = DETECTOR
-"""Whose holder is the detector that leads."""
+"""The holder of this Lease is the leading detector."""
 CLUSTER_ANNOTATION = "paramedic.dev/cluster"
-"""On that Lease: the identity of the cluster that the detector is configured with."""
+"""An annotation of that Lease: the identity of the cluster of the detector."""

@@ -1,6 +1,6 @@
-"""Retrying: try until it works, with back-off, and say once per transition why it does not.
+"""Retries with back-off, and reports the reason once per transition.
 
-A server that says how long it wants to be left alone is left alone for that long.
+A Retry-After of a server is respected.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ async def retry_forever(
     problems: Problems,
     longest_seconds: float = LONGEST_SECONDS,
 ) -> Result:
-    """The result of `attempt`, however often it takes; `errors` are those that waiting may mend."""
+    """The result of `attempt`, retried without a limit after `errors`, which may be temporary."""
     wait = FIRST_SECONDS
     while True:
         try:
@@ -45,7 +45,7 @@ async def retry_forever(
 
 
 def one_sentence(error: BaseException) -> str:
-    """What went wrong, on one line."""
+    """The message of an error on one line, or its type."""
     if is_silence(error):
         return SILENCE
     return " ".join(str(error).split()) or type(error).__name__

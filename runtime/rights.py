@@ -1,7 +1,7 @@
-"""The one table of rights: what our processes may do, by their settings, with the clause that says why.
+"""The table of rights: what our processes may do with given settings, and the reason for each right.
 
-Roles, the questions of `paramedic doctor` and docs/rights.md are made from it; the tests compare it with what
-our processes asked for. Rights of one kind of check stand in the kind's folder.
+Roles, the questions of `paramedic doctor` and docs/rights.md are generated from it; tests compare it with the
+requests of our processes. Rights for one kind of check are in the kind's folder.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ IN_WORKLOAD_CLUSTERS = Part(
 
 
 def needs(settings: Settings) -> Iterator[Right]:
-    """All rights that our processes need with these settings, whatever the cluster is."""
+    """All rights that our processes need with these settings, independent of the cluster."""
     yield from _of_detector(settings)
     yield from _of_worker(settings)
     for kind in settings.check_kinds:
@@ -55,7 +55,6 @@ def needs(settings: Settings) -> Iterator[Right]:
 
 
 def everything() -> Settings:
-    """Settings with which our processes need every right that they may ever need."""
     kinds = tuple(CHECK_KINDS.values())
     return Settings(cluster="any", check_kinds=kinds, webhook_address=":9443")
 
@@ -116,32 +115,32 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
 
 
 def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
-    """What it takes to see a kind whose conditions signal an upgrade."""
+    """The rights to watch a kind whose conditions signal an upgrade."""
     why = "its condition holds every check"
     yield Right(Process.DETECTOR, group, plural, WATCH, part=SIGNALS, why=why)
 
 
 def needs_for_upgrade_pause() -> Iterator[Right]:
-    """What it takes to pause checks for upgrades, where one is signalled and no setting turns it off."""
+    """The rights to pause checks for upgrades, if upgrades are signalled and no setting turns it off."""
     for kind in CHECK_KINDS.values():
         yield from kind.upgrade_pause_rights
 
 
 def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
-    """The signals that can tell of an upgrade of the cluster that the checks are in."""
+    """The signals of upgrades of the cluster in which the checks are."""
     of_others = {signal for kind in CHECK_KINDS.values() for signal in kind.upgrade_signals}
     return tuple(signal for signal in settings.upgrade_signals if signal not in of_others)
 
 
 def needs_for_etcd() -> Iterator[Right]:
-    """What the worker needs beside where there is OpenShift, whatever is handled."""
+    """Additional rights of the worker on OpenShift, whatever kinds are handled."""
     one, why = Process.WORKER, "a control-plane node is held until etcd's disruption budget allows its loss"
     yield Right(one, "policy", "poddisruptionbudgets", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
     yield Right(one, "", "pods", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
 
 
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
-    """What it takes to save evidence of what checks in this cluster are about, as ConfigMaps."""
+    """The rights to save evidence in this cluster, as ConfigMaps."""
     yield from _read_for_evidence(EVIDENCE)
     why = "evidence is saved, and later deleted, in the namespace of the processes"
     verbs = ("create", "list", "delete")
@@ -168,7 +167,7 @@ def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Ri
 
 
 def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
-    """What many remediators do not grant, and is of use where it is granted."""
+    """Optional rights that few remediators grant; used when present."""
     why = "without it the detector reads each template every 15 seconds"
     yield Right(Process.DETECTOR, group, templates, WATCH, part=REMEDIATOR, why=why)
 
@@ -181,7 +180,7 @@ def needs_for_secret(part: Part, namespace: str, name: str) -> Iterator[Right]:
 
 
 def needs_in_workload_clusters() -> Iterator[Right]:
-    """What whoever the kubeconfig says that we are needs in a workload cluster."""
+    """The rights in a workload cluster, for the identity in its kubeconfig."""
     part = IN_WORKLOAD_CLUSTERS
     yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are there")
     yield Right(Process.WORKER, "", "nodes", ("get",), part=part, why="a Node is read again before an act")
@@ -191,5 +190,5 @@ def needs_in_workload_clusters() -> Iterator[Right]:
 
 
 def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:
-    """What it takes beside to save evidence of the Nodes of a workload cluster."""
+    """Additional rights to save evidence of the Nodes of a workload cluster."""
     yield from _read_for_evidence(EVIDENCE_IN_WORKLOAD_CLUSTERS)

@@ -1,8 +1,8 @@
-"""Search attributes of incidents, by which people and the dispatch find them in Temporal.
+"""The search attributes by which people and our processes find incidents in Temporal.
 
-Cluster, check and target are set at the start of a workflow, which is free; a later change costs an event.
-Those of back-off are such a change: set once, at its end, by an incident that acted. All are registered once
-per Temporal namespace, by `paramedic setup`.
+Cluster, check and target are set at the start of a workflow, without an event; a later change costs one. The
+attributes of back-off are changed once, at the end of an incident that acted. `paramedic setup` registers all
+of them once per Temporal namespace.
 """
 
 from datetime import timedelta
@@ -24,18 +24,17 @@ KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, AT
 
 
 LONGEST = 255
-"""Characters of a Keyword that the SQL visibility stores of Temporal hold; check and target may have more."""
+"""The longest Keyword, in characters, in Temporal's SQL visibility stores; check and target may be longer."""
 _HASH_LENGTH = 16
 _CUT = "~"
-"""No name in Kubernetes has it, so no value that is cut is the whole value of something else."""
+"""No name in Kubernetes contains it, so a shortened value never equals a full one."""
 
 
 class SearchAttributeConflict(Exception):
-    """A search attribute of ours has another type in the namespace; the server never changes a type."""
+    """A search attribute of ours has another type in the namespace; Temporal never changes a type."""
 
 
 def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
-    """The search attributes of one incident."""
     return TypedSearchAttributes(
         [
             SearchAttributePair(CLUSTER, incident.cluster),
@@ -46,7 +45,7 @@ def of_incident(incident: IncidentReference) -> TypedSearchAttributes:
 
 
 def keyword(text: str) -> str:
-    """`text` as a Keyword holds it, for starts and queries: what is too long ends in a hash of the whole."""
+    """`text` as a Keyword, for starts and queries: a long text is cut and ends with a hash of the whole."""
     if len(text) <= LONGEST:
         return text
     digits = sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH_LENGTH]
@@ -54,7 +53,7 @@ def keyword(text: str) -> str:
 
 
 def of_cluster(cluster: str) -> TypedSearchAttributes:
-    """The search attributes of what is of a whole cluster."""
+    """The search attributes of a workflow for a whole cluster."""
     return TypedSearchAttributes([SearchAttributePair(CLUSTER, cluster)])
 
 
@@ -63,10 +62,10 @@ def _wire_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
 
 
 async def missing(client: Client, namespace: str, within: timedelta | None = None) -> tuple[str, ...]:
-    """The names of ours that the namespace lacks; None: Temporal may take as long as it likes to answer.
+    """The names that the namespace lacks; `within` limits the call, None does not.
 
     Raises:
-        SearchAttributeConflict: one is there with another type.
+        SearchAttributeConflict: one exists with another type.
         RPCError: Temporal cannot be asked.
 
     """
@@ -81,10 +80,10 @@ async def missing(client: Client, namespace: str, within: timedelta | None = Non
 
 
 async def register(client: Client, namespace: str) -> tuple[str, ...]:
-    """Add what is missing; answers the names that were added.
+    """Register missing search attributes. Returns their names.
 
     Raises:
-        SearchAttributeConflict: one is there with another type.
+        SearchAttributeConflict: one exists with another type.
         RPCError: Temporal cannot be asked, or refuses.
 
     """

@@ -1,9 +1,9 @@
-"""The small HTTP servers of a process: readiness and metrics, plain, and the webhook, with TLS.
+"""HTTP servers of a process: readiness and metrics without TLS, and the webhook with TLS.
 
-GET /readyz answers 200 when nothing keeps the process from its work, else 503 and why. The certificate is
-two files, `tls.crt` and `tls.key`, as a Secret of type kubernetes.io/tls mounts them, that somebody else
-renews. New connections get a new pair as soon as it is there; a pair that does not fit together, as in the
-middle of a renewal, is left.
+GET /readyz answers 200 if there is no problem, else 503 with the reasons. The certificate is in two files,
+`tls.crt` and `tls.key`, as mounted from a Secret of type kubernetes.io/tls, which another controller renews.
+New connections use a new pair as soon as it exists; a pair that does not match, as in the middle of a
+renewal, is not loaded.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from runtime.address import Address
 from runtime.problems import Problems
 
 LARGEST_BODY = 8 * 1024**2
-"""Bytes of what is sent to us: an AdmissionReview holds an object twice, and one has up to 3 MB."""
+"""In bytes: an AdmissionReview contains an object twice, each of up to 3 MB."""
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 LOOK_EVERY_SECONDS = 1.0
 
 
 class CannotListen(Exception):
-    """An address to listen on is taken, or none of this machine; names the setting."""
+    """The address of a listener is taken, or not of this machine; the message names the setting."""
 
 
 @asynccontextmanager
@@ -37,10 +37,10 @@ async def serve(
     setting: str = "PARAMEDIC_READY_ADDRESS",
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[None]:
-    """Serve `routes` on `address` (host:port), which `setting` says, for the time of the block.
+    """Serve `routes` on `address` (host:port), the value of `setting`, for the time of the block.
 
     Raises:
-        CannotListen: the address is taken, or none of this machine.
+        CannotListen: the address is taken, or not of this machine.
 
     """
     application = web.Application(client_max_size=LARGEST_BODY)
@@ -59,13 +59,13 @@ async def _listen(runner: web.AppRunner, address: str, setting: str, tls: ssl.SS
     try:
         await web.TCPSite(runner, where.host, where.port, ssl_context=tls).start()
     except OSError as error:
-        # asyncio's own sentence repeats the address; a host that nobody knows has no errno.
+        # asyncio's message repeats the address; the error of an unknown host has no errno.
         why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise CannotListen(f"{setting}: cannot listen on {address!r}: {why}") from error
 
 
 def readiness_routes(problems: Problems) -> list[web.RouteDef]:
-    """GET /readyz and, as long as the process lives, GET /healthz."""
+    """The routes of GET /readyz, and of GET /healthz, which answers 200 while the process lives."""
 
     async def readyz(_: web.Request) -> web.Response:
         sentences = problems.sentences
@@ -81,18 +81,18 @@ _Version = tuple[tuple[int, int], ...]
 
 
 class ServingCertificate:
-    """The pair of one directory."""
+    """The certificate and key in one directory, reloaded when they change."""
 
     def __init__(self, directory: Path, part: str, problems: Problems) -> None:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        """For servers; it refuses every connection until there is a pair."""
+        """For servers; it refuses every connection until there is a certificate."""
         self._files = directory / CERTIFICATE, directory / KEY
         self._part = part
         self._problems = problems
         self._loaded: _Version = ()
 
     async def follow(self) -> None:
-        """Take every new pair, for ever; what is wrong with the files is a problem of the process."""
+        """Load every new pair, until cancelled; problems of the files make the process unready."""
         while True:
             self._problems.report(self._part, self._look())
             await asyncio.sleep(LOOK_EVERY_SECONDS)
@@ -108,6 +108,6 @@ class ServingCertificate:
         return ""
 
     def _load(self) -> None:
-        # A context that takes half of a pair is spoiled, so another one tries it first.
+        # A failed load spoils a context, so a new one tries the pair first.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
         self.context.load_cert_chain(*self._files)

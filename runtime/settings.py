@@ -1,7 +1,7 @@
-"""Settings of the detector and the worker: read once from the environment, one frozen value each.
+"""Settings of the detector and the worker, read once from the environment into one frozen value.
 
-Where Temporal and Kubernetes are is not ours to invent: `TEMPORAL_*` and its profiles, and `KUBECONFIG` or
-the service account of the Pod.
+The addresses of Temporal and Kubernetes have their standard settings: `TEMPORAL_*` and its profiles, and
+`KUBECONFIG` or the service account of the Pod.
 """
 
 import os
@@ -33,7 +33,7 @@ LONGEST_CLUSTER, LONGEST_NAMESPACE = 52, 63
 
 
 def _a_label(longest: int) -> AfterValidator:
-    """As Kubernetes names namespaces."""
+    """Text in the format of Kubernetes namespaces."""
 
     def check(text: str) -> str:
         if len(text) <= longest and re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", text):
@@ -97,11 +97,11 @@ def _kinds_if_text(listed: object) -> object:
 
 
 class SettingsError(Exception):
-    """A variable of the environment cannot be used; names it and its value."""
+    """A variable of the environment is invalid; the message has its name and value."""
 
 
 def _added_kinds(environment: Mapping[str, str]) -> tuple[CheckKind, ...]:
-    """The kinds that the variables PARAMEDIC_CHECK_KINDS_* add, one variable for each component."""
+    """The kinds in the variables PARAMEDIC_CHECK_KINDS_*, one variable for each component."""
     added: list[CheckKind] = []
     for name in sorted(name for name in environment if name.startswith(f"{CHECK_KINDS_VARIABLE}_")):
         try:
@@ -112,66 +112,64 @@ def _added_kinds(environment: Mapping[str, str]) -> tuple[CheckKind, ...]:
 
 
 class Settings(Frozen):
-    """What both processes are told."""
+    """The settings of both processes, one field for each variable."""
 
     cluster: Annotated[str, _a_label(LONGEST_CLUSTER)]
     """PARAMEDIC_CLUSTER: a name for this cluster, part of workflow ids and task queues."""
     namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = NAMESPACE
-    """PARAMEDIC_NAMESPACE: where the detector's leader Lease is."""
+    """PARAMEDIC_NAMESPACE: the namespace of the detector's leader Lease."""
     lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = LEASE_NAMESPACE
-    """PARAMEDIC_LEASE_NAMESPACE: where the Leases of targets are; shared with others who maintain nodes."""
+    """PARAMEDIC_LEASE_NAMESPACE: the namespace of target Leases, shared with other tools."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = ":8081"
-    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; no host is every address."""
+    """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; an empty host is all."""
     temporal_metrics_address: Annotated[str, AfterValidator(_an_ip_address_or_none)] = ""
     """PARAMEDIC_TEMPORAL_METRICS_ADDRESS: IP:port of GET /metrics of the Temporal SDK itself; "" is none."""
     webhook_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""
-    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the validating webhook, of the detector; "" is none."""
+    """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the detector's validating webhook; "" is none."""
     webhook_certificate_directory: str = "/etc/paramedic/webhook"
-    """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: where its tls.crt and tls.key are."""
+    """PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY: the folder of its tls.crt and tls.key."""
     payload_keys_file: str | None = None
-    """PARAMEDIC_PAYLOAD_KEYS_FILE: the keys by which what Temporal keeps is encrypted; None: it is not."""
+    """PARAMEDIC_PAYLOAD_KEYS_FILE: the keys that encrypt payloads in Temporal; None: none do."""
     identity: str = Field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}", min_length=1)
-    """PARAMEDIC_IDENTITY: this process among its like; two detectors of one identity would both lead."""
+    """PARAMEDIC_IDENTITY: a unique name; two detectors with the same one would both lead."""
     log_level: Literal["info", "debug"] = "info"
-    """PARAMEDIC_LOG_LEVEL: with debug, each attempt that failed is logged with its whole cause."""
+    """PARAMEDIC_LOG_LEVEL: with debug, each failed attempt is logged with its traceback."""
 
     evidence_directory: str = ""
-    """PARAMEDIC_EVIDENCE_DIRECTORY: where the worker saves evidence as files; "" is nowhere."""
+    """PARAMEDIC_EVIDENCE_DIRECTORY: the folder in which the worker saves evidence as files; "" is none."""
     evidence_limit: int = Field(default=100, ge=1, le=1000)
-    """PARAMEDIC_EVIDENCE_LIMIT: how many ConfigMaps, and files of a directory, with evidence are kept."""
+    """PARAMEDIC_EVIDENCE_LIMIT: the most ConfigMaps, and files in the folder, with evidence."""
     evidence_keep_seconds: float = Field(default=timedelta(days=30).total_seconds(), gt=0)
-    """PARAMEDIC_EVIDENCE_KEEP_SECONDS: for how long."""
+    """PARAMEDIC_EVIDENCE_KEEP_SECONDS: the age at which evidence is deleted."""
     confirmations: Literal["remove", "keep"] = "remove"
-    """PARAMEDIC_CONFIRMATIONS: what becomes of a person's mark that a target is healthy."""
+    """PARAMEDIC_CONFIRMATIONS: whether a person's annotation that a target is healthy is removed."""
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds_if_text)] = HANDLED_BY_DEFAULT
-    """PARAMEDIC_CHECK_KINDS, or --check-kinds: which kinds of health check are handled here, with commas.
-
-    Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to the default.
-    """
+    """PARAMEDIC_CHECK_KINDS, or --check-kinds: the handled kinds of health check, with commas.
+    Without them, variables PARAMEDIC_CHECK_KINDS_* add kinds to the default."""
     missing_policy: Literal["hold", "allow"] = "allow"
     """PARAMEDIC_MISSING_POLICY: whether every check is held while the policy is missing (rule 51)."""
     upgrade_signals: Annotated[tuple[UpgradeSignal, ...], BeforeValidator(_signals)] = Field(
         default_factory=_signals_of_kinds
     )
-    """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: what says that an upgrade goes on."""
+    """PARAMEDIC_UPGRADE_SIGNALS: apiVersion/kind/condition=status,…: conditions that signal upgrades."""
     upgrade_pause: Literal["on", "off"] = "on"
-    """PARAMEDIC_UPGRADE_PAUSE: whether checks that are paused by an annotation get it for upgrades."""
+    """PARAMEDIC_UPGRADE_PAUSE: whether pausable checks are paused by their annotation for upgrades."""
     long_upgrade_seconds: float = Field(
         default=LONG_UPGRADE.total_seconds(), gt=0, le=timedelta(days=366).total_seconds()
     )
-    """PARAMEDIC_LONG_UPGRADE_SECONDS: after how long an upgrade is told to take long."""
+    """PARAMEDIC_LONG_UPGRADE_SECONDS: the duration after which an upgrade is reported as long."""
 
     @property
     def requires_policy(self) -> bool:
-        """Whether a missing policy holds every check."""
+        """True if a missing policy holds every check."""
         return self.missing_policy == "hold"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
-        """The settings that the variables PARAMEDIC_* say.
+        """The settings in the variables PARAMEDIC_*.
 
         Raises:
-            SettingsError: one is missing or bad.
+            SettingsError: one is missing or invalid.
 
         """
         given: dict[str, object] = {

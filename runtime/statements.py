@@ -1,7 +1,7 @@
-"""What is said of us: by the detector that leads, all of it; by others, that nobody leads. Pure.
+"""Statements for the ParamedicStatus: all by the leading detector, a missing leader by others. Pure.
 
-Only who leads asks Temporal. So nobody else says anything of Temporal or of workers; and where nobody leads,
-what was said of them is taken back.
+Only the leader asks Temporal. So no other process makes a statement about Temporal or workers; without a
+leader these conditions become Unknown.
 """
 
 from dataclasses import dataclass
@@ -11,24 +11,23 @@ from objects.durations import in_words
 from runtime.paramedic_status import Answer, Condition, ConditionType, Statement
 
 NOT_SEEN_FOR = timedelta(minutes=1)
-"""How long no worker must have been seen before it is said that there is none: a Temporal that has just come
-back has forgotten who polls until they poll again."""
+"""How long workers must be absent before that is reported: a restarted Temporal forgets the pollers until
+they poll again."""
 LEADERLESS_FOR = timedelta(seconds=30)
-"""How long a Lease must not have been renewed: a standby takes over from one who died after 17 s at most."""
+"""How long a Lease must not be renewed: a standby takes over from a dead leader after 17 s at most."""
 NOTHING_IS_LOST = "nothing new is begun and open incidents wait, nothing is lost"
 
 
 @dataclass(frozen=True)
 class WorkerObservation:
-    """What Temporal answered about workers."""
+    """The number of workers, as Temporal answered last."""
 
     polling: int | None = None
-    """How many there are; None: it was not asked, or did not answer."""
+    """The number of polling workers; None if Temporal was not asked, or did not answer."""
     none_since: timedelta = timedelta()
-    """Since when, on the clock of who asks, it has answered that there is none."""
+    """Since when Temporal has answered zero, by the clock of the caller."""
 
     def answered(self, polling: int | None, now: timedelta) -> "WorkerObservation":
-        """What is known after one more answer."""
         goes_on = polling == 0 and self.polling == 0
         return WorkerObservation(polling, self.none_since if goes_on else now)
 
@@ -36,7 +35,7 @@ class WorkerObservation:
 def by_leader(
     identity: str, trouble: str, workers: WorkerObservation, queue: str, now: timedelta
 ) -> tuple[Statement, ...]:
-    """All that the detector that leads says; `trouble` is why Temporal cannot be used, "" if it can."""
+    """The statements of the leading detector; `trouble` is why Temporal cannot be used, "" if it can."""
     leading = Statement(ConditionType.DETECTOR_LEADING, Answer.TRUE, "LeaseRenewed", f"{identity} leads")
     return leading, _of_temporal(trouble), _of_workers(trouble, workers, queue, now)
 
@@ -51,7 +50,7 @@ def _of_temporal(trouble: str) -> Statement:
 def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timedelta) -> Statement:
     said = ConditionType.WORKER_AVAILABLE
     if trouble:
-        return Statement(said, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows who works")
+        return Statement(said, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows the workers")
     if workers.polling is None:
         return Statement(said, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer")
     if workers.polling:
@@ -63,10 +62,10 @@ def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timed
 
 
 def of_slots(stuck: str | None, before: Condition | None) -> Statement:
-    """What the detector that leads says of the slots of limits; `stuck`: who keeps them, "" where none does.
+    """The leader's statement about slots of limits; `stuck`: who keeps them too long, "" if none does.
 
-    None: a new leader does not know yet what counts. Until it does, what was said `before` stays, so that a
-    change of the leader is no transition.
+    None: a new leader does not know yet which remediations count. Until then the condition `before` stays, so
+    that a change of the leader causes no transition.
     """
     said = ConditionType.SLOTS_AVAILABLE
     if stuck:
@@ -81,21 +80,22 @@ def of_slots(stuck: str | None, before: Condition | None) -> Statement:
 
 @dataclass(frozen=True)
 class LeaderObservation:
-    """What was seen of the leader Lease."""
+    """The leader Lease, as it was seen last."""
 
     version: str
     seen_alive: timedelta
-    """When it was seen to change last, on the clock of who looks; the clocks of Leases are for people."""
+    """When the Lease was last seen to change, by the observer's clock; times in a Lease may be of another
+    clock."""
 
     def is_leaderless(self, now: timedelta) -> bool:
-        """Whether nobody leads, and has not for so long that none will in a moment."""
+        """True if no detector has led for so long that a takeover is not to be expected."""
         return now - self.seen_alive >= LEADERLESS_FOR
 
 
 def seen(before: LeaderObservation | None, version: str, holder: str, now: timedelta) -> LeaderObservation:
-    """What is known after one more look, at a Lease of that version; "" where there is none.
+    """The observation after one more look at the Lease of that version; "" without a Lease.
 
-    Who looks for the first time, or after a look that failed, knows nothing of before.
+    The first look, and a look after a failed one, starts anew.
     """
     if before is None or (holder and version != before.version):
         return LeaderObservation(version, now)
@@ -103,9 +103,9 @@ def seen(before: LeaderObservation | None, version: str, holder: str, now: timed
 
 
 def by_others(lease: str) -> tuple[Statement, ...]:
-    """What is said where nobody leads by that Lease."""
+    """The statements of other processes if no detector leads by that Lease."""
     nobody = f"no detector has renewed the Lease {lease} for {in_words(LEADERLESS_FOR)}; {NOTHING_IS_LOST}"
-    unasked = "no detector leads, so nobody asks Temporal"
+    unasked = "no detector leads, so Temporal is not asked"
     return (
         Statement(ConditionType.DETECTOR_LEADING, Answer.FALSE, "NoLeader", nobody),
         Statement(ConditionType.TEMPORAL_REACHABLE, Answer.UNKNOWN, "NoLeader", unasked),

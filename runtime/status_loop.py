@@ -1,6 +1,6 @@
-"""The loop by which a process says of itself in Kubernetes whether it can work.
+"""Reports continuously in Kubernetes whether a process can work.
 
-Whatever fails here keeps nobody from working: it is logged once, and tried again.
+An error does not affect other work: it is logged once, and retried.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from runtime.retrying import one_sentence
 
 LOOK_EVERY_SECONDS = 10.0
 LOOK_WITHIN_SECONDS = 25.0
-"""A question to Temporal may take ten of them."""
+"""Longer than a call to Temporal, which may take 10 s."""
 NAMED = "ParamedicStatus"
 
 
 async def look_forever(look: Callable[[], Awaitable[None]]) -> None:
-    """Look, and say what is seen, until cancelled."""
+    """Call `look` until cancelled, with a pause after each call."""
     problems, guard = Problems("not said in Kubernetes whether we can work"), Guard()
     while True:
         wait = LOOK_EVERY_SECONDS
@@ -28,12 +28,12 @@ async def look_forever(look: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _looked(look: Callable[[], Awaitable[None]], problems: Problems) -> float:
-    """Look once; answers how many seconds longer the API server wants to be left alone."""
+    """Look once. Returns the Retry-After of the API server, in seconds."""
     try:
         async with asyncio.timeout(LOOK_WITHIN_SECONDS):
             await look()
     except Conflict:
-        return 0.0  # somebody wrote it meanwhile: the next look goes by that
+        return 0.0  # another process wrote it; the next look reads that
     except TimeoutError:
         problems.report(NAMED, f"it took longer than {LOOK_WITHIN_SECONDS:.0f} s")
         return 0.0

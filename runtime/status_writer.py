@@ -1,6 +1,6 @@
-"""StatusWriter: writes what we say of ourselves into the ParamedicStatus, and tells its changes by Events.
+"""StatusWriter: writes statements into the ParamedicStatus, and emits Events about changes.
 
-Nothing is remembered but which Events were told: what is written is decided by what stands there, each time.
+Only the names of emitted Events are remembered: each write is decided by the stored object.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ from runtime.paramedic_status import (
 
 
 class StatusWriter:
-    """One process's hand in the ParamedicStatus of its namespace."""
+    """Writes the ParamedicStatus in one namespace for one process."""
 
     def __init__(
         self, client: Client, namespace: str, component: str, instance: str, now: Callable[[], datetime]
     ) -> None:
-        """`now` is the time by the API server's clock, by which all writers go."""
+        """`now` is the time of the API server's clock, which all writers use."""
         self._client = client
         self._namespace = namespace
         self._instance = instance
@@ -36,7 +36,7 @@ class StatusWriter:
         self._told: frozenset[str] = frozenset()
 
     async def read(self) -> Object | None:
-        """The object as it is; None: there is none.
+        """The stored object; None if there is none.
 
         Raises:
             KubernetesError: it cannot be read, or its kind is not served.
@@ -50,7 +50,7 @@ class StatusWriter:
             return None
 
     async def made(self) -> Object:
-        """The object as it is, made if there is none; raises as `read`."""
+        """The stored object, which is created if it is missing; raises as `read`."""
         found = await self.read()
         if found is not None:
             return found
@@ -61,18 +61,18 @@ class StatusWriter:
         }
         try:
             return await self._client.create(PARAMEDIC_STATUSES, body, self._namespace)
-        except AlreadyExists:  # another detector was faster
+        except AlreadyExists:  # another detector has created it
             return await self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace)
 
     async def say(
         self, statements: Sequence[Statement], read: Object, installation: Installation | None = None
     ) -> Status:
-        """Write what is not written yet, if the object is still as it was read; then tell what changed.
+        """Write changed statements, if the object is still the one that was read; then emit Events.
 
-        Answers what stands there then.
+        Returns the status that is then stored.
 
         Raises:
-            KubernetesError: it could not be done; Conflict: somebody has written it meanwhile.
+            KubernetesError: the write failed; Conflict: another process wrote it meanwhile.
 
         """
         metadata, now = read["metadata"], self._now()

@@ -1,10 +1,10 @@
-"""Strangers: open workflows of our types whose id is not that of the incident or cluster that they are about.
+"""Finds open workflows of our types whose id is not that of their incident or cluster.
 
-A person makes one with "Start Workflow Like This One" and a new id. A worker of this version fails it in its
-first task; one that stays open waits for a worker, or is run by an older one, which acts on its own memory.
+A person creates one with "Start Workflow Like This One" and a new id. A worker of this version fails it in
+its first task; one that stays open waits for a worker, or runs on an older one, which acts on its own memory.
 
-Temporal lists ids, search attributes and memos. A memo that fits the id says that the workflow is no
-stranger; of any other one its input is read, which says what it is about.
+Temporal lists ids, search attributes and memos. If the memo fits the id, the workflow is no stranger;
+otherwise its input is read, which names the incident or cluster.
 """
 
 from collections.abc import Iterable
@@ -25,12 +25,10 @@ from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE, upgrade_pause_id
 
 MOST_READ = 100
-"""Of workflows whose input is read, one call each."""
+"""The limit of workflows whose input is read, with one call each."""
 
 
 class _Subject(Frozen):
-    """The subject in the inputs of both types."""
-
     incident: IncidentReference | None = None
     cluster: str = ""
 
@@ -43,11 +41,11 @@ class _Subject(Frozen):
 
 @dataclass(frozen=True)
 class Stranger:
-    """One of them."""
+    """An open workflow under a wrong id."""
 
     workflow_id: str
     expected_id: str
-    """The id of the workflow of its incident or cluster; "": its input cannot be read."""
+    """The id of the workflow of its incident or cluster; "" if its input cannot be read."""
 
     def __str__(self) -> str:
         of = f"a copy of {self.expected_id}" if self.expected_id else "its input cannot be read"
@@ -55,7 +53,7 @@ class Stranger:
 
 
 async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timedelta) -> list[Stranger]:
-    """Those of the clusters of these identities, by search attribute or by the queue of their workers.
+    """The strangers of these clusters, by search attribute or by the task queue.
 
     A copy that a client starts has no search attributes, unless the client sets them.
 
@@ -87,7 +85,7 @@ def _quoted(values: Iterable[str]) -> str:
 
 
 async def _fits(execution: WorkflowExecution) -> bool:
-    """Whether what Temporal lists says that its id is right."""
+    """True if search attribute or memo confirm the id."""
     if execution.workflow_type == UPGRADE_PAUSE:
         cluster = execution.typed_search_attributes.get(search_attributes.CLUSTER)
         return cluster is not None and execution.id == upgrade_pause_id(cluster)

@@ -1,9 +1,9 @@
-"""Task failures: which open workflows of ours fail in their own code, as Temporal lists them.
+"""Finds open workflows whose workflow task keeps failing, as Temporal reports them.
 
-An exception in workflow code fails the workflow task, which Temporal tries again for ever: nothing is lost, a
-worker with other code goes on. After some failures in a row (five by default, which takes a minute) Temporal
-notes it in a search attribute of its own, and takes it away with the next success. Servers before 1.30 lack
-that attribute, and a newer one can be told not to keep it.
+An exception in workflow code fails the workflow task, which Temporal retries for ever: nothing is lost, and a
+worker with other code continues. After some failures in a row (five by default, which takes a minute)
+Temporal sets a search attribute of its own, and removes it after the next success. Servers before 1.30 lack
+that attribute, and newer ones can be configured not to set it.
 """
 
 from collections.abc import Iterable
@@ -18,20 +18,20 @@ from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 
 EVERY_WORKFLOW = (WORKFLOW, UPGRADE_PAUSE)
-"""The types of all that a worker of ours runs."""
+"""The workflow types of our workers."""
 REPORTED_PROBLEMS = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 TASK_FAILED = "category=WorkflowTaskFailed"
 
 
 async def are_reported(client: Client, rpc_timeout: timedelta) -> bool:
-    """Whether this namespace keeps the attribute; raises RPCError."""
+    """True if this namespace sets the attribute; raises RPCError."""
     asked = DescribeNamespaceRequest(namespace=client.namespace)
     answer = await client.workflow_service.describe_namespace(asked, timeout=rpc_timeout)
     return answer.namespace_info.capabilities.reported_problems_search_attribute
 
 
 async def counts(client: Client, cluster: str, rpc_timeout: timedelta) -> dict[str, int]:
-    """How many of each type fail now in the cluster of an identity; none is told where Temporal reports none.
+    """The number of failing workflows of each type in a cluster; empty if Temporal reports none.
 
     Raises:
         RPCError: Temporal cannot be asked.
@@ -47,7 +47,7 @@ async def counts(client: Client, cluster: str, rpc_timeout: timedelta) -> dict[s
 
 
 def failing(workflow_types: Iterable[str], clusters: Iterable[str]) -> str:
-    """The query of Temporal for the workflows of these clusters, by identity, that fail now."""
+    """The query for failing workflows of these clusters, by identity."""
     return (
         f"WorkflowType IN ({_quoted(workflow_types)}) AND ExecutionStatus = 'Running'"
         f" AND {search_attributes.CLUSTER.name} IN ({_quoted(clusters)})"

@@ -1,4 +1,4 @@
-"""The connection to Temporal, from its standard environment configuration, with our data converter."""
+"""Connects to Temporal by its standard environment configuration, with our data converter."""
 
 import asyncio
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ async def connect(
     runtime: Runtime | None = None,
     converter: DataConverter = pydantic_data_converter,
 ) -> Client:
-    """Connect to Temporal once, as `environment` says (None: that of this process).
+    """Connect to Temporal once, as configured in `environment` (None: that of this process).
 
     Raises:
-        SettingsError: what it says cannot be used.
-        TemporalUnreachable: Temporal is not there, or refuses.
+        SettingsError: the configuration is invalid.
+        TemporalUnreachable: Temporal is down, or refuses.
 
     """
     config = temporal_settings(environment)
@@ -41,12 +41,11 @@ async def connect(
         raise SettingsError(f"{setting}: {address!r} cannot be used: {error}") from error
     except TimeoutError as error:
         raise unconnected(address, TimeoutError(f"no answer within {CONNECT_SECONDS:g} s")) from error
-    except (RPCError, RuntimeError, OSError) as error:  # RuntimeError: what the core says of a connection
+    except (RPCError, RuntimeError, OSError) as error:  # RuntimeError: a failed connection
         if fault := setting_at_fault(error):
             raise SettingsError(f"{named(fault.setting, environment)}: {fault.what}") from error
         raise unconnected(address, error) from error
 
 
 def address_of(client: Client) -> str:
-    """Where the Temporal of a client is."""
     return client.service_client.config.target_host

@@ -1,9 +1,9 @@
-"""TemporalCore: what a connection to Temporal shows besides its work: metrics, and log lines.
+"""Metrics and logs of the Temporal SDK's core.
 
-The SDK's core serves its metrics itself, on an address of its own, where one is set; a gauge of ours says
-beside ours whether Temporal is reached, so that an outage can be alerted on without Temporal. What the core
-logs becomes lines like ours. That a call is tried again it would say for every call, many times a second in
-an outage, which is told once by whoever is kept from his work (`runtime.problems`).
+The core serves its metrics itself, on a separate address if one is set; a gauge among our own metrics says
+whether Temporal is reached, so that an alert does not depend on Temporal. Log lines of the core get our
+format. Its warnings about retries are turned off: in an outage it would log each call many times a second;
+our own report is logged once (`runtime.problems`).
 """
 
 import logging
@@ -36,10 +36,10 @@ _LOGGING = LoggingConfig(
 
 
 def temporal_core(metrics_address: str) -> Runtime:
-    """The runtime for the connections of a process; its metrics are served on `metrics_address`, "" is none.
+    """The runtime for a process; the core's metrics are served on `metrics_address`, unless that is "".
 
     Raises:
-        CannotListen: the address is taken, or none of this machine.
+        CannotListen: the address is taken, or not of this machine.
 
     """
     metrics = _metrics(metrics_address) if metrics_address else None
@@ -61,18 +61,17 @@ def _metrics(address: str) -> PrometheusConfig:
 
 
 def _every_address() -> str:
-    """The core listens on one address: that of IPv6 takes IPv4 along, where the kernel has IPv6."""
-    return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104  as it was asked
+    """The core listens on one address: the IPv6 one includes IPv4, if the kernel has IPv6."""
+    return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104  the setting asks for it
 
 
 class TemporalMetrics(Collector):
-    """The gauge of one process, leading or not."""
+    """The gauge paramedic_temporal_reachable of one process, leading or not."""
 
     def __init__(self, trouble: Callable[[], str]) -> None:
-        """`trouble` is why Temporal cannot be used, "" if it can."""
+        """`trouble` returns why Temporal cannot be used, "" if it can."""
         self._trouble = trouble
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """As it is now."""
         text = "1 where this process reaches Temporal, and its namespace is set up."
         yield GaugeMetricFamily("paramedic_temporal_reachable", text, value=not self._trouble())

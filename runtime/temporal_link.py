@@ -1,11 +1,11 @@
-"""TemporalLink: the connection to Temporal of a process that also has work without it.
+"""TemporalLink: the Temporal connection of a process that also has work without Temporal.
 
-Until there is one, whoever calls is answered as in an outage. Workers and calls then recover by themselves; a
-worker that ends all the same (Temporal went away between its connection and its first question, or let it in
-no more) begins anew.
+Before the first connection, callers get the same error as in an outage. Workers and calls then recover by
+themselves; a worker that ends anyway (Temporal failed right after the connection, or revoked access) is
+started again.
 
-A connection knows what the files of its settings held when it was made. Where they hold something else, as
-after the renewal of a certificate, calls and worker get a new one, long before the old one is refused.
+A connection keeps the content of its credential files. When a file changes, as after the renewal of a
+certificate, calls and worker get a new connection, long before Temporal refuses the old one.
 """
 
 import asyncio
@@ -39,24 +39,24 @@ _log = logging.getLogger(__name__)
 CHECK_EVERY_SECONDS = 5.0
 ANSWER_WITHIN = timedelta(seconds=10)
 REACHED_WITHIN = timedelta(seconds=CHECK_EVERY_SECONDS) + ANSWER_WITHIN
-"""Who has not heard of Temporal for so long does not reach it: one look, and its answer, would have come."""
+"""After this time without an answer Temporal counts as unreachable: one check would have been answered."""
 _NO_CONNECTION = (TemporalUnreachable, SettingsError)
-"""A setting may become unusable while a process runs: one half of a pair is replaced, say."""
+"""A setting may become invalid while a process runs, for example while one file of a pair is replaced."""
 
 
 class NotSetUp(Exception):
-    """The Temporal namespace lacks our search attributes, or has them otherwise."""
+    """The Temporal namespace lacks our search attributes, or has them with other types."""
 
 
 @dataclass(frozen=True)
 class _Connection:
     client: Client
     settings: ClientConnectConfig
-    """What the environment and its files said when it was made."""
+    """The configuration and the content of its files at the time of the connection."""
 
 
 class TemporalLink:
-    """One process's connection to Temporal."""
+    """The connection of one process to Temporal, with a worker that may use it."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class TemporalLink:
         converter: DataConverter = pydantic_data_converter,
     ) -> None:
         self._problems = problems
-        self._environment = dict(os.environ)  # what changes later are the files that it names
+        self._environment = dict(os.environ)  # only the files that it names change later
         self._connect = partial(connect, identity, self._environment, runtime=runtime, converter=converter)
         self._connection: _Connection | None = None
         self._worker: tuple[Worker, _Connection] | None = None
@@ -76,10 +76,10 @@ class TemporalLink:
         self._well_at = clock()
 
     def __call__(self) -> Client:
-        """The connection.
+        """The client.
 
         Raises:
-            RPCError: there is none yet, or its namespace is not set up.
+            RPCError: there is no connection yet, or the namespace is not set up.
 
         """
         if self._connection is None or not self._is_there.is_set():
@@ -87,21 +87,21 @@ class TemporalLink:
         return self._connection.client
 
     def silence(self) -> timedelta:
-        """How long ago Temporal answered, and was set up; if it never was, how long we have tried."""
+        """The time since the last successful check, or since the start before the first one."""
         return timedelta(seconds=self._clock() - self._well_at)
 
     def trouble(self) -> str:
-        """Why Temporal cannot be used, "" if it answered a moment ago, and was set up."""
+        """Why Temporal cannot be used, "" if the last check succeeded a moment ago."""
         if self.silence() < REACHED_WITHIN:
             return ""
         problems = self._problems
         return problems.sentence("temporal") or problems.sentence("search attributes") or SILENCE
 
     async def try_once(self) -> None:
-        """See whether the settings can be used, and connect if that can be done now.
+        """Check the settings, and connect if Temporal can be reached now.
 
         Raises:
-            SettingsError: what the environment says of Temporal cannot be used.
+            SettingsError: the configuration in the environment is invalid.
 
         """
         try:
@@ -114,9 +114,9 @@ class TemporalLink:
             self._problems.report("temporal", one_sentence(error))
 
     async def hold(self) -> None:
-        """Connect, however long that takes, and then report for ever whether Temporal answers and is set up.
+        """Connect, retrying without a limit, and then check continuously that Temporal answers and is set up.
 
-        Without a search attribute no incident starts or ends, and Temporal tells nobody but the log.
+        Without a search attribute no incident can start or end, and Temporal reports that only in its log.
         """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_settings())
@@ -126,8 +126,7 @@ class TemporalLink:
                 await asyncio.sleep(CHECK_EVERY_SECONDS)
 
     async def work(self, make: Callable[[Client], Worker]) -> None:
-        """Run a worker until cancelled."""
-        ends = (*_NO_CONNECTION, RPCError, RuntimeError)  # RuntimeError: how a worker of the SDK ends
+        ends = (*_NO_CONNECTION, RPCError, RuntimeError)  # RuntimeError: a worker of the SDK ends with it
         await self._is_there.wait()
         await retry_forever("worker", partial(self._work, make), ends, self._problems)
 
@@ -153,7 +152,7 @@ class TemporalLink:
         self._is_there.set()
 
     async def _until_well(self) -> None:
-        """Return when Temporal answers and its namespace is set up, which an outage is no problem of."""
+        """Return when Temporal answers and its namespace is set up; report which of both is missing."""
         problems, outage = self._problems, (*_NO_CONNECTION, RPCError)
         while True:
             await retry_forever("temporal", self._answer, outage, problems)
@@ -171,14 +170,14 @@ class TemporalLink:
             await _check(self._connection.client)
 
     async def _follow_settings(self) -> None:
-        """Beside the looks, which a new connection that hangs must not keep."""
+        """Separate from the checks, which a hanging new connection must not block."""
         while True:
             await asyncio.sleep(CHECK_EVERY_SECONDS)
             if self._connection is not None:
                 self._connection = await self._renewed(self._connection)
 
     async def _renewed(self, connection: _Connection) -> _Connection:
-        """The connection by what the settings say now; while that cannot be used, the one that there is."""
+        """The connection for the present settings; the existing one if they cannot be used."""
         try:
             settings = temporal_settings(self._environment)
             if connection.settings != settings:
@@ -186,9 +185,11 @@ class TemporalLink:
             await self._renew_worker(settings)
         except SettingsError as error:
             self._problems.report("temporal settings", one_sentence(error))
-        except TemporalUnreachable as error:  # whose words vary while the cause is one
+        except TemporalUnreachable as error:  # its message may vary while the cause stays
             _log.debug("no new connection", exc_info=error)
-            sentence = f"{address_of(connection.client)} takes no connection by what their files hold now"
+            sentence = (
+                f"{address_of(connection.client)} accepts no connection with the present content of its files"
+            )
             self._problems.report("temporal settings", sentence)
         else:
             self._problems.report("temporal settings", "")
@@ -199,7 +200,7 @@ class TemporalLink:
             return
         connection = await self._open()
         if self._worker is None or not self._worker[0].is_running:
-            return  # it ends, or begins: the next look finds it
+            return  # it is ending or starting; the next look finds it
         worker, _ = self._worker
         worker.client = connection.client
         self._worker = worker, connection

@@ -1,7 +1,7 @@
-"""TemporalSettings: where Temporal is and how to get in, checked before anything is connected.
+"""Reads and validates the Temporal configuration before any connection.
 
-The SDK reads the standard environment configuration, and lets much of what cannot be used pass: the
-connection fails then, and is blamed, or it is made to another place than was meant.
+The SDK reads the standard environment configuration and accepts many invalid values: the connection then
+fails with a misleading error, or goes to the wrong place.
 """
 
 import os
@@ -20,14 +20,14 @@ FILE = f"{PREFIX}CONFIG_FILE"
 DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_NAMESPACE = "default"
 _BOOLEANS = ("true", "false", "1", "0")
-"""The SDK takes every other word for true, `no` and `off` too."""
+"""The SDK takes every other word for true, also `no` and `off`."""
 
 
 def temporal_settings(environment: Mapping[str, str] | None) -> ClientConnectConfig:
-    """What `environment` says of Temporal (None: that of this process).
+    """The Temporal configuration in `environment` (None: that of this process).
 
     Raises:
-        SettingsError: it cannot be used.
+        SettingsError: it is invalid.
 
     """
     variables = _variables(os.environ if environment is None else environment)
@@ -39,19 +39,19 @@ def temporal_settings(environment: Mapping[str, str] | None) -> ClientConnectCon
 
 
 def temporal_namespace(environment: Mapping[str, str] | None) -> str:
-    """The Temporal namespace that `environment` names; raises SettingsError as `temporal_settings` does."""
+    """The Temporal namespace in `environment`; raises SettingsError as `temporal_settings`."""
     return temporal_settings(environment).get("namespace") or DEFAULT_NAMESPACE
 
 
 def named(setting: str, environment: Mapping[str, str] | None) -> str:
-    """How a setting came here: by the variable that begins so, or by the profile."""
+    """The source of a setting for errors: the variable that begins with its name, or the profile."""
     variables = os.environ if environment is None else environment
     found = sorted(name for name in variables if name.startswith(setting))
     return found[0] if found else f"{setting.removeprefix(PREFIX).lower()} of Temporal's profile"
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those of Temporal: no other is its business."""
+    """The variables of Temporal; others are irrelevant."""
     found = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     for name, value in found.items():
         try:
@@ -65,7 +65,7 @@ def _check_variables(variables: Mapping[str, str]) -> None:
     file, tls = variables.get(FILE), variables.get("TEMPORAL_TLS")
     try:
         if file:
-            Path(file).read_bytes()  # the SDK does without one that is not there
+            Path(file).read_bytes()  # the SDK ignores a missing file
     except OSError as error:
         raise SettingsError(f"{FILE}: {file}: {error.strerror}") from error
     if tls is not None and tls.lower() not in _BOOLEANS:
@@ -79,14 +79,14 @@ def _load(variables: Mapping[str, str]) -> ClientConnectConfig:
         _check_file(variables)
         why = _why(error)
         raise SettingsError(f"Temporal's configuration cannot be used: {why}") from None  # it has the rest
-    except OSError as error:  # a file that it names
+    except OSError as error:  # a file in the configuration
         named_by = [name for name, value in variables.items() if value == str(error.filename)]
         setting = named_by[0] if named_by else "Temporal's configuration cannot be used"
         raise SettingsError(f"{setting}: {error.filename}: {error.strerror}") from error
 
 
 def _check_file(variables: Mapping[str, str]) -> None:
-    """Find out whether the configuration file is wrong, or lacks the profile."""
+    """Find out whether the configuration file is invalid, or lacks the profile."""
     file, profile = (
         variables.get(FILE) or "Temporal's usual configuration file",
         variables.get("TEMPORAL_PROFILE"),
@@ -101,7 +101,7 @@ def _check_file(variables: Mapping[str, str]) -> None:
 
 
 def _why(error: RuntimeError) -> str:
-    """Without the lines of the file that stand in the middle: a key may be among them."""
+    """The error without the lines of the file in its middle: they may contain a key."""
     first, *lines = str(error).removeprefix("Configuration loading error: ").strip().splitlines()
     return f"{first}: {lines[-1]}" if lines else first
 

@@ -1,8 +1,8 @@
-"""TemporalTrouble: why Temporal cannot be used, in words for people.
+"""Explains to people why Temporal cannot be used.
 
-The core tells what is wrong with a connection in debugging output of Rust when it opens one, and by "tcp
-connect error" or "http2 error" later. People are told whether nobody answers, and where; that stays one
-sentence however the errors of one outage vary. The core's own words are logged by whoever retries.
+The core describes a failed connection in Rust's debug format when it opens one, and as "tcp connect error" or
+"http2 error" later. People get one sentence, with the address, that does not change as the errors of one
+outage vary. The retrying code logs the core's own message.
 """
 
 import re
@@ -34,7 +34,7 @@ _FAULTS = (
         "holds a private key that is not that of the client certificate",
     ),
 )
-"""What the core says of its own certificate stands where it says ConnectError of the other side's."""
+"""The core uses these words for our own certificate, and ConnectError for that of the server."""
 _REASONS = (
     (re.compile(r"InvalidContentType"), "it speaks no TLS"),
     (
@@ -47,40 +47,40 @@ _REASONS = (
     ),
     (re.compile(r".*(?:message|error): \"([^\"]+)\""), r"\1"),
 )
-"""What the debugging output means; of several texts in it the innermost is the one for people."""
+"""Meanings of the debug output; if it contains several texts, the innermost is shown."""
 
 
 class TemporalUnreachable(Exception):
-    """Nobody answers at the address of Temporal, or something that is no Temporal; one sentence."""
+    """The address of Temporal does not answer, or is of another server; the message is one sentence."""
 
 
 def is_silence(error: BaseException) -> bool:
-    """Whether a call failed with its connection: what Temporal itself refuses comes with details."""
+    """True if a call failed with its connection: refusals of Temporal itself have details."""
     return isinstance(error, RPCError) and error.status in _SILENT and not error.grpc_status.details
 
 
 def silent(address: str) -> TemporalUnreachable:
-    """Temporal answered before, and does not now."""
+    """The error for a Temporal that has answered before."""
     return TemporalUnreachable(f"Temporal at {address} does not answer")
 
 
 def unconnected(address: str, error: BaseException) -> TemporalUnreachable:
-    """No connection was made: `error` says why, at its innermost."""
+    """The error for a failed connection, with the innermost reason in `error`."""
     said = " ".join(str(error).split()) or type(error).__name__
     return TemporalUnreachable(f"Temporal at {address} cannot be reached: {_reason(said)}")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A setting that cannot be used, as far as only the core finds out."""
+    """An invalid setting that only the core detects."""
 
     setting: str
-    """What its variable begins with."""
+    """The beginning of its variable's name."""
     what: str
 
 
 def setting_at_fault(error: BaseException) -> Fault | None:
-    """The setting that the core cannot use; None: something else is wrong."""
+    """The setting that the core cannot use; None for any other error."""
     said = " ".join(str(error).split())
     for pattern, setting, meaning in _FAULTS:
         if found := pattern.search(said):

@@ -1,11 +1,11 @@
-"""UTF-8: what a person wrote on a command line or in a variable, whatever locale Python read it in."""
+"""Decodes command line arguments and variables as UTF-8, whatever Python's locale."""
 
 
 def in_utf8(text: str) -> str:
-    """`text` as its bytes say it; a byte that Python could not read in its locale is a surrogate there.
+    """`text` decoded from its bytes; Python represents bytes that its locale cannot decode as surrogates.
 
     Raises:
-        UnicodeError: the bytes are no UTF-8.
+        UnicodeError: the bytes are not UTF-8.
 
     """
     return text.encode(errors="surrogateescape").decode()

@@ -1,7 +1,7 @@
-"""WorkerVersion: how a worker takes part in Worker Versioning, by two variables of its environment.
+"""The Worker Versioning of a worker, by two variables of its environment.
 
 The names are those that the Temporal Worker Controller sets. Without a deployment name the worker is
-unversioned, and reports its build all the same, so that `paramedic doctor` sees two builds on one queue.
+unversioned, but still reports its build, so that `paramedic doctor` sees two builds on one queue.
 
 Workflows are pinned: an incident ends on the build that began it, so neither a roll-out nor a roll-back gives
 a history to code that did not write it (ADR 46). The behaviour is the worker's default and not that of the
@@ -20,17 +20,17 @@ from runtime.settings import SettingsError
 DEPLOYMENT_VARIABLE = "TEMPORAL_DEPLOYMENT_NAME"
 BUILD_VARIABLE = "TEMPORAL_WORKER_BUILD_ID"
 UNVERSIONED = "paramedic"
-"""The name that Temporal wants beside a build that is only reported."""
+"""The deployment name that Temporal requires with a build that is only reported."""
 LONGEST = 200
 _NAME = re.compile(rf"(?!__)[^\s.:]{{1,{LONGEST}}}")
 _BUILD = re.compile(rf"[^\s:]{{1,{LONGEST}}}")
 
 
 def worker_version(environment: Mapping[str, str]) -> WorkerDeploymentConfig:
-    """The version of a worker with that environment.
+    """The version of a worker in that environment.
 
     Raises:
-        SettingsError: a name cannot be one, or a deployment has no build id.
+        SettingsError: a name is invalid, or a deployment has no build id.
 
     """
     deployment, build = environment.get(DEPLOYMENT_VARIABLE, ""), environment.get(BUILD_VARIABLE, "")

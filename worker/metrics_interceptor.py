@@ -1,9 +1,9 @@
-"""MetricsInterceptor: interceptors that count acts, evidence, chores, ended incidents and long upgrades.
+"""MetricsInterceptor: counts acts, evidence, chores, ended incidents and long upgrades.
 
-None of these know it. Of activities and workflows that it does not know it counts nothing.
+Activities and workflows do not know about metrics. Unknown activities and workflows are not counted.
 
-A replay counts nothing. An end that a wake overtakes is counted again when it is reached again: Temporal
-refuses the first of the two after we have said it.
+A replay is not counted. If a wake overtakes the end of an incident, the end is counted again when it is
+reached again: Temporal refuses the first completion after it was counted.
 """
 
 from typing import Any
@@ -42,24 +42,22 @@ from workflows.messages import WORKFLOW, RemediationInput
 from workflows.upgrade_contracts import WARN_OF_LONG_UPGRADE
 
 _INCIDENT_ENDED = "paramedic_incident_ended"
-"""What leads out of the sandbox of workflows."""
+"""The name of the function that the interceptor calls outside of the sandbox of workflows."""
 
 
 class MetricsInterceptor(Interceptor):
-    """Counts for one worker process."""
+    """Counts activities and workflows of one worker process."""
 
     def __init__(self, metrics: WorkerMetrics) -> None:
         self._metrics = metrics
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  the SDK names it
-        """Count each act, and what chores could not do."""
         return _CountedActivity(next, self._metrics)
 
     def workflow_interceptor_class(
         self,
         input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK names it
     ) -> type[WorkflowInboundInterceptor]:
-        """Count each end of an incident."""
         input.unsafe_extern_functions[_INCIDENT_ENDED] = self._metrics.incident_ended
         return _CountedWorkflow
 
@@ -114,7 +112,7 @@ class _CountedActivity(ActivityInboundInterceptor):
                 self._metrics.act_ended(REQUESTED)
             case TargetDisrupted(lease_acquired_at=acquired):
                 self._metrics.act_ended(DONE)
-                # What was under way already needed no Lease.
+                # Steps that were already under way needed no Lease.
                 if asked.step.action is Action.DELETE and acquired is not None:
                     self._metrics.target_deleted(asked.incident.check)
 

@@ -1,4 +1,4 @@
-"""Worker: wiring of workflows and activities of one cluster. It reads the clocks that activities take."""
+"""Worker: connects workflows and activities of one cluster. It alone reads the clocks that activities use."""
 
 import asyncio
 import os
@@ -58,20 +58,19 @@ from workflows.upgrade_pause import UpgradePause
 
 WORKFLOWS = (Remediation, UpgradePause)
 GRACE = ACT.start_to_close + timedelta(seconds=2)
-"""How long a worker that is told to end lets its activities finish: an act is never cut short."""
+"""The time for activities to finish when the worker is stopped: an act is never interrupted."""
 CACHED_INCIDENTS = 5_000
-"""A matter of memory, about 50 KB each: what is not cached is replayed for each task and query."""
+"""Limited by memory, about 50 KB each: an incident that is not cached is replayed for each task and query."""
 STICKY = timedelta(seconds=5)
-"""A killed worker keeps its workflows to itself for so long; one that is busy for longer loses them to a
-replay, which makes it busier: after 1 s a storm of 100 took three times as long."""
+"""The tasks of a killed worker wait this long for it. A worker that is busy for longer loses its workflows
+to a replay, which makes it busier: with 1 s, a storm of 100 took three times as long."""
 POLLERS = 10
-"""Of each kind of task. The SDK can scale their number by itself; in storms on a busy machine tasks were lost
-then, and missed by Temporal only after ten seconds (seen with 1.35, in three of nine)."""
+"""The pollers for each kind of task. The autoscaling of the SDK lost tasks in storms on a busy machine,
+and Temporal noticed that only after ten seconds (seen with 1.35, in three of nine storms)."""
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 
 async def run(settings: Settings) -> None:
-    """Work until cancelled."""
     version = worker_version(os.environ)
     async with connected(settings, WORKER) as connections, asyncio.TaskGroup() as tasks:
         tasks.create_task(connections.temporal.hold())
@@ -136,7 +135,7 @@ def _stores(settings: Settings, client: Client) -> dict[str, EvidenceFiles]:
 
 
 async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]) -> None:
-    """Report for ever whether the API server lets us read what we act on."""
+    """Report continuously whether the API server lets us read the handled checks."""
     connection, problems = connections.management, connections.problems
     while True:
         for kind in kinds:
@@ -146,7 +145,7 @@ async def _watch_kubernetes(connections: Connections, kinds: Sequence[CheckKind]
 
 
 async def _watch_leader(settings: Settings, connections: Connections) -> None:
-    """Say for ever where nobody leads."""
+    """Report continuously whether any detector holds the leader Lease."""
     management, namespace = connections.management, settings.namespace
     writer = StatusWriter(
         management.client, namespace, WORKER, settings.identity, management.server_clock.now

@@ -1,6 +1,7 @@
-"""WorkerMetrics: counts incidents that ended, acts, evidence, failed chores and long upgrades.
+"""WorkerMetrics: counts ended incidents, acts, evidence, failed chores, and long upgrades.
 
-What can be counted is there from the start, at 0: of a series that begins at 1 Prometheus sees no increase.
+All known series exist from the start, with the value 0: Prometheus sees no increase in a series that begins
+at 1.
 """
 
 from prometheus_client import CollectorRegistry, Counter
@@ -18,7 +19,7 @@ SAVED, NOT_SAVED = "Saved", "NotSaved"
 
 
 class WorkerMetrics:
-    """The counters of one worker process."""
+    """The counters of one worker process, in its registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._incidents = Counter(
@@ -35,19 +36,19 @@ class WorkerMetrics:
         )
         self._chores = Counter(
             "paramedic_chore_failures",
-            "What could not be done beside steps (annotate, renew, delete, give back), and is tried again.",
+            "Operations beside steps (annotate, renew, delete, release) that failed and are retried.",
             ("chore", "reason"),
             registry=registry,
         )
         self._evidence = Counter(
             "paramedic_evidence",
-            "Evidence that was to be saved before a first step, by whether it was.",
+            "Attempts to save evidence before a first step, by their result.",
             ("result",),
             registry=registry,
         )
         self._long_upgrades = Counter(
             "paramedic_long_upgrades",
-            "Upgrades of the cluster that were told to take long, while checks are paused for them.",
+            "Upgrades of the cluster that take longer than the limit while checks are paused for them.",
             registry=registry,
         )
         self._deletions = {
@@ -66,26 +67,23 @@ class WorkerMetrics:
                 self._incidents.labels(kind, outcome)
 
     def incident_ended(self, check_kind: str, outcome: str) -> None:
-        """Count an incident that ended. Workflows run in threads: the counter has a lock."""
+        """Count an ended incident. Workflows run in threads: the counter has a lock."""
         self._incidents.labels(check_kind, outcome).inc()
 
     def act_ended(self, result: str, reason: str = "") -> None:
-        """Count an attempt to act."""
         self._acts.labels(result, reason).inc()
 
     def chore_failed(self, chore: Chore, reason: str) -> None:
-        """Count one item of a chore that could not be done."""
+        """Count one item of a chore that failed."""
         self._chores.labels(chore.value, reason).inc()
 
     def evidence_tried(self, *, is_saved: bool) -> None:
-        """Count evidence that is saved, or not."""
         self._evidence.labels(SAVED if is_saved else NOT_SAVED).inc()
 
     def target_deleted(self, check: CheckReference) -> None:
-        """Count a deletion that was asked for, where its kind counts them."""
+        """Count a requested deletion, if its kind counts them."""
         if check.group_kind in self._deletions:
             self._deletions[check.group_kind].labels(check.name, check.namespace).inc()
 
     def upgrade_took_long(self) -> None:
-        """Count an upgrade that takes longer than it should."""
         self._long_upgrades.inc()

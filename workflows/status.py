@@ -63,7 +63,6 @@ class Status:
         )
 
     def resting(self, wait: Wait, now: datetime) -> Self:
-        """The same while the incident waits."""
         timeout = wait.requeue_after(now)
         wakes_at = None if timeout is None else now + timeout
         return replace(self, next_transition=wait.next_transition, wakes_at=wakes_at)

@@ -1,9 +1,9 @@
-"""Contracts and messages of an upgrade pause: what goes in and out of its workflow and its activities.
+"""Contracts and messages of an upgrade pause: the inputs and results of its workflow and activities.
 
-`observe_upgrade` is retried by Temporal for as long as it takes: without a detector nothing is known.
-`write_pauses` answers for each patch what became of it, and is tried once: its facts are too old for a second
-attempt. Where its answer is lost, each check counts as unsettled, and the workflow decides anew. The warning
-is told for a minute, and is lost where nobody takes it; nothing depends on it.
+Temporal retries `observe_upgrade` without limit, because nothing is known without a detector. `write_pauses`
+returns a result for each patch and is tried once, because its facts are too old for a second attempt. If its
+answer is lost, each check counts as unsettled, and the workflow decides again. The warning is tried for a
+minute and may be lost; nothing depends on it.
 """
 
 from collections.abc import Iterable
@@ -24,41 +24,39 @@ from workflows.kit.standing_orders import StandingOrder
 UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""
 MOST_IN_RESULT = 300
-"""Checks that the result of an upgrade pause lists."""
+"""The maximum of checks in the result of an upgrade pause."""
 WAKE_UPGRADE_PAUSE = "wake"
-"""The one signal of the detector, without an argument: its answer has changed, or it took the lead."""
+"""The only signal of the detector, without an argument: its answer changed, or it became leader."""
 
 
 class UpgradePauseInput(RunInput):
-    """Starts the upgrade pause of a cluster, or carries it on in a new run."""
+    """Starts the upgrade pause of a cluster, or continues it in a new run."""
 
     cluster: str
     memory: str = ""
-    """What the run before remembers, packed (`health.upgrade.packed_memory`)."""
+    """The memory of the previous run, packed (`health.upgrade.packed_memory`)."""
 
 
 class ObserveUpgradeInput(Frozen):
-    """Asks the detector where the upgrade and the checks stand, and tells it what has been handled."""
+    """Asks the detector for the upgrade and the checks, and reports the handled checks."""
 
     cluster: str
     transitions: tuple[datetime, ...] = ()
-    """Those of the upgrade that `handled` is of; of any other one nothing is handled yet."""
+    """The transitions of the upgrade that `handled` belongs to; another upgrade has no handled checks."""
     handled: tuple[str, ...] = ()
-    """The uids of the checks that need no hold for that upgrade any more: their annotation decides."""
+    """The uids of the checks that only their annotation holds in that upgrade."""
     unsettled: tuple[str, ...] = ()
-    """The uids of those of earlier questions that the upgrade holds again."""
+    """The uids from earlier questions that the upgrade holds again."""
     is_anew: bool = True
-    """Whether `handled` of earlier questions counts no more."""
+    """Whether this question replaces `handled` of earlier questions."""
     session: str = ""
-    """That of the latest answer; "": none yet."""
+    """The session of the latest answer; "": there was none yet."""
     revision: int = 0
-    """The latest change of a check that is known."""
-    takes_pages: bool = False
-    """Whether it reads `has_more`; a worker that does not would take a page for all checks."""
+    """The latest known revision of that session."""
 
 
 class WritePausesInput(Frozen):
-    """Asks to write each of these, once."""
+    """Asks to try each of these patches once."""
 
     cluster: str
     patches: tuple[PausePatch, ...]
@@ -67,25 +65,25 @@ class WritePausesInput(Frozen):
 
 
 class WritePausesResult(Frozen):
-    """What became of each."""
+    """The results of the patches, in any order."""
 
     answers: tuple[PauseAnswer, ...] = ()
 
     @classmethod
     def unanswered(cls, patches: Iterable[PausePatch], why: str) -> Self:
-        """Where no worker did it in time: nobody knows what was written."""
+        """The result if no worker answered in time: it is unknown which patches were written."""
         failed = WriteOutcome.FAILED
         return cls(answers=tuple(PauseAnswer(uid=one.uid, outcome=failed, why=why) for one in patches))
 
 
 class PauseOrder(StandingOrder):
-    """Pause a check until the upgrade is over, or for a time, whether or not one is under way."""
+    """Pause a check until the upgrade is over, or for a time, even without an upgrade."""
 
     reason: ShortText = "pause was ordered"
     check: ShortText = ""
     """`namespace/name`; "": every check."""
     identity: ShortText = ""
-    """Who orders it."""
+    """The identity of the person."""
 
 
 class UnpauseOrder(Frozen):
@@ -97,7 +95,7 @@ class UnpauseOrder(Frozen):
 
 
 class ForgetOrder(Frozen):
-    """Forget that a check was handled in this upgrade: if it is not paused, it is paused."""
+    """Treat a check as not handled in this upgrade, so that it is paused unless it already is."""
 
     reason: ShortText = "forget was ordered"
     check: ShortText = ""
@@ -105,29 +103,29 @@ class ForgetOrder(Frozen):
 
 
 class UpgradePauseState(Frozen):
-    """Answer to the query `state`: one page of it, in the order of uids."""
+    """One page of the answer to the query `state`, in the order of uids."""
 
     details: str
-    """In words, what is paused and what it waits for."""
+    """The state of the pause, in words."""
     observed: UpgradeObservation | None = None
-    """What the detector has told, with the checks of this page; None: nothing yet."""
+    """The latest observation, with the checks of this page; None: none yet."""
     handled: tuple[Handled, ...] = ()
     failed: tuple[FailedWrite, ...] = ()
     orders: tuple[PauseOrderRecord, ...] = ()
     upgrading_since: datetime | None = None
     warned_at: datetime | None = None
-    """When it was told that the upgrade takes long."""
+    """When the Event about the long upgrade was emitted."""
     is_resting: bool = False
-    """Whether there is nothing to do until a wake, an order or `wakes_at`."""
+    """Whether it waits for a wake, an order or `wakes_at`."""
     wakes_at: datetime | None = None
-    """When its timer ends; None: it has none."""
+    """When its timer ends; None: there is no timer."""
     next_after: str = ""
     """The argument of the query for the next page; "": this is the last one."""
     left_out: int = 0
-    """Of an upgrade pause that has ended, how many checks its result does not list."""
+    """The number of checks that the result of an ended upgrade pause does not list."""
 
     def followed_by(self, page: Self) -> Self:
-        """The state with the checks of both pages; the later page says where it stands."""
+        """The state with the checks of both pages, and otherwise the values of the later page."""
         observed = page.observed
         if self.observed and observed:
             checks = (*self.observed.checks, *observed.checks)
@@ -142,17 +140,17 @@ class UpgradePauseState(Frozen):
 
 
 class UpgradePauseResult(Frozen):
-    """The end of an upgrade pause."""
+    """The result of an upgrade pause, for the Temporal UI."""
 
     reason: str
     upgrading_since: datetime | None = None
     started: datetime
     ended: datetime
     checks: tuple[Handled, ...] = ()
-    """Who was paused, since when, and who unpaused: at most MOST_IN_RESULT, those that people paused or
-    unpaused first."""
+    """The handled checks with times and identities, at most MOST_IN_RESULT; those of people's orders come
+    first."""
     left_out: int = 0
-    """How many more there are."""
+    """The number of further checks."""
     orders: tuple[PauseOrderRecord, ...] = ()
 
 
@@ -164,15 +162,15 @@ class WarnOfLongUpgradeInput(Frozen):
     message: str
     checks: tuple[Handled, ...]
     is_first: bool = True
-    """Whether it is the first of the calls that tell of one upgrade."""
+    """Whether it is the first call about this upgrade."""
 
 
 class WarnOfLongUpgradeResult(Frozen):
-    """It was told."""
+    """The warning was emitted; there is nothing to return."""
 
 
 OBSERVE_UPGRADE = Contract("observe_upgrade", timedelta(seconds=5), None, FOR_EVER)
-"""Answered by the detector that holds the lead, from its queue."""
+"""Answered by the leading detector, from its queue."""
 WRITE_PAUSES = Contract("write_pauses", timedelta(seconds=20), timedelta(minutes=1), ONCE)
 WARN_OF_LONG_UPGRADE = Contract("warn_of_long_upgrade", timedelta(seconds=20), timedelta(minutes=1), TWICE)
 

@@ -1,6 +1,6 @@
-"""Orders of people to an upgrade pause: what each is in its memory, and which are refused. Pure.
+"""Orders of people to an upgrade pause: how each is recorded, and which are refused. Pure.
 
-A check may be named alone, with its namespace, or with its kind, too; remembered is its full name.
+An order names a check by its name, optionally with namespace and kind; the record has the full name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,23 +21,23 @@ NAMES: Mapping[type[Order], OrderName] = MappingProxyType(
     {PauseOrder: OrderName.PAUSE, UnpauseOrder: OrderName.UNPAUSE, ForgetOrder: OrderName.FORGET}
 )
 UNKNOWN_CHECK = "UnknownCheck"
-"""The type of the error that refuses an order for a check that there is not."""
+"""The type of the error for an unknown check."""
 AMBIGUOUS_CHECK = "AmbiguousCheck"
-"""Of the one that refuses a name that several have."""
+"""The type of the error for a name that several checks have."""
 CHECKS_UNREAD = "ChecksUnread"
-"""Of the one that refuses what nobody can judge, as the checks are not known."""
+"""The type of the error while the checks are unknown."""
 NOT_OURS = "PausedBySomebodyElse"
-"""Of the one that refuses to unpause what the upgrade pause has not paused."""
+"""The type of the error for unpausing a check that the upgrade pause has not paused."""
 NO_UPGRADE = "NoUpgrade"
-"""Of the one that refuses a pause until the end of an upgrade where none is under way."""
+"""The type of the error for a pause without a time while no upgrade is under way."""
 OFF = "TurnedOff"
-"""Of the one that refuses every order, as the pause is turned off."""
+"""The type of the error for any order while the pause is turned off."""
 MOST_NAMED = 10
-"""Checks that a refusal names."""
+"""The maximum of checks that an error names."""
 
 
 def ordered(memory: PauseMemory, order: Order, now: datetime) -> PauseMemory:
-    """The memory with an order that is given now."""
+    """The memory after an order given now."""
     record = PauseOrderRecord(
         number=memory.next_order_number(),
         order=NAMES[type(order)],
@@ -51,12 +51,12 @@ def ordered(memory: PauseMemory, order: Order, now: datetime) -> PauseMemory:
 
 
 def knows_checks(seen: UpgradeObservation | None) -> bool:
-    """Whether it can be said of a name which check it means."""
+    """True if the checks are known, so that a name can be resolved."""
     return seen is not None and (not seen.unread or bool(seen.checks))
 
 
 def refuse_senseless(order: Order, seen: UpgradeObservation | None) -> None:
-    """Refuse what could never be obeyed, as far as the checks are known.
+    """Refuse an order that could never be obeyed, as far as the checks are known.
 
     Raises:
         ApplicationError: as `exact`.
@@ -70,7 +70,7 @@ def exact(order: Order, seen: UpgradeObservation | None) -> Order:
     """The order with the full name of its check.
 
     Raises:
-        ApplicationError: it could never be obeyed, or nobody knows which check is meant.
+        ApplicationError: it could never be obeyed, or the check is ambiguous or unknown.
 
     """
     if seen is not None:
@@ -78,11 +78,11 @@ def exact(order: Order, seen: UpgradeObservation | None) -> Order:
     if not order.check:
         return order
     if seen is None:
-        raise ApplicationError("no detector has answered yet which checks there are", type=CHECKS_UNREAD)
+        raise ApplicationError("no detector has listed the checks yet", type=CHECKS_UNREAD)
     check = _meant(order.check, seen)
     if isinstance(order, UnpauseOrder) and check.is_paused and not check.is_marked:
         raise ApplicationError(
-            f"{check.reference} was paused by somebody else, who unpauses it", type=NOT_OURS
+            f"{check.reference} was paused by another user or tool, which must unpause it", type=NOT_OURS
         )
     return order.model_copy(update={"check": str(check.reference)})
 

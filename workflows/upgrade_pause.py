@@ -1,15 +1,14 @@
-"""UpgradePause: the workflow that pauses checks while the cluster is being upgraded, and unpauses them then.
+"""UpgradePause: the workflow that pauses checks during a cluster upgrade and unpauses them afterwards.
 
-What is to be done is `health.upgrade.next_pass`; this carries it out: it observes, does the one thing that is
-due, and observes again, until there is nothing to do but to wait. It holds no timer but for what is tried
-again, for the time that people gave, and once for an upgrade that takes long. The detector starts it, wakes
-it, and starts it again where somebody terminated it; what it does then it knows by the annotations.
+`health.upgrade.next_pass` decides; this workflow observes, does the one thing that is due, and observes
+again, until it can only wait. It has timers only for retries, for the times of orders, and one for a long
+upgrade. The detector starts it, wakes it, and starts it again after a termination; the new one reads its
+state from the annotations.
 
-An order that comes before anything was seen waits a moment until the checks are known: so who begins a pause
-with an order (update-with-start) is told whether it can be obeyed.
-
-A cancel is an order as any other, to unpause every check and to pause none in this upgrade. It does not end
-before the upgrade does: the detector would start it anew, and that one would pause the checks again.
+An order that comes before the first observation waits briefly until the checks are known, so that the sender
+of an update-with-start learns whether the order can be obeyed. A cancel is an order to unpause every check
+and to pause none in this upgrade. The workflow does not end before the upgrade, because the detector would
+start a new one, which would pause the checks again.
 """
 
 import asyncio
@@ -17,13 +16,13 @@ import contextlib
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from health.upgrade.memory import CheckPauseState, PauseMemory
     from health.upgrade.next_pass import MOST_PATCHES, Pass, having_written, next_pass
     from health.upgrade.observation import UpgradeObservation
-    from health.upgrade.packed_memory import UnreadableMemory, packed, unpacked
+    from health.upgrade.packed_memory import packed, unpacked
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
@@ -53,27 +52,12 @@ with workflow.unsafe.imports_passed_through():
 
 CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
 NOTHING_SEEN = "asks the detector"
-HOW_TO_GO_ON = "terminate this workflow, and the next one begins with the annotations alone"
 STATE_PAGE = 200
-"""Checks in one answer of the query `state`: 0.8 MB where all texts are the longest."""
+"""Checks in one answer of the query `state`: 0.8 MB with the longest texts."""
 GROWN = 3
-"""Times its history has grown since every check was told, before a run hands over to the next one."""
+"""The growth of the history since the first full observation, after which a new run begins."""
 KNOWN_WITHIN = timedelta(seconds=5)
-"""CheckPauseState long an order waits for the checks to be known, and its sender for an answer."""
-
-MEMORY_UNREADABLE = "MemoryUnreadable"
-"""The type of the error that refuses an order where the memory of the run before cannot be read."""
-
-
-def _handed_over(start: UpgradePauseInput) -> PauseMemory:
-    """What the run before remembers. One that cannot be read is not an empty one: it forbids every change."""
-    if not start.memory or not start.is_handed_over():
-        return PauseMemory()
-    try:
-        return unpacked(start.memory)
-    except UnreadableMemory as error:
-        why = f"the memory of the run before cannot be read ({error}); {HOW_TO_GO_ON}"
-        return PauseMemory(unreadable=why)
+"""How long an order waits for the first observation, and its sender for an answer."""
 
 
 @workflow.defn(name=UPGRADE_PAUSE)
@@ -83,11 +67,10 @@ class UpgradePause:
     @workflow.init
     def __init__(self, start: UpgradePauseInput) -> None:
         self._cluster = start.cluster
-        memory = _handed_over(start)
+        handed_over = unpacked(start.memory) if start.memory and start.is_handed_over() else None
+        memory = handed_over or PauseMemory()
         began = memory.began or workflow.now()
         self._memory = memory.model_copy(update={"began": began})
-        self._unread = start.memory if memory.unreadable else ""
-        """The memory of the run before, which the next run may be able to read."""
         self._began = began
         self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
         self._calls = FinishedCalls(self._orders.obey_cancel)
@@ -95,14 +78,14 @@ class UpgradePause:
         self._seen: UpgradeObservation | None = None
         self._questions = UpgradeQuestions(start.cluster)
         self._loaded_events = 0
-        """The length of the history once every check was told."""
+        """The length of the history after the first full observation."""
         self._details = NOTHING_SEEN
         self._is_resting = False
         self._wakes_at: datetime | None = None
 
     @workflow.run
     async def run(self, start: UpgradePauseInput) -> UpgradePauseResult:
-        """Do what is due until the upgrade is over and nothing of it is left."""
+        """Carry out passes until the upgrade is over and all checks are unpaused."""
         refuse_other_id(upgrade_pause_id(start.cluster))
         while True:
             try:
@@ -118,7 +101,7 @@ class UpgradePause:
                     continue
                 elif passed.is_over and workflow.all_handlers_finished():
                     return self._concluded(passed)
-                elif passed.is_over:  # an order that waited for this look is given now
+                elif passed.is_over:  # an order that waited for this observation arrives now
                     await workflow.wait_condition(workflow.all_handlers_finished)
                 else:
                     await self._rest(passed)
@@ -132,13 +115,13 @@ class UpgradePause:
 
     @workflow.update
     async def unpause(self, order: UnpauseOrder = UnpauseOrder()) -> str:
-        """Unpause what was paused for the upgrade; it is not paused again in this one."""
+        """Unpause checks that were paused for the upgrade; they are not paused again in this one."""
         return f"unpauses {await self._give(order)} until the upgrade is over: {order.reason}"
 
     @workflow.update
     async def forget(self, order: ForgetOrder = ForgetOrder()) -> str:
-        """Treat a check as if it had not been seen in this upgrade."""
-        return f"takes {await self._give(order)} for one that it has not seen yet: {order.reason}"
+        """Treat a check as not handled in this upgrade."""
+        return f"treats {await self._give(order)} as not handled in this upgrade: {order.reason}"
 
     @pause.validator
     def _refuse_pause(self, order: PauseOrder = PauseOrder()) -> None:
@@ -154,12 +137,11 @@ class UpgradePause:
 
     @workflow.signal(name=WAKE_UPGRADE_PAUSE)
     def wake(self) -> None:
-        """Observe again."""
         self._wakes.receive()
 
     @workflow.query
     def state(self, after: str = "") -> UpgradePauseState:
-        """Who is paused since when and why, and what it waits for: of the checks whose uids come `after`."""
+        """The state of the pause, with the checks whose uids come `after`."""
         memory = self._memory
         seen = {check.uid: check for check in self._seen.checks} if self._seen else {}
         handled, failed = memory.by_uid, memory.failed_by_uid
@@ -180,9 +162,7 @@ class UpgradePause:
         )
 
     async def _give(self, order: Order) -> str:
-        """Give it, and answer whom it is for."""
-        if self._memory.unreadable:
-            raise ApplicationError(self._memory.unreadable, type=MEMORY_UNREADABLE)
+        """Record the order, and return its checks in words."""
         if not self._knows_checks():
             with contextlib.suppress(TimeoutError):
                 await workflow.wait_condition(
@@ -199,7 +179,7 @@ class UpgradePause:
         self._memory = ordered(self._memory, order, workflow.now())
 
     async def _look(self) -> Pass:
-        """What is to be done by what the detector sees; it is told which checks have been handled."""
+        """The next pass, by a new observation; the question reports the handled checks."""
         while True:
             asked = self._questions.question(*self._known_by_now())
             answer = await self._calls.call(
@@ -220,7 +200,7 @@ class UpgradePause:
         return passed
 
     def _known_by_now(self) -> tuple[tuple[datetime, ...], tuple[str, ...]]:
-        """Which upgrade is remembered, and which of its checks are settled."""
+        """The transitions of the known upgrade, and its settled checks."""
         upgrade = self._memory.upgrade
         return upgrade.transitions if upgrade else (), self._memory.settled
 
@@ -236,11 +216,11 @@ class UpgradePause:
         except ActivityError as error:
             result = WritePausesResult.unanswered(passed.patches, in_words(error))
         written = having_written(passed, result.answers, workflow.now(), workflow.random().random())
-        # An order that came meanwhile is written down in the memory of now.
+        # An order that came meanwhile is in the current memory.
         self._memory = self._memory.taking_over(written, passed.patches)
 
     async def _warn(self, message: str) -> None:
-        """Tell once that the upgrade takes long; nothing depends on it, so it is tried once."""
+        """Emit the Event about a long upgrade; nothing depends on it, so it is tried once."""
         upgrade = self._memory.upgrade
         began = upgrade.began if upgrade else self._began
         paused = tuple(
@@ -261,15 +241,14 @@ class UpgradePause:
         self._memory = self._memory.model_copy(update={"warned_at": workflow.now()})
 
     def _begin_a_new_run_if_due(self) -> None:
-        """At each step, and not at rest alone: one that is woken during each look never rests.
+        """Called at each step, because a workflow that is woken during each observation never rests.
 
-        A run whose history is long because it was told of thousands of checks first makes use of that.
+        A run whose history is long because of the first observation of thousands of checks goes on for a
+        while.
         """
         has_grown = workflow.info().get_current_history_length() > GROWN * self._loaded_events > 0
         if is_new_run_due() and has_grown and workflow.all_handlers_finished():
-            begin_a_new_run(
-                UpgradePauseInput(cluster=self._cluster, memory=self._unread or packed(self._memory))
-            )
+            begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=packed(self._memory)))
 
     async def _rest(self, passed: Pass) -> None:
         self._is_resting, self._wakes_at = True, passed.until
@@ -282,7 +261,7 @@ class UpgradePause:
         return self._wakes.has_new or self._orders.has_new
 
     def _say(self, passed: Pass) -> None:
-        """What cannot be written is left out of what `state` tells, which has it as `failed`."""
+        """Set the details; `state` leaves out the failed writes, which it has as `failed`."""
         self._details = passed.why
         workflow.set_current_details(passed.details)
 

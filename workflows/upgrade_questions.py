@@ -1,8 +1,8 @@
-"""UpgradeQuestions: the questions of one run to the detector, and the checks that its answers have told.
+"""UpgradeQuestions: the questions of one run to the detector, and the checks in its answers.
 
-An answer tells what changed since the one before, and a question tells what was handled since the one before:
-so no payload grows with the number of checks. Where the answer is of another session (another detector, or
-another lead), both begin anew.
+An answer has the changes since the last answer, and a question the checks handled since the last question,
+so no payload grows with the number of checks. After an answer of another session (a new detector or leader),
+both start with full lists.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from health.upgrade.pausable_check import PausableCheck
 from workflows.upgrade_contracts import ObserveUpgradeInput
 
 MOST_TOLD = 2_000
-"""Uids in one question: 80 KB."""
+"""The maximum of uids in one question: 80 KB."""
 
 
 class UpgradeQuestions:
-    """What one run has asked and was told."""
+    """The questions and the answered checks of one run."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -26,10 +26,10 @@ class UpgradeQuestions:
         self._told: frozenset[str] = frozenset()
         """The uids that the detector counts as handled."""
         self._told_of: tuple[datetime, ...] | None = None
-        """The transitions that it was told; None: it was told nothing."""
+        """The transitions in the questions so far; None: no question was asked."""
 
     def question(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> ObserveUpgradeInput:
-        """The next one, where these are settled in the upgrade with these transitions."""
+        """The next question, for these settled checks of the upgrade with these transitions."""
         handled = frozenset(settled)
         unsettled = self._told - handled
         is_anew = transitions != self._told_of or len(unsettled) > MOST_TOLD
@@ -42,15 +42,14 @@ class UpgradeQuestions:
             is_anew=is_anew,
             session=self._session,
             revision=self._revision,
-            takes_pages=True,
         )
 
     def has_untold(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> bool:
-        """Whether the detector is to be told of something before the workflow rests."""
+        """True if the detector must get another question before the workflow rests."""
         return (self._told_of, self._told) != (transitions, frozenset(settled))
 
     def take(self, asked: ObserveUpgradeInput, answer: UpgradeObservation) -> None:
-        """Add what an answer tells, and what its question has told."""
+        """Add the checks of an answer, and record what its question reported."""
         if answer.is_whole:
             self._checks = {}
         for uid in answer.gone:
@@ -62,7 +61,7 @@ class UpgradeQuestions:
     def _told_by(
         self, asked: ObserveUpgradeInput, answer: UpgradeObservation
     ) -> tuple[frozenset[str], tuple[datetime, ...] | None]:
-        """What the detector knows by now; one of another session does not know what was told before."""
+        """The handled checks that the detector knows; a new session knows none from before."""
         if asked.is_anew:
             return frozenset(asked.handled), asked.transitions
         if answer.session != asked.session:
@@ -70,5 +69,5 @@ class UpgradeQuestions:
         return self._told.difference(asked.unsettled).union(asked.handled), asked.transitions
 
     def observed(self, answer: UpgradeObservation) -> UpgradeObservation:
-        """The answer with all checks that were told."""
+        """The answer with the checks of all answers."""
         return answer.model_copy(update={"checks": tuple(self._checks.values()), "gone": ()})

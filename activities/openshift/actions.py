@@ -54,7 +54,6 @@ class DeleteMachine:
         return StepResult(ActResult.disrupted())
 
     async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
-        """True if the Machine existed."""
         client, known = self.dependencies.connection.client, target.metadata
         version = known.resource_version
         try:

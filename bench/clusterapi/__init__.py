@@ -1,1 +1,1 @@
-"""The figures of MachineHealthChecks of Cluster API, whose Machines and Nodes are in two clusters."""
+"""The measurements of Cluster API's MachineHealthChecks, with Machines and Nodes in two clusters."""

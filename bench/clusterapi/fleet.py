@@ -1,8 +1,8 @@
-"""WorkloadFleet: Machines of Cluster API in the management cluster, and their Nodes in a workload cluster.
+"""WorkloadFleet: Machines of Cluster API in the management cluster, with Nodes in a workload cluster.
 
 There is one workload cluster. It may be published as several Clusters, each with a Secret, Machines and a
-check of its own: the detector connects once for each, and keeps the Nodes once for each. Machines have an
-owner that never replaces them, so marks stay.
+check of its own: the detector connects to each, and keeps the Nodes of each. The owner of the Machines never
+replaces them, so marks stay.
 """
 
 import asyncio
@@ -36,29 +36,29 @@ from objects.timestamps import stamp
 
 API = ClusterApi("v1beta2")
 TIMEOUT_SECONDS = 1
-"""Of the check; a Node fails as if it had failed an hour ago."""
+"""The timeout of the check; a failed Node looks as if it failed an hour ago."""
 SHORTEST_GAP, LONGEST_GAP = 0.1, 0.6
 TEMPLATE_REFERENCE = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
 
 
 class WorkloadFleet:
-    """Machines, named after their Nodes and Clusters, and when what is said of them was seen."""
+    """Machines, named after Nodes and Clusters, and the times at which their conditions changed."""
 
     def __init__(self, management: BenchCluster, workload: ControlPlane, nodes: Fleet) -> None:
         self.nodes = nodes
         self.marked: dict[str, float] = {}
-        """When a Machine was seen marked for its owner, by the monotonic clock."""
+        """The time at which a Machine was seen marked for its owner, by the monotonic clock."""
         self.told_healthy: dict[str, float] = {}
         self._client = management.client
         self._workload = workload
         self._limit = asyncio.Semaphore(AT_ONCE)
 
     async def add_template(self) -> None:
-        """Add what requests are made of, where a check names it."""
+        """Add the template for checks that request remediations."""
         await self._create(TEMPLATES, CHECK, {"template": {"spec": {}}})
 
     async def add_cluster(self, name: str, nodes: Sequence[str]) -> None:
-        """Publish the workload cluster as a Cluster, with a Machine for each of these Nodes, and a check."""
+        """Publish the workload cluster as a Cluster, with a check, and a Machine for each of these Nodes."""
         await ensure_cluster(self._client, API, name)
         await publish_kubeconfig(self._client, self._workload, name, NAMESPACE)
         owner = await self._create(API.machine_sets, name, _machine_set(name))
@@ -67,20 +67,20 @@ class WorkloadFleet:
         await self._create(API.machine_health_checks, name, _check(name))
 
     async def edit_remediation(self, cluster: str, remediation: Object | None) -> None:
-        """Change what the check of a Cluster does; None: it marks Machines, as many as there are."""
+        """Change the remediation of a Cluster's check; None marks any number of Machines."""
         checks = API.machine_health_checks
         await self._client.merge_patch(checks, cluster, {"spec": {"remediation": remediation}}, NAMESPACE)
 
     async def until_told_healthy(self, count: int) -> None:
-        """Return when that many Machines say that they are healthy."""
+        """Return when that many Machines report that they are healthy."""
 
         async def are_told() -> bool:
             return len(self.told_healthy) >= count
 
-        await until(are_told, within=PATIENCE, otherwise=f"not {count} Machines were told healthy")
+        await until(are_told, within=PATIENCE, otherwise=f"fewer than {count} Machines were reported healthy")
 
     async def time_to_mark(self, cluster: str, node: str) -> float:
-        """Fail a Node; seconds from before its status is written until its Machine is seen marked."""
+        """Fail a Node; the seconds from the write of its status until its Machine is seen marked."""
         machine, began = machine_of(cluster, node), time.monotonic()
         await self.nodes.set_ready(node, "Unknown")
 
@@ -91,7 +91,7 @@ class WorkloadFleet:
         return self.marked[machine] - began
 
     def note(self, change: Change[Machine]) -> None:
-        """ChangeHandler of the watch."""
+        """Record the changes of a Machine, as the handler of the watch."""
         if change.new is None:
             return
         now, machine = time.monotonic(), change.new
@@ -132,12 +132,12 @@ async def workload_fleet(management: BenchCluster) -> AsyncIterator[WorkloadFlee
 
 
 async def gap() -> None:
-    """Let some time pass before the next failure, which comes when nobody waits for it."""
+    """Wait a random time, so that failures do not keep step with our processes."""
     await asyncio.sleep(random.uniform(SHORTEST_GAP, LONGEST_GAP))  # noqa: S311  spreads failures
 
 
 def machine_of(cluster: str, node: str) -> str:
-    """Name of the Machine of a Node in a Cluster."""
+    """The name of the Machine of a Node in a Cluster."""
     return f"{cluster}-{node}"
 
 

@@ -1,4 +1,4 @@
-"""1,000 Machines of a workload cluster: all told healthy, a second request beside a first one, and marks."""
+"""1,000 Machines of a workload cluster: all reported healthy, a second request beside a first one, marks."""
 
 import time
 
@@ -13,7 +13,7 @@ SAMPLES, WARM_UP = 100, 5
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """The check has a template until marks are measured."""
+    """Measure with a template in the check; remove it before marks are measured."""
     async with workload_fleet(cluster) as fleet:
         await fleet.nodes.add(MACHINES_IN_ALL)
         await fleet.add_template()
@@ -37,7 +37,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
 
 
 async def _second_requests(fleet: WorkloadFleet) -> float:
-    """Each is mended before the next one; the first request stays, as nobody remediates anything."""
+    """Each Node recovers before the next one fails; the first request stays, as no remediator runs."""
     first, *others = fleet.nodes.names[: SECOND_FAILURES + 1]
     await _requested(fleet, first)
     samples = []
@@ -50,7 +50,7 @@ async def _second_requests(fleet: WorkloadFleet) -> float:
 
 
 async def _requested(fleet: WorkloadFleet, node: str) -> float:
-    """Seconds from before the status of a Node is written until its Machine has a request."""
+    """The seconds from the write of a Node's status until its Machine has a request."""
     machine, began = machine_of(CLUSTER, node), time.monotonic()
     await fleet.nodes.set_ready(node, "Unknown")
     await fleet.nodes.until_requested([machine])

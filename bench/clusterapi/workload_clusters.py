@@ -1,9 +1,9 @@
-"""The detector over 20 workload clusters of 250 Nodes, and marks while it tells 5,000 Machines healthy.
+"""The detector with 20 workload clusters of 250 Nodes, and marks while it reports 5,000 Machines healthy.
 
-There is one real workload cluster, under the name of 20 Clusters: 20 real ones fit on no laptop. To the
-detector they are 20: as many Secrets, connections and watches, and a copy of all Nodes for each. A Cluster
-has Machines for 249 Nodes, which it shares with all others, and for one that fails for it alone; so each copy
-has 269.
+One real workload cluster is published as 20 Clusters, because 20 real ones do not fit on a laptop. The
+detector has as many Secrets, connections and watches as for 20, and a copy of all Nodes for each. A Cluster
+has Machines for 249 Nodes, shared with all others, and for one that fails for it alone; so each copy has 269
+Nodes.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ CLUSTERS = [f"workload-{number}" for number in range(20)]
 SHARED = 249
 MACHINES_IN_ALL = len(CLUSTERS) * (SHARED + 1)
 FIRST_TOLD = 500
-"""So many were told when the first one fails."""
+"""The number of Machines reported healthy when the first one fails."""
 SETTLED_SECONDS = 10.0
 
 
 async def measure(cluster: BenchCluster) -> list[Figure]:
-    """One Machine of each Cluster fails while most are yet to be told healthy."""
+    """Fail one Machine of each Cluster while most are not reported healthy yet."""
     async with workload_fleet(cluster) as fleet:
         await fleet.nodes.add(SHARED + len(CLUSTERS), PADDING)
         for name, own in _own_nodes(fleet).items():

@@ -4,6 +4,7 @@ An incident whose answer cannot be made is told so: nobody knows, so it holds. W
 the same a moment later; so the incident asks again after a minute, and earlier only if something changes.
 """
 
+import importlib.metadata
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -65,7 +66,13 @@ class Answering:
 
     def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
         """The worker that polls for questions; `others` are activities that are served beside `observe`."""
-        return Worker(client, task_queue=detector_queue(cluster), activities=[self.observe, *others])
+        return Worker(
+            client,
+            task_queue=detector_queue(cluster),
+            activities=[self.observe, *others],
+            # Without one the SDK hashes all modules, which stops the event loop for a second.
+            build_id=importlib.metadata.version("paramedic"),
+        )
 
 
 def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from health.gate.invalid_check import InvalidCheckError
-from health.gate.limits import NO_LIMITS, Scope
+from health.gate.limits import NO_LIMITS, LimitScope
 from health.gate.policy import CurrentPolicy
 from health.model.admission import Admission
 from health.model.references import CheckReference
@@ -21,8 +21,8 @@ class LimitScopes:
     def __init__(self, cluster_state: ClusterState, policy: CurrentPolicy) -> None:
         self._cluster_state = cluster_state
         self._policy = policy
-        self._of_policy = Scope(NO_LIMITS, "the policy")
-        self._of_checks: dict[CheckReference, Scope] = {}
+        self._of_policy = LimitScope(NO_LIMITS, "the policy")
+        self._of_checks: dict[CheckReference, LimitScope] = {}
         """Of those that choose any."""
         self._seen: dict[CheckReference, CheckState] = {}
 
@@ -59,7 +59,7 @@ class LimitScopes:
         of_checks = any(scope.limits.max_starts_per_hour for scope in self._of_checks.values())
         return bool(self._of_policy.limits.max_starts_per_hour) or of_checks
 
-    def of(self, check: CheckReference) -> tuple[Scope, ...]:
+    def of(self, check: CheckReference) -> tuple[LimitScope, ...]:
         """Those that bear on remediations of a check."""
         of_all = () if self._of_policy.limits.is_off else (self._of_policy,)
         own = self._of_checks.get(check)
@@ -78,8 +78,8 @@ class LimitScopes:
         return {name: target.node_label(name) for name in names}
 
 
-def _own(check: CheckReference, known: CheckState | None) -> Scope | None:
+def _own(check: CheckReference, known: CheckState | None) -> LimitScope | None:
     if known is None or isinstance(known.check, InvalidCheckError):
         return None
     limits = known.check.choices.limits
-    return None if limits.is_off else Scope(limits, f"the annotations of {check}", check)
+    return None if limits.is_off else LimitScope(limits, f"the annotations of {check}", check)

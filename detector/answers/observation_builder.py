@@ -212,7 +212,8 @@ class ObservationBuilder:
             return hold
         due = deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds)
         asked = LimitQuestion(self.incident, target, failed, due, may_skip_its_wait=hold is not None)
-        return admission(replace(question, limit=self.limits(asked)))
+        limit = self.limits(asked)
+        return hold if limit is None else admission(replace(question, limit=limit))
 
     def _templates(self, check: HealthCheck, target: Target) -> str:
         templates = [step.template for step in check.steps_for(target)]

@@ -35,13 +35,14 @@ class RecentStarts:
         insort(self._ended[remediated], ended)
         return True
 
-    def since(self, horizon: datetime) -> Iterator[tuple[Remediated, datetime]]:
-        """Those that began after that."""
-        for remediated, times in self._began.items():
-            for began in times[bisect_right(times, horizon) :]:
-                yield remediated, began
-        for remediated, ends in self._ended.items():
-            yield from ((remediated, end) for end in self._unseen(remediated, ends) if end > horizon)
+    def of(self, remediated: Remediated) -> tuple[datetime, ...]:
+        """When the remediations of a target began, at the latest."""
+        ends = self._ended.get(remediated)
+        seen = tuple(self._began.get(remediated, ()))
+        return (*seen, *self._unseen(remediated, ends)) if ends else seen
+
+    def targets(self) -> set[Remediated]:
+        return self._began.keys() | self._ended.keys()
 
     def _unseen(self, remediated: Remediated, ends: list[datetime]) -> Iterator[datetime]:
         """The ends of those of which no start was seen."""
@@ -51,12 +52,15 @@ class RecentStarts:
                 yield end
             before = end
 
-    def forget(self, horizon: datetime) -> None:
-        """Forget what was until then."""
+    def forget(self, horizon: datetime) -> list[Remediated]:
+        """Forget what was until then; returns the targets that this concerns."""
+        forgotten = []
         for known in (self._began, self._ended):
-            for remediated, times in list(known.items()):
-                late = times[bisect_right(times, horizon) :]
+            old = [remediated for remediated, times in known.items() if times[0] <= horizon]
+            for remediated in old:
+                late = known.pop(remediated)
+                late = late[bisect_right(late, horizon) :]
                 if late:
                     known[remediated] = late
-                else:
-                    del known[remediated]
+            forgotten += old
+        return forgotten

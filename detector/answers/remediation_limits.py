@@ -5,36 +5,36 @@ reserved until it is, or until the state is proven to be younger than anything t
 made. Nothing is reserved twice, and nobody else admits: so the limits hold at every moment. Who begins to
 lead does not know what the leader before admitted, and waits as long as that may live.
 
-Who waits goes by its place in the line (`waiting_line.py`); who has a reservation has had its turn, and keeps
-it. An answer costs the same however many wait: what counts is counted anew only when something else counts.
+A target waits in the queue (`admission_queue.py`) until it has a reservation, which it keeps. An answer costs
+the same however many targets wait or are under way: each change counts up or down (`remediation_records.py`).
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
+from detector.answers.admission_queue import AdmissionQueue, QueueEntry
 from detector.answers.limit_scopes import LimitScopes
-from detector.answers.recent_starts import RecentStarts
-from detector.answers.reservations import LIVES, Proves, Reservations, Reserved
-from detector.answers.waiting_line import InLine, WaitingLine
+from detector.answers.remediation_records import RemediationRecords
+from detector.answers.reservations import LIVES, Proves, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
 from health.gate.answer import answered
-from health.gate.limits import HOUR, Remediation, Tally, Waiting, limit_hold
+from health.gate.limit_usage import Refusal, SlotChange
+from health.gate.limits import HOUR, Remediation, Waiting, limit_hold
 from health.gate.policy import CurrentPolicy
-from health.gate.stuck_slots import StuckSlots, UnderWay, stuck_slots
+from health.gate.stuck_slots import StuckSlots, stuck_slots
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.runbook.wake_up import has_remediator_at_work
+from kube.time_slice import TimeSlice
 
 LOOK_AGAIN_SECONDS = 1.0
-SECOND = timedelta(seconds=1)
-"""Creations are told in whole seconds."""
 UNREAD_ASK_AGAIN_SECONDS = 10.0
 OUT_OF_LINE_ASK_AGAIN_SECONDS = 60.0
 
@@ -63,14 +63,9 @@ class RemediationLimits:
         self._policy = policy
         self._now = now
         self._scopes = LimitScopes(cluster_state, policy)
-        self._line = WaitingLine(cluster_state)
-        self._in_flight = InFlight(cluster_state, self._began, self._ended)
-        self._under_way: dict[Remediated, UnderWay] = {}
-        """With the labels that the targets had when it began."""
-        self._reservations = Reservations(proves)
-        self._starts = RecentStarts()
-        self._tally: Tally | None = None
-        """What counts; None: something else than was counted last."""
+        self._queue = AdmissionQueue(cluster_state)
+        self._records = RemediationRecords(cluster_state, self._scopes, proves, self._slots_changed)
+        self._in_flight = InFlight(cluster_state, self._began, self._records.ended)
         self._known_from = now()
         """Since when everything that is admitted is known here."""
         self._are_ended_known = False
@@ -78,16 +73,18 @@ class RemediationLimits:
     def lead_begins(self) -> None:
         """Another may have admitted until now."""
         self._known_from = self._now()
-        self._reservations.clear()
-        self._line.empty()
-        self._tally = None
+        self._queue.empty()
+        self._records.forget_reservations()
         self._are_ended_known = False
 
     async def lead(self) -> None:
-        """Tell those whose turn it is, until cancelled."""
+        """Notify the incidents whose turn it is, in pieces, until cancelled."""
         while True:
             with self._cluster_state.guard.item("limits", "those who wait"):
-                self._tell()
+                piece = TimeSlice()
+                for incident in self.turns():
+                    self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
+                    await piece.yield_if_over()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     @property
@@ -102,8 +99,18 @@ class RemediationLimits:
 
     def note_ended(self, remediated: Remediated, ended: datetime) -> None:
         """Note a remediation that has ended; one that was seen to begin is known."""
-        if self._starts.note_ended(remediated, ended):
-            self._tally = None
+        self._records.note_ended(remediated, ended)
+
+    def turns(self) -> Iterator[IncidentReference]:
+        """The incidents that may begin now, each once in its turn."""
+        now = self._now()
+        self._take_in_policy()
+        self._in_flight.look_again()
+        self._records.forget(now, self.horizon)  # also where no limit counts them: they would grow for ever
+        if self._scopes.are_off or self._unknown(now) is not None:
+            return
+        self._select_if_due(now)
+        yield from self._queue.notify(now)
 
     def complete(self) -> None:
         """Note that all that ended is known."""
@@ -112,10 +119,10 @@ class RemediationLimits:
     def changed(self, check: CheckReference, target: str | None) -> None:
         """See what a change does to what counts and to who waits, before anybody is answered by it."""
         if self._scopes.take_in_check(check):
-            self._limit_otherwise()
+            self._limit_otherwise(check)
         self._in_flight.changed(check, target)
         if target is not None:
-            self._line.changed(Remediated(check, target))
+            self._queue.changed(Remediated(check, target))
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """See also what comes and goes between two questions."""
@@ -129,31 +136,29 @@ class RemediationLimits:
             return ()
         if self._unknown(now) is not None:
             return None
-        under_way = tuple(self._under_way.values())
-        return stuck_slots(self._scopes.of, under_way, self._line.waiting(now), now)
+        return stuck_slots(self._scopes.of, self._records.under_way, self._queue.waiting(now), now)
 
     def leave_line(self, incident: IncidentReference) -> None:
         """Something else holds it, or it wants nothing any more."""
-        self._line.leave(incident)
+        self._queue.leave(incident)
 
     def line_up(self, question: LimitQuestion) -> Hold | None:
         """Why it would be one too many; it stands in the line from now on, if nothing else holds it."""
         self._take_in_policy()
         now, incident = self._now(), question.incident
         if not self._scopes.of(incident.check):
-            self._line.leave(incident)
+            self._queue.leave(incident)
             return None
-        waiting = Waiting(
-            question.since, incident.workflow_id, self._remediation(incident.check, question.target)
-        )
-        self._line.stand(InLine(incident, question.due, waiting), now)
+        remediation = self._records.remediation(incident.check, question.target)
+        waiting = Waiting(question.since, incident.workflow_id, remediation)
+        self._queue.enqueue(QueueEntry(incident, question.due, waiting), now)
         if question.may_skip_its_wait or question.due <= now:
             return self._unknown(now) or self._refusal(incident, waiting, now)
         return None
 
     def answered(self, incident: IncidentReference, seen: Observation, intent: Intent) -> Observation:
         """What is seen, as the answer to a question: with an admission only if a slot is reserved for it."""
-        self._line.came(incident, would_act=intent.would_act and not seen.is_shadow)
+        self._queue.asked(incident, self._now(), would_act=intent.would_act and not seen.is_shadow)
         return answered(seen, intent, partial(self._admit, incident, seen))
 
     def _admit(self, incident: IncidentReference, seen: Observation) -> Admission | Hold:
@@ -162,13 +167,12 @@ class RemediationLimits:
         target = self._cluster_state.targets.get(incident.check, incident.target.name)
         if target is None:
             return NO_ADMISSION
-        remediation, now = self._remediation(incident.check, target), self._now()
+        remediation, now = self._records.remediation(incident.check, target), self._now()
         refusal = self._refusal_of_unproven(incident, seen, remediation, now)
         if refusal is not None:
             return refusal
         if not (seen.is_marked or seen.under_way or has_remediator_at_work(seen, now)):
-            self._reservations.reserve(Reserved(incident, seen.seen_at or now, remediation))
-            self._tally = None
+            self._records.reserve(Reserved(incident, seen.seen_at or now, remediation))
         return self._scopes.admission(incident.check)
 
     def _refusal_of_unproven(
@@ -197,98 +201,42 @@ class RemediationLimits:
         return None
 
     def _refusal(self, incident: IncidentReference, waiting: Waiting, now: datetime) -> Hold | None:
-        reserved = self._reservations.of(incident)
-        if reserved is not None:
-            return self._counted(now, besides=reserved).refusal(waiting, now)
-        return self._current(now).refusal(waiting, now) or self._settled(now).refusal(waiting, now)
+        usage = self._records.usage
+        if self._records.has_reserved(incident):
+            refusal = usage.refusal(waiting, now, besides=Remediated.of(incident))
+        else:
+            refusal = usage.refusal(waiting, now) or self._refusal_out_of_turn(waiting, now)
+        return None if refusal is None else refusal.hold
 
-    def _current(self, now: datetime) -> Tally:
-        """What counts; those who go first only if that is settled."""
-        if self._tally is None:
-            self._tally = self._counted(now)
-            self._line.settle_by(now)
-        if not self._line.is_settled(now):
-            self._tally.let_nobody_go_first()
-        return self._tally
+    def _refusal_out_of_turn(self, waiting: Waiting, now: datetime) -> Refusal | None:
+        """Why targets that wait for longer go first; a selected target keeps its turn."""
+        if waiting.name in self._queue.selection:
+            return None
+        self._select_if_due(now)
+        selection = self._queue.selection
+        return self._records.usage.refusal(waiting, now, selection) if selection else None
 
-    def _settled(self, now: datetime) -> Tally:
-        """What counts, and who goes first."""
-        tally = self._current(now)
-        if not self._line.is_settled(now):
-            self._line.settle(tally, (*self._reservations.targets(), *self._under_way), now)
-            if self._scopes.limit_starts:  # any of them may be an hour ago in a moment
-                self._line.settle_by(now + SECOND)
-        return tally
-
-    def _counted(self, now: datetime, besides: Reserved | None = None) -> Tally:
-        """What counts for all, or for the one that has the reservation `besides`."""
-        tally = Tally(self._scopes.of)
-        for one in self._under_way.values():
-            tally.count(one.remediation)
-        for remediated, began in self._starts.since(now - HOUR):
-            tally.count_start(remediated.check, began)
-        for reserved in self._reservations.all():
-            if reserved is not besides and Remediated.of(reserved.incident) not in self._under_way:
-                tally.count(reserved.remediation)
-                tally.count_start(reserved.remediation.check, now)
-        return tally
-
-    def _tell(self) -> None:
-        """Tell whoever may begin now, once for each turn."""
-        now = self._now()
-        self._take_in_policy()
-        self._in_flight.look_again()
-        self._forget_the_settled(now)
-        self._starts.forget(self.horizon)  # also where nobody counts them: they would grow for ever
-        if self._scopes.are_off or self._unknown(now) is not None:
+    def _select_if_due(self, now: datetime) -> None:
+        if not self._queue.is_selection_due(now):
             return
-        self._settled(now)
-        for incident in self._line.call_next(now):
-            self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
+        self._queue.select(self._records.usage, self._records.has_begun, now)
+        if self._scopes.limit_starts:  # any of them may be an hour ago in a moment
+            self._queue.select_soon(now)
+
+    def _slots_changed(self, remediated: Remediated, change: SlotChange) -> None:
+        self._queue.slots_changed(remediated, change, self._records.usage, self._now())
 
     def _take_in_policy(self) -> None:
         if self._scopes.take_in_policy():
-            self._limit_otherwise()
+            self._limit_otherwise(None)
 
-    def _limit_otherwise(self) -> None:
-        """Others are limited, or by other labels: whoever waits is asked about that by the same change."""
-        self._line.empty()
-        self._under_way = {
-            one: replace(known, remediation=self._labelled(one, known.remediation))
-            for one, known in self._under_way.items()
-        }
-        self._tally = None
+    def _limit_otherwise(self, check: CheckReference | None) -> None:
+        """Take in other limits of a check, or (None) of the policy; its targets are observed anew."""
+        self._queue.empty(check)
+        self._records.limit_otherwise(check)
 
     def _began(self, remediated: Remediated, since: datetime | None) -> None:
-        now, reserved = self._now(), self._reservations.take(remediated)
-        labelled = self._labelled(remediated, reserved.remediation if reserved else None)
-        self._under_way[remediated] = UnderWay(remediated.target, labelled, since or now)
-        self._starts.note(remediated, now if since is None else min(now, since + SECOND))
-        self._tally = None
-
-    def _ended(self, remediated: Remediated) -> None:
-        del self._under_way[remediated]
-        self._tally = None
-
-    def _labelled(self, remediated: Remediated, known: Remediation | None) -> Remediation:
-        """With the labels that its target has now, where it is not known what it had."""
-        seen = self._cluster_state.targets.get(*remediated)
-        labels = {} if seen is None else dict(self._remediation(remediated.check, seen).labels)
-        return Remediation(remediated.check, labels | (dict(known.labels) if known else {}))
-
-    def _remediation(self, check: CheckReference, target: Target) -> Remediation:
-        return Remediation(check, self._scopes.labels(check, target))
-
-    def _forget_the_settled(self, now: datetime) -> None:
-        for reserved in self._reservations.pop_settled(now):
-            self._tally = None
-            if self._is_gone(reserved.incident):
-                self._starts.note(Remediated.of(reserved.incident), now)
-
-    def _is_gone(self, incident: IncidentReference) -> bool:
-        """Whether its target was deleted, which is how a Machine without a finalizer is remediated."""
-        seen = self._cluster_state.targets.get(incident.check, incident.target.name)
-        return seen is None or seen.metadata.uid != incident.target.uid
+        self._records.began(remediated, since, self._now())
 
 
 Limiting = Callable[[LimitQuestion], Hold | None]

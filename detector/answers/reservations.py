@@ -4,7 +4,7 @@ Each lasts until its remediation is seen, or until the state is proven to be you
 admission can have made: of that nothing will be seen any more.
 """
 
-from collections.abc import Callable, Iterator, KeysView, ValuesView
+from collections.abc import Callable, Iterator, KeysView
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -48,21 +48,23 @@ class Reservations:
         found = self._reserved.get(Remediated.of(incident))
         return found if found is not None and found.incident == incident else None
 
+    def at(self, remediated: Remediated) -> Reserved | None:
+        """What is reserved for a target."""
+        return self._reserved.get(remediated)
+
     def targets(self) -> KeysView[Remediated]:
         """The targets of all."""
         return self._reserved.keys()
-
-    def all(self) -> ValuesView[Reserved]:
-        """All of them."""
-        return self._reserved.values()
 
     def take(self, remediated: Remediated) -> Reserved | None:
         """What was reserved for a remediation that is seen now."""
         return self._reserved.pop(remediated, None)
 
-    def clear(self) -> None:
-        """Forget all."""
+    def clear(self) -> tuple[Remediated, ...]:
+        """Forget all; returns their targets."""
+        targets = tuple(self._reserved)
         self._reserved.clear()
+        return targets
 
     def pop_settled(self, now: datetime) -> Iterator[Reserved]:
         """Those of which nothing will be seen any more; they are forgotten."""

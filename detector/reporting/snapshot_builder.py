@@ -1,11 +1,17 @@
-"""SnapshotBuilder: what status and Events of one check are made from: the cluster state at one moment."""
+"""SnapshotBuilder: what status and Events of one check are made from: the cluster state at one moment.
 
-from collections.abc import Callable
+To judge a target takes up to a millisecond, so the targets of a large check are judged in pieces. They rest
+on a copy of the cluster state that does not change meanwhile, and on one time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context, target_facts
+from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.gate.admission import target_hold
 from health.gate.back_off import BackOff
@@ -17,10 +23,79 @@ from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Health
 from health.runbook.escalation import Plan, is_classic
+from kube.time_slice import TimeSlice
+
+MOST_AT_ONCE = 50
+"""Targets that are judged in one stretch, without a copy of the cluster state."""
 
 
 def _all_seen(check: CheckReference) -> Unseen:  # noqa: ARG001  as SnapshotBuilder.unseen
     return ALL_SEEN
+
+
+@dataclass(frozen=True)
+class SnapshotDraft:
+    """A snapshot that has no targets yet; however long these take, it is of the moment of the draft."""
+
+    record: CheckRecord
+    """The check as it is stored."""
+    snapshot: CheckSnapshot
+    names: tuple[str, ...]
+    """The targets that it will have."""
+    state: StateView
+    """Does not change while `in_pieces` is at work."""
+    back_offs: Mapping[str, BackOff]
+    now: datetime
+
+    def in_one_stretch(self) -> CheckSnapshot:
+        """Return the snapshot with its targets."""
+        return replace(self.snapshot, targets={one.name: one for one in self._targets()})
+
+    async def in_pieces(self) -> CheckSnapshot:
+        """Return the snapshot with its targets; yield to the event loop between many targets."""
+        if len(self.names) <= MOST_AT_ONCE:
+            return self.in_one_stretch()
+        targets, time_slice = {}, TimeSlice()
+        for target in self._targets():
+            targets[target.name] = target
+            await time_slice.yield_if_over()
+        return replace(self.snapshot, targets=targets)
+
+    def _targets(self) -> Iterator[TargetSnapshot]:
+        if not isinstance(self.snapshot.check, InvalidCheckError):
+            for name in self.names:
+                yield self._target(self.snapshot.check, name, self.now)
+
+    def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
+        state, reference = self.state, check.reference
+        requests = tuple(entry.snapshot for entry in state.requests.of(reference, name))
+        target = state.targets.get(reference, name)
+        if target is None or not check.selects(target):
+            return TargetSnapshot(name, "", HEALTHY, requests)
+        verdict = check.verdict(target, now, state.cluster_context)
+        snapshot = TargetSnapshot(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
+        return self._expired(check, target, snapshot, now) if verdict.health is Health.EXPIRED else snapshot
+
+    def _expired(
+        self, check: HealthCheck, target: Target, snapshot: TargetSnapshot, now: datetime
+    ) -> TargetSnapshot:
+        """The snapshot of a target whose deadline is over, with what holds it and how far its steps are."""
+        state, reference, requests = self.state, check.reference, snapshot.requests
+        course = Plan(check.steps).course(requests, now)
+        back_off = self.back_offs[snapshot.name]
+        failed = snapshot.verdict.failed(now)
+        return replace(
+            snapshot,
+            hold=target_hold(target_facts(state, reference, target, now)),
+            # A classic remediation that is overdue is not: it has no other step to try (NHC 2.5).
+            is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
+            step_ends=course.until,
+            has_empty_exclusion=target.has_empty_exclusion,
+            back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
+            earlier_attempts=back_off.earlier(failed),
+            found=state.act_findings.of(reference, snapshot.name, snapshot.uid),
+            is_heard=state.act_findings.is_heard(reference, snapshot.name, snapshot.uid),
+        )
 
 
 @dataclass(frozen=True)
@@ -34,56 +109,36 @@ class SnapshotBuilder:
 
     def of(self, reference: CheckReference, storm: Storm | None, now: datetime) -> CheckSnapshot | None:
         """The snapshot of a check; None if it is gone."""
-        cluster_state = self.cluster_state
-        entry = cluster_state.checks.get(reference)
+        draft = self.draft(reference, storm, now)
+        return None if draft is None else draft.in_one_stretch()
+
+    def draft(self, reference: CheckReference, storm: Storm | None, now: datetime) -> SnapshotDraft | None:
+        """Everything that the snapshot of a check is made from; None if it is gone."""
+        entry = self.cluster_state.checks.get(reference)
         if entry is None:
             return None
-        uid, generation = entry.record.metadata.uid, entry.record.metadata.generation
-        if isinstance(entry.check, InvalidCheckError):
-            return CheckSnapshot(entry.check, uid, allowance=None, storm=storm, generation=generation)
-        names = entry.unhealthy | cluster_state.requests.targets_of(reference)
-        targets = {name: self._target(entry.check, name, now) for name in sorted(names)}
-        context = check_context(cluster_state, reference, now)
-        allowance, selected = cluster_state.allowance(reference), frozenset(entry.selected)
-        return CheckSnapshot(
+        snapshot = CheckSnapshot(
             entry.check,
-            uid,
-            allowance,
-            targets,
-            context,
-            storm,
-            selected,
-            generation=generation,
+            entry.record.metadata.uid,
+            allowance=None,
+            storm=storm,
+            generation=entry.record.metadata.generation,
+        )
+        if isinstance(entry.check, InvalidCheckError):
+            return SnapshotDraft(entry.record, snapshot, (), self.cluster_state, {}, now)
+        names = sorted(entry.unhealthy | self.cluster_state.requests.targets_of(reference))
+        state = self.cluster_state.frozen(reference) if len(names) > MOST_AT_ONCE else self.cluster_state
+        numbered = replace(
+            snapshot,
+            allowance=state.allowance(reference),
+            context=check_context(state, reference, now),
+            selected=frozenset(entry.selected),
             unseen=self.unseen(reference),
         )
-
-    def _target(self, check: HealthCheck, name: str, now: datetime) -> TargetSnapshot:
-        cluster_state, reference = self.cluster_state, check.reference
-        requests = tuple(entry.snapshot for entry in cluster_state.requests.of(reference, name))
-        target = cluster_state.targets.get(reference, name)
-        if target is None or not check.selects(target):
-            return TargetSnapshot(name, "", HEALTHY, requests)
-        verdict = check.verdict(target, now, cluster_state.cluster_context)
-        snapshot = TargetSnapshot(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
-        return self._expired(check, target, snapshot, now) if verdict.health is Health.EXPIRED else snapshot
-
-    def _expired(
-        self, check: HealthCheck, target: Target, snapshot: TargetSnapshot, now: datetime
-    ) -> TargetSnapshot:
-        """The snapshot of a target whose deadline is over, with what holds it and how far its steps are."""
-        cluster_state, reference, requests = self.cluster_state, check.reference, snapshot.requests
-        course = Plan(check.steps).course(requests, now)
-        back_off = self.before(place_of(reference).named(snapshot.name), target)
-        failed = snapshot.verdict.failed(now)
-        return replace(
-            snapshot,
-            hold=target_hold(target_facts(cluster_state, reference, target, now)),
-            # A classic remediation that is overdue is not: it has no other step to try (NHC 2.5).
-            is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
-            step_ends=course.until,
-            has_empty_exclusion=target.has_empty_exclusion,
-            back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
-            earlier_attempts=back_off.earlier(failed),
-            found=cluster_state.act_findings.of(reference, snapshot.name, snapshot.uid),
-            is_heard=cluster_state.act_findings.is_heard(reference, snapshot.name, snapshot.uid),
+        return SnapshotDraft(
+            entry.record, numbered, tuple(names), state, self._back_offs(reference, names), now
         )
+
+    def _back_offs(self, reference: CheckReference, names: Iterable[str]) -> dict[str, BackOff]:
+        place, targets = place_of(reference), self.cluster_state.targets.of(reference)
+        return {name: self.before(place.named(name), targets.get(name)) for name in names}

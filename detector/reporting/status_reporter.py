@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from detector.answers.storms import Storms
 from detector.reporting.event_recorder import EventRecorder, RateLimiter
-from detector.reporting.snapshot_builder import SnapshotBuilder
+from detector.reporting.rendering_thread import rendered
+from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
@@ -110,25 +112,27 @@ class StatusReporter:
             await self._dependencies.sources.wait_kinds(self._reference)
             self.changed.clear()
             began = time.monotonic()
-            snapshot = self._snapshot()
-            if snapshot is None:
+            draft = self._draft()
+            if draft is None:
                 return
-            await self._report(snapshot)
+            snapshot = await draft.in_pieces()
+            await self._report(snapshot, draft.record)
             took = timedelta(seconds=time.monotonic() - began)
             await asyncio.sleep(max(pause_after(took), self._retry_after + self._back_off).total_seconds())
             await self._wait(_next_deadline(snapshot))
 
-    def _snapshot(self) -> CheckSnapshot | None:
+    def _draft(self) -> SnapshotDraft | None:
         """What is to be reported; None if the check is gone. Another one of its name begins anew."""
         self._dependencies.storms.advance(self._reference)
         storm = self._dependencies.storms.of(self._reference)
-        snapshot = self._dependencies.snapshot_builder.of(self._reference, storm, self._dependencies.now())
+        draft = self._dependencies.snapshot_builder.draft(self._reference, storm, self._dependencies.now())
         changes, self._request_changes = tuple(self._request_changes), []
-        if snapshot is None:
+        if draft is None:
             return None
-        if self._before is not None and snapshot.uid != self._before.uid:
+        if self._before is not None and draft.snapshot.uid != self._before.uid:
             self._before, changes = None, ()
-        return replace(snapshot, request_changes=changes, reported_until=self._reported_until())
+        snapshot = replace(draft.snapshot, request_changes=changes, reported_until=self._reported_until())
+        return replace(draft, snapshot=snapshot)
 
     def _reported_until(self) -> datetime | None:
         """Until when an earlier leader emitted the Events of this very check; None: it was made later."""
@@ -136,18 +140,20 @@ class StatusReporter:
         is_new = self._led_until is None or self._led_until < created + REPORTED_WITHIN
         return None if is_new else self._led_until
 
-    async def _report(self, snapshot: CheckSnapshot) -> None:
-        known, now = self._dependencies.cluster_state.checks[self._reference], self._dependencies.now()
+    async def _report(self, snapshot: CheckSnapshot, stored: CheckRecord) -> None:
+        """Report a snapshot of the check as it was `stored`; one that changed since refuses the status."""
+        now = self._dependencies.now()
+        notes, patch = await rendered(snapshot, partial(self._rendered, self._before, snapshot, stored, now))
+        known = self._dependencies.cluster_state.checks.get(self._reference)
+        if known is None:
+            return
         if known.is_shadow_in(self._dependencies.cluster_state.cluster_context):
             self._event_recorder.forget()
             self._before = self._led_until = None  # nothing was emitted meanwhile
             return
-        stored = known.record
-        notes = self._kind.events(self._before, snapshot, stored.status, now)
         self._event_recorder.tell(notes, stored.metadata.uid)
         self._before = snapshot
         try:
-            patch = self._kind.status_patch(snapshot, stored.status, now)
             if patch:
                 await self._write(patch, stored)
             await self._write_metadata(snapshot.check, stored)
@@ -162,6 +168,15 @@ class StatusReporter:
             self._back_off = min(max(FIRST_BACK_OFF, 2 * self._back_off), LONGEST_BACK_OFF)
             self._retry_after = retry_after(error)
             self.changed.set()
+
+    def _rendered(
+        self, before: CheckSnapshot | None, snapshot: CheckSnapshot, stored: CheckRecord, now: datetime
+    ) -> tuple[list[Event], dict[str, Any]]:
+        """The Events and the patch of the status: pure functions of values that do not change."""
+        status = stored.status
+        return [*self._kind.events(before, snapshot, status, now)], self._kind.status_patch(
+            snapshot, status, now
+        )
 
     async def _write_metadata(self, check: HealthCheck | InvalidCheckError, stored: CheckRecord) -> None:
         """Write what its metadata lacks, into the check as it is: its owners are a list that others write."""

@@ -1,8 +1,8 @@
-"""ActFindings: what held the latest act on each target, as only the act could see and its incident told.
+"""ActFindings: what held the latest act on each target, where only the act could see it.
 
-The disruption budget of etcd, a Lease taken a moment ago, what the API server answers to a request: no
-watch shows it. It is known of unhealthy targets alone, each by its uid; and who begins to lead
-knows nothing before the incidents have asked, which they do at once.
+No watch shows the disruption budget of etcd, a Lease taken a moment ago, or the API server's answer to a
+request, so the incident reports them. Findings are kept for unhealthy targets only, each by its uid. A new
+leader has none until the incidents have asked, which they do at once.
 """
 
 from dataclasses import dataclass
@@ -13,50 +13,54 @@ from health.model.references import CheckReference
 
 @dataclass(frozen=True)
 class _Heard:
-    """What the incident of one uid told."""
+    """The finding that the incident of one uid reported."""
 
     uid: str
     hold: Hold | None
 
 
 class ActFindings:
-    """What is known, by check and name of the target."""
+    """The latest findings, by check and name of the target."""
 
     def __init__(self) -> None:
         self._heard: dict[tuple[CheckReference, str], _Heard] = {}
 
+    def frozen(self) -> "ActFindings":
+        findings = ActFindings()
+        findings._heard = dict(self._heard)
+        return findings
+
     def note(self, check: CheckReference, target: str, uid: str, hold: Hold | None) -> bool:
-        """Keep what the incident of a target tells; answers whether that is new."""
+        """Keep the finding of an incident, None for none; returns whether it changed."""
         before = self._heard.get((check, target))
         self._heard[check, target] = _Heard(uid, hold)
         return before != _Heard(uid, hold)
 
     def of(self, check: CheckReference, target: str, uid: str) -> Hold | None:
-        """What held it; None where nothing did, or nobody told yet."""
+        """The hold that the incident of this uid reported; None without a hold or a report."""
         heard = self._heard.get((check, target))
         return heard.hold if heard is not None and heard.uid == uid else None
 
     def is_heard(self, check: CheckReference, target: str, uid: str) -> bool:
-        """Whether its incident has told what it knows."""
+        """Whether the incident of this uid has reported."""
         heard = self._heard.get((check, target))
         return heard is not None and heard.uid == uid
 
     def overcome(self, check: CheckReference, target: str) -> None:
-        """A request of the check for the target appeared: its act did the step."""
+        """Drop the hold: a request of the check for the target appeared, so its act took the step."""
         heard = self._heard.get((check, target))
         if heard is not None:
             self._heard[check, target] = _Heard(heard.uid, None)
 
     def keep_only(self, check: CheckReference, target: str, uid: str) -> None:
-        """Only the object of this uid is unhealthy now; "" is none."""
+        """Drop the finding unless it is of this uid, the unhealthy object; "" drops it always."""
         if not self.is_heard(check, target, uid):
             self._heard.pop((check, target), None)
 
     def forget(self, check: CheckReference) -> None:
-        """The check is gone."""
         for key in [key for key in self._heard if key[0] == check]:
             del self._heard[key]
 
     def clear(self) -> None:
-        """The lead begins: what incidents told before may be long ago."""
+        """Forget everything: leadership begins, and the known findings may be old."""
         self._heard.clear()

@@ -1,6 +1,6 @@
-"""Adoption: a request that nobody signed belongs to the check that has its target (rule 39).
+"""Adoption: a request that names no owner belongs to the check that selects its target (rule 39).
 
-The machine-api-operator does not write down for which check it made a request.
+The machine-api-operator does not record on a request for which check it made it.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from health.runbook.escalation import Plan
 def adopted(
     entry: SeenRequest, checks: Mapping[CheckReference, CheckState], targets: TargetStore
 ) -> SeenRequest:
-    """The same, owned by the first check that could have made it, where nobody signed it."""
+    """`entry`, owned by the first check that could have made it; unchanged if owned already."""
     if entry.owner is not None:
         return entry
     for check, check_state in checks.items():

@@ -1,10 +1,12 @@
 """CheckState: one check as the API server stores it, and its targets, counted change by change.
 
-The record is read so loosely that a bad one does not hide. What counts does not depend on time: a target
-with a matching condition is unhealthy whether its timer still runs or not, and one whose request still exists
-is not healthy yet (NHC 2.2). So a heartbeat, or the passing of a deadline, never changes a number.
+`CheckRecord` reads a check loosely, so that an invalid check stays visible. The counts do not depend on time:
+a target with a matching condition is unhealthy whether its timer still runs or not, and a target whose
+request still exists is not healthy yet (NHC 2.2). So a heartbeat, or the passing of a deadline, never changes
+a number.
 """
 
+from copy import copy
 from typing import Any
 
 from pydantic import Field
@@ -25,13 +27,13 @@ class CheckRecord(FrozenObject):
     """Spec and status are kept as they are; the kind's parser judges the spec."""
 
     api_version: str = ""
-    """The version that it was read in."""
+    """The version in which it was read."""
     metadata: ObjectMetadata
     spec: dict[str, Any] = Field(default_factory=dict)
     status: dict[str, Any] = Field(default_factory=dict)
 
     def says_the_same(self, other: "CheckRecord") -> bool:
-        """Whether what a parser goes by is the same: a status that moves on is nothing new."""
+        """Whether the parser would read the same; status is not compared."""
         ours, theirs = self.metadata, other.metadata
         is_same_version = self.api_version == other.api_version
         return is_same_version and (ours.generation, ours.annotations) == (
@@ -40,7 +42,7 @@ class CheckRecord(FrozenObject):
         )
 
     def parse(self, kind: CheckKind) -> HealthCheck | InvalidCheckError:
-        """The check, or what is wrong with it."""
+        """The check, or the reason why it is invalid."""
         try:
             return kind.parse({"apiVersion": self.api_version, "metadata": self.metadata, "spec": self.spec})
         except InvalidCheckError as error:
@@ -58,29 +60,35 @@ class CheckState:
         self.unhealthy: set[str] = set()
         """Selected targets with a matching condition, expired or not."""
         self.not_healthy: set[str] = set()
-        """Selected targets that count as not healthy, whatever requests there are."""
+        """Selected targets that count as not healthy, regardless of requests."""
         self.confirmed: set[str] = set()
-        """Healthy ones that a person marked as healthy."""
+        """Healthy targets that a person marked as healthy."""
         self.reconfigured: set[str] = set()
-        """Unhealthy ones that the machine config operator works on: once expired, they hold the check."""
+        """Unhealthy targets under work by the machine config operator: once expired, they hold the check."""
         self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
 
     @property
     def listed_request_kinds(self) -> frozenset[tuple[str, str]]:
         """Kinds, with their apiVersion, of the requests that its status lists."""
-        # It is asked for each question of a thousand incidents, over a thousand entries.
+        # Called for each question of a thousand incidents; a status may list a thousand requests.
         if self._listed is None or self._listed[0] is not self.record:
             self._listed = self.record, self.kind.stored_requests(self.record.status)
         return self._listed[1]
 
+    def frozen(self) -> "CheckState":
+        copied = copy(self)
+        for field in ("selected", "unhealthy", "not_healthy", "confirmed", "reconfigured"):
+            setattr(copied, field, set(getattr(self, field)))
+        return copied
+
     def ignores(self, name: str, target: Target | None) -> bool:
-        """Whether this is no target of it, and was none."""
+        """Whether the check neither selects the target now nor selected it before."""
         if name in self.selected:
             return False
         return target is None or isinstance(self.check, InvalidCheckError) or not self.check.selects(target)
 
     def see(self, name: str, target: Target | None, context: ClusterContext) -> bool:
-        """Take in what a target is now; answers whether that changed anything for this check."""
+        """Count a target as it is now; returns whether that changed anything for this check."""
         before = self._place_of(name)
         for known in (self.selected, self.unhealthy, self.not_healthy, self.confirmed, self.reconfigured):
             known.discard(name)
@@ -89,7 +97,7 @@ class CheckState:
         return before != self._place_of(name)
 
     def doubt(self, name: str) -> bool:
-        """Count a target that cannot be judged as one that is not healthy; answers whether that is new."""
+        """Count a target that cannot be judged as not healthy; returns whether that is new."""
         before = self._place_of(name)
         self.selected.add(name)
         self.not_healthy.add(name)
@@ -114,40 +122,41 @@ class CheckState:
 
     @property
     def managed_cluster(self) -> str:
-        """The cluster that it is about; its own where it cannot be read."""
+        """The cluster that the check is about; the management cluster if the check is invalid."""
         return MANAGEMENT_CLUSTER if isinstance(self.check, InvalidCheckError) else self.check.managed_cluster
 
     def node_cluster_in(self, context: ClusterContext) -> str:
-        """The cluster whose Nodes its verdicts rest on; its own where it cannot be read."""
+        """The cluster of the Nodes that it judges; the management cluster if the check is invalid."""
         if isinstance(self.check, InvalidCheckError):
             return MANAGEMENT_CLUSTER
         return self.check.node_cluster(context)
 
     def refresh(self, record: CheckRecord) -> None:
-        """Take in a newer version of the check that says the same: its status went on."""
+        """Store a newer record that the parser would read the same, for its status."""
         self.record = record
 
     def is_silent_in(self, context: ClusterContext) -> bool:
-        """Whether it says nothing of any target now: it cannot be read, or is fully paused."""
+        """Whether the check judges no target now: it is invalid, or fully paused."""
         return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused_in(context)
 
     def is_shadow_in(self, context: ClusterContext) -> bool:
-        """Whether nothing may be written for it, whether it can be read or not."""
+        """Whether nothing may be written for the check; also known of an invalid one."""
         return is_in_shadow(self.record.metadata.annotations, context.policy)
 
     def concerned_in(self, context: ClusterContext, *, removes_confirmations: bool) -> set[str]:
-        """The targets that there should be incidents for, those with requests aside.
+        """Names of the targets that need an incident, apart from those with requests.
 
-        The mark of one that is healthy is to be taken off (NHC 2.1/13), unless nothing is written.
+        The incident of a healthy target removes the person's mark (NHC 2.1/13), unless nothing may be
+        written.
         """
         if removes_confirmations and self.confirmed and not self.is_shadow_in(context):
             return self.unhealthy | self.confirmed
         return self.unhealthy
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
-        """What the threshold of `check`, which is this one parsed, says of the numbers."""
+        """What the threshold allows; `check` is this check, parsed."""
         total = len(self.selected)
-        # Asked for each of a thousand incidents: a walk over those with requests, which are few.
+        # Called for each of a thousand incidents, so walk over the targets with requests, which are few.
         requested = with_requests & self.selected if check.counts_requests else frozenset()
         not_healthy = len(self.not_healthy) + len(requested - self.not_healthy)
         return check.allowance(total=total, healthy=total - not_healthy)

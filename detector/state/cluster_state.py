@@ -8,18 +8,17 @@ targets, may have another answer now.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from detector.state.act_findings import ActFindings
 from detector.state.adoption import adopted
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import EventHandlers
 from detector.state.linked_nodes import LinkedNodes
-from detector.state.request_index import RequestIndex, SeenRequest, seen
+from detector.state.request_index import SeenRequest, seen
 from detector.state.resync import ResyncQueue
-from detector.state.target_store import TargetStore, concerned, place_of
+from detector.state.state_view import StateView
+from detector.state.target_store import concerned, place_of
 from health.gate.cluster_context import ClusterContext
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.template_validity import TemplateKind, TemplateKinds
-from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference
@@ -46,7 +45,7 @@ class _Counted(NamedTuple):
         return f"{self.check} {self.target}"
 
 
-class ClusterState:
+class ClusterState(StateView):
     """Targets, checks, requests and Leases of one cluster, as they were last seen."""
 
     def __init__(
@@ -58,20 +57,12 @@ class ClusterState:
         removes_confirmations: bool = True,
     ) -> None:
         """`removes_confirmations`: whether a worker takes a person's mark off that a target is healthy."""
+        super().__init__(template_kinds)
         self.cluster = cluster
         self._removes_confirmations = removes_confirmations
         self.guard = guard or Guard()
         """Stands around each item of whatever goes through it."""
-        self.targets = TargetStore()
-        self.checks: dict[CheckReference, CheckState] = {}
-        self.requests = RequestIndex()
-        self.leases: dict[str, LeaseRecord] = {}
         self.linked_nodes = LinkedNodes()
-        self.act_findings = ActFindings()
-        self.cluster_context = ClusterContext()
-        """What holds for all checks."""
-        self.template_kinds = template_kinds
-        """What is known of templates."""
         self.event_handlers = EventHandlers(self.guard)
         """Who is told of changes."""
         self.resync = ResyncQueue(self.event_handlers.notify_change)
@@ -286,13 +277,6 @@ class ClusterState:
             return set()
         removes = self._removes_confirmations
         return check_state.concerned_in(self.cluster_context, removes_confirmations=removes)
-
-    def allowance(self, check: CheckReference) -> Allowance | None:
-        """What the threshold of a check says now; None for one that does not parse or is not there."""
-        check_state = self.checks.get(check)
-        if check_state is None or isinstance(check_state.check, InvalidCheckError):
-            return None
-        return check_state.allowance(check_state.check, self.requests.targets_of(check))
 
     def own_requests(self, incident: IncidentReference) -> list[SeenRequest]:
         """The requests that belong to `incident`; one that does not say whom it is for belongs to all."""

@@ -1,6 +1,6 @@
-"""Event handlers: who is told of changes of the cluster state. They must not raise and must not wait.
+"""Event handlers are called on each change of the cluster state. They must not raise and must not wait.
 
-One that raises all the same is noted by the guard, and keeps no other from being told.
+The guard reports an exception of a handler, and the other handlers are still called.
 """
 
 from collections.abc import Callable
@@ -13,26 +13,26 @@ from runtime.guard import Guard
 
 
 class ChangeHandler(Protocol):
-    """Is told of changes."""
+    """Called on changes of checks and targets."""
 
     def __call__(self, check: CheckReference, target: str | None) -> None:
-        """The answer for `target`, or without one the check's own numbers or spec, may have changed."""
+        """The answer for `target` may have changed; None: the check's own numbers or spec."""
 
 
 class RequestHandler(Protocol):
-    """Is told what became of a request."""
+    """Called on changes of requests."""
 
     def __call__(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """The request came (nothing before), changed or went (nothing after); the cluster state shows it."""
+        """The request came (no `before`), changed or went (no `after`); the state shows it already."""
 
 
 ContextHandler = Callable[[], None]
-"""Is told that the cluster context is another now."""
+"""Called when the cluster context has changed."""
 
 
 @dataclass(frozen=True)
 class EventHandlers:
-    """The handlers of one cluster state, in the order in which they are told."""
+    """The handlers of one cluster state, in the order in which they are called."""
 
     guard: Guard
     of_changes: list[ChangeHandler] = field(default_factory=list)
@@ -40,25 +40,22 @@ class EventHandlers:
     of_context: list[ContextHandler] = field(default_factory=list)
 
     def add_change_handler(self, handler: ChangeHandler) -> None:
-        """Tell `handler` of changes from now on, after those that were added before."""
+        """Call `handler` on changes from now on, after the handlers that were added before."""
         self.of_changes.append(handler)
 
     def add_request_handler(self, handler: RequestHandler) -> None:
-        """Tell `handler` what becomes of each request from now on."""
         self.of_requests.append(handler)
 
     def add_context_handler(self, handler: ContextHandler) -> None:
-        """Tell `handler` from now on when the cluster context is another."""
         self.of_context.append(handler)
 
     def notify_context(self) -> None:
-        """The cluster context is another."""
         for handler in self.of_context:
             with self.guard.item("events", _name_of(handler)):
                 handler()
 
     def notify_change(self, check: CheckReference, target: str | None) -> None:
-        """The answer for `target`, or the check itself, may have changed."""
+        """Tell handlers that the answer for `target`, or (None) the check itself, may have changed."""
         for handler in self.of_changes:
             with self.guard.item("events", _Notification(handler, check, target)):
                 handler(check, target)
@@ -66,14 +63,13 @@ class EventHandlers:
     def notify_request(
         self, request: RequestReference, before: SeenRequest | None, after: SeenRequest | None
     ) -> None:
-        """The request came, changed or went."""
         for handler in self.of_requests:
             with self.guard.item("request events", f"{_name_of(handler)} {request}"):
                 handler(before, after)
 
 
 class _Notification(NamedTuple):
-    """One call of a handler; as text only where it fails, as there are so many."""
+    """One call of a handler; formatted only if it fails, since there are so many."""
 
     handler: ChangeHandler
     check: CheckReference
@@ -84,5 +80,5 @@ class _Notification(NamedTuple):
 
 
 def _name_of(handler: ChangeHandler | RequestHandler | ContextHandler) -> str:
-    """Whose it is, for people."""
+    """The name of a handler, for the log."""
     return str(getattr(handler, "__qualname__", type(handler).__name__))

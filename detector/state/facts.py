@@ -1,13 +1,13 @@
-"""What matters of a check and of one target beyond its verdict, read off the state at one moment.
+"""Facts about a check and one target beyond its verdict, read from the state at one moment.
 
-Who else holds the target, who has the control-plane lock, and the context of its check.
+They include other holders of the target, the holder of the control-plane lock, and the context of the check.
 """
 
 from datetime import datetime
 
 from detector.state.check_state import CheckState
-from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
+from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.gate.admission import CurrentHolder, TargetFacts
 from health.gate.check_context import NO_CONTEXT, CheckContext
@@ -23,9 +23,9 @@ from kube.lease import CONTROL_PLANE_LOCK, LeaseHolder, LeaseRecord, expiry, hol
 
 
 def target_facts(
-    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> TargetFacts:
-    """The facts of `target` as one of `check`."""
+    """The facts of `target` for the admission of an incident of `check`."""
     name = target.metadata.name
     lock = _control_plane_lock(cluster_state, check, target, now) if target.is_control_plane else None
     return TargetFacts(
@@ -40,40 +40,39 @@ def target_facts(
     )
 
 
-def _outage_of_its_zone(cluster_state: ClusterState, target: Target) -> Hold | None:
+def _outage_of_its_zone(cluster_state: StateView, target: Target) -> Hold | None:
     outages, cluster = cluster_state.cluster_context.outages, target.node_cluster
     zone = target.node_zone or outages.zone_of(cluster, target.node_name)
     return outages.hold(cluster, zone) if zone else None
 
 
-def _maintenance(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:
-    """What says that others work on its Node; under way remediators cordon and taint it themselves."""
+def _maintenance(cluster_state: StateView, check: CheckReference, target: Target) -> str:
+    """The sign of maintenance on its Node; "" during a remediation: remediators cordon and taint it."""
     if target.is_marked or cluster_state.requests.of(check, target.metadata.name):
         return ""
     return cluster_state.cluster_context.policy.policy.held_nodes.why(target.node_spec)
 
 
-def acquired_at(cluster_state: ClusterState, check: CheckReference, target: Target) -> datetime | None:
-    """Since when `check` holds the Lease of `target`; None if it does not."""
+def acquired_at(cluster_state: StateView, check: CheckReference, target: Target) -> datetime | None:
+    """When `check` acquired the Lease of `target`; None if it does not hold it."""
     lease = cluster_state.leases.get(own_lease(check, target))
     if lease is None or not _holder(check, target).holds(lease):
         return None
     return lease.spec.acquire_time
 
 
-def _earlier_request(cluster_state: ClusterState, check: CheckReference, target: Target) -> str:
+def _earlier_request(cluster_state: StateView, check: CheckReference, target: Target) -> str:
     for entry in cluster_state.requests.of(check, target.metadata.name):
         if entry.request.target_uid not in ("", target.metadata.uid):
             return str(entry.reference)
     return ""
 
 
-def _request_of_another(
-    cluster_state: ClusterState, check: CheckReference, name: str
-) -> CurrentHolder | None:
-    """Another's request, unless its remediator was told to stop (rule 13).
+def _request_of_another(cluster_state: StateView, check: CheckReference, name: str) -> CurrentHolder | None:
+    """The holder of a request by another owner, unless its remediator was signalled to stop (rule 13).
 
-    One of a template of our own is in the way until it is gone: ours would have its name (NHC 2.8).
+    A request from one of our own templates blocks until it is gone, because ours would have its name (NHC
+    2.8).
     """
     own = Plan(_steps(cluster_state, check))
     for entry in cluster_state.requests.for_target(name):
@@ -84,26 +83,26 @@ def _request_of_another(
 
 
 def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
-    """Whether a request can be for a target of `check`: one of this name may be of another sort."""
+    """Whether the request can be for a target of `check`: other kinds and namespaces use the same names."""
     if entry.owner is not None:
         return place_of(entry.owner) == place_of(check)
     return check.namespace in ("", entry.reference.namespace)
 
 
 def _lease_of_another(
-    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
     names, we = dict.fromkeys((own_lease(check, target), lease_of_its_node(target))), _holder(check, target)
     current_holders = (_current_holder(cluster_state.leases.get(name), we, now) for name in names)
     return next((current_holder for current_holder in current_holders if current_holder is not None), None)
 
 
-def _has_step(cluster_state: ClusterState, check: CheckReference, target: Target) -> bool:
+def _has_step(cluster_state: StateView, check: CheckReference, target: Target) -> bool:
     known = cluster_state.checks[check].check
     return not isinstance(known, InvalidCheckError) and bool(known.steps_for(target))
 
 
-def _steps(cluster_state: ClusterState, check: CheckReference) -> tuple[Step, ...]:
+def _steps(cluster_state: StateView, check: CheckReference) -> tuple[Step, ...]:
     known = cluster_state.checks[check].check
     return () if isinstance(known, InvalidCheckError) else known.steps
 
@@ -113,9 +112,9 @@ def _holder(check: CheckReference, target: Target) -> LeaseHolder:
 
 
 def _control_plane_lock(
-    cluster_state: ClusterState, check: CheckReference, target: Target, now: datetime
+    cluster_state: StateView, check: CheckReference, target: Target, now: datetime
 ) -> CurrentHolder | None:
-    """Another node of the control plane, by any request for it (NHC 2.4/1), else by the Lease."""
+    """The control-plane node that has the lock, by any request for it (NHC 2.4/1), else by the Lease."""
     name = target.metadata.name
     of_control_plane = [entry for entry in cluster_state.requests.all() if entry.snapshot.is_of_control_plane]
     if any(entry.request.target_name == name for entry in of_control_plane):
@@ -133,8 +132,8 @@ def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -
     return CurrentHolder(we.holder_of(lease), seconds=(ends - now).total_seconds())
 
 
-def check_context(cluster_state: ClusterState, reference: CheckReference, now: datetime) -> CheckContext:
-    """The context of a check; nothing for one that is gone or cannot be read."""
+def check_context(cluster_state: StateView, reference: CheckReference, now: datetime) -> CheckContext:
+    """The context of a check; `NO_CONTEXT` if it is gone or invalid."""
     entry = cluster_state.checks.get(reference)
     if entry is None or isinstance(entry.check, InvalidCheckError):
         return NO_CONTEXT

@@ -1,9 +1,8 @@
-"""InFlight: targets that have a request of a check, are deleted, or are marked, kept up to date by changes.
+"""InFlight: targets that have a request of a check, are being deleted, or are marked; updated by each change.
 
-That is all that is left of a remediation which began, whoever began it, and in whichever process. A request
-counts until it is gone; a Machine that is deleted or marked while it does not count as healthy. What its
-check said of it last holds on where the check says nothing any more: one that cannot be read, is deleted, or
-selects it no longer undoes nothing. Of those nobody tells when they end, so they are looked at again.
+These are the traces of every remediation that began, in whatever process. A request counts until it is gone;
+a deleted or marked Machine counts while it is not healthy. If the check becomes invalid, is deleted, or no
+longer selects the target, the last verdict stands. No change announces the end of those, so they are polled.
 """
 
 from collections.abc import Callable
@@ -32,34 +31,34 @@ class Remediated(NamedTuple):
 
     @classmethod
     def of(cls, incident: IncidentReference) -> Self:
-        """What an incident is about."""
+        """The check and target of an incident."""
         return cls(incident.check, incident.target.name)
 
 
 Began = Callable[[Remediated, datetime | None], None]
-"""Is told of a remediation that is under way now, and since when as far as anything tells."""
+"""Called when a remediation is under way, with the time when it began; None if that is not known."""
 Ended = Callable[[Remediated], None]
 
 
 @dataclass(frozen=True)
 class _Disruption:
-    """That a target was deleted or marked."""
+    """The deletion or mark of a target."""
 
     uid: str
     said_by: HealthCheck
-    """The check, as it was when it could say so last."""
+    """The check as it was when it last judged the target."""
 
 
 @dataclass
 class _OfCheck:
-    """What is under way of one check, by the name of the target; by its requests where it says no more."""
+    """The remediations under way of one check, by name of the target."""
 
     state: CheckState | None
     context: ClusterContext
     under_way: dict[str, _Disruption | None] = field(default_factory=dict)
 
     def judge_of(self, name: str) -> tuple[CheckState, HealthCheck] | None:
-        """The check, if it says anything of the target."""
+        """The check, if it judges the target now."""
         if self.state is None or isinstance(self.state.check, InvalidCheckError):
             return None
         return (self.state, self.state.check) if name in self.state.selected else None
@@ -75,7 +74,7 @@ class InFlight:
         self._checks: dict[CheckReference, _OfCheck] = {}
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """See what became of a target; of all, where the check or its context is another."""
+        """Look at one target again; at all, if the check or its context was replaced."""
         known, state = self._checks.get(check), self._cluster_state.checks.get(check)
         context = self._cluster_state.cluster_context
         if known is None or known.state is not state or known.context is not context:
@@ -84,13 +83,13 @@ class InFlight:
             self._look(check, known, target)
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """See what came, or went, whatever comes and goes next."""
+        """Look at the targets of the request as it was and as it is."""
         for seen in (before, after):
             if seen is not None and seen.owner is not None:
                 self.changed(seen.owner, seen.request.target_name)
 
     def look_again(self) -> None:
-        """See what became of those that no check says anything of, and so nobody tells of."""
+        """Look at targets that no check judges: no change announces their end."""
         for check, known in list(self._checks.items()):
             for name in [name for name in known.under_way if known.judge_of(name) is None]:
                 self._look_guarded(check, known, name)
@@ -128,7 +127,7 @@ class InFlight:
             self._began(remediated, requests[0].request.metadata.creation_timestamp if requests else deleted)
 
     def _disruption(self, check: CheckReference, known: _OfCheck, name: str) -> _Disruption | None:
-        """Whether it is deleted or marked, as its check says, or said when it could say so last."""
+        """The deletion or mark of the target, according to the check that last judged it."""
         targets, before, judge = self._cluster_state.targets, known.under_way.get(name), known.judge_of(name)
         target = targets.get(check, name)
         if target is None:

@@ -1,7 +1,6 @@
-"""LinkedNodes: which Nodes the Machines of a cluster state expect to be there.
+"""LinkedNodes: the Nodes that Machines are linked to and that therefore should exist.
 
-A Machine expects the Node that it is linked to until it is being deleted. The Machines of several APIs may
-expect one Node.
+A Machine expects its Node until the Machine is being deleted. Machines of several APIs may expect one Node.
 """
 
 from collections import defaultdict
@@ -10,11 +9,11 @@ from collections.abc import Callable
 from health.model.target import TargetName
 
 Handler = Callable[[TargetName, bool], None]
-"""Told of a Node that is expected now, or is not any more."""
+"""Called with a Node and whether it is expected now."""
 
 
 class LinkedNodes:
-    """The Nodes that Machines expect."""
+    """The Nodes that Machines expect to exist."""
 
     def __init__(self) -> None:
         self._node_of: dict[TargetName, TargetName] = {}
@@ -22,11 +21,11 @@ class LinkedNodes:
         self._handlers: list[Handler] = []
 
     def add_handler(self, handler: Handler) -> None:
-        """Tell `handler` of each change, at once."""
+        """Call `handler` at once on each change from now on."""
         self._handlers.append(handler)
 
     def link(self, machine: TargetName, node: TargetName | None) -> None:
-        """Note which Node a Machine expects; None: none (any more)."""
+        """Record the Node that a Machine expects; None for no Node."""
         before = self._node_of.pop(machine, None)
         if node is not None:
             self._node_of[machine] = node

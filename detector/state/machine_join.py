@@ -1,7 +1,7 @@
-"""MachineJoin: each Machine with its Node, one target of the cluster state that either of the two changes.
+"""MachineJoin: makes one target of each Machine and its Node, and updates it when either changes.
 
-Two Machines may be linked to one Node: it counts for both. A Node is unread while the Nodes of its cluster
-were not read, and while it exists and does not decode: then it is not known what it says, and it is not gone.
+Two Machines may be linked to one Node; it counts for both. A Node is unread until the Nodes of its cluster
+are read, and also while it exists but does not decode: its conditions are then unknown, and it is not gone.
 """
 
 from collections import defaultdict
@@ -15,15 +15,15 @@ from objects.clusters import MANAGEMENT_CLUSTER
 
 
 class Machine(Protocol):
-    """What is joined: a Machine of whichever API."""
+    """A Machine of either API."""
 
     @property
     def node_name(self) -> str:
-        """The Node that it was linked to; "" while there is none."""
+        """The Node that it is linked to; "" without one."""
 
     @property
     def node_cluster(self) -> str:
-        """The cluster in which that Node is."""
+        """The cluster of that Node."""
 
     @property
     def is_going(self) -> bool:
@@ -31,10 +31,10 @@ class Machine(Protocol):
 
 
 class MakeTarget(Protocol):
-    """Makes a target of what is joined."""
+    """Makes a target of a Machine and its Node."""
 
     def __call__(self, machine: Any, node: Node | None, *, is_read: bool) -> Target:  # noqa: ANN401  of the type that the kind reads
-        """Of a Machine, its Node, and whether it is known what the Node says, or that it is not there."""
+        """`is_read`: whether the Node is known, so that `node=None` means that it does not exist."""
 
 
 class MachineJoin:
@@ -52,12 +52,11 @@ class MachineJoin:
         self._machines: dict[Key, Machine] = {}
         self._nodes: dict[TargetName, Node] = {}
         self._linked: defaultdict[TargetName, set[Key]] = defaultdict(set)
-        """By the name of the Node, there or not."""
+        """Keys of Machines by the name of their Node, whether the Node exists or not."""
         self._read = {MANAGEMENT_CLUSTER}
-        """The clusters whose Nodes are known."""
+        """The clusters whose Nodes were read completely."""
 
     def node_changed(self, name: TargetName, node: Node | None) -> None:
-        """A Node came, changed or (None) went."""
         if node is None:
             self._nodes.pop(name, None)
         else:
@@ -65,22 +64,21 @@ class MachineJoin:
         self._put_linked(name)
 
     def node_decoding_changed(self, name: TargetName) -> None:
-        """A Node that exists stopped to decode, or one that did not decodes again or went."""
+        """Update the Machines of a Node that stopped decoding, decodes again, or went."""
         self._put_linked(name)
 
     def cluster_read(self, cluster: str) -> None:
-        """The Nodes of a workload cluster were read completely."""
+        """Update the Machines of a workload cluster whose Nodes were read completely."""
         if cluster not in self._read:
             self._read.add(cluster)
             self._put_all_of(cluster)
 
     def cluster_forgotten(self, cluster: str) -> None:
-        """Nobody looks for the Nodes of a workload cluster any more."""
+        """Update the Machines of a workload cluster whose Nodes are no longer watched."""
         self._read.discard(cluster)
         self._put_all_of(cluster)
 
     def target_changed(self, key: Key, machine: Machine | None) -> None:
-        """A Machine came, changed or (None) went."""
         before = self._machines.pop(key, None)
         if before is not None:
             self._unlink(_node_of(before), key)
@@ -107,12 +105,12 @@ class MachineJoin:
     def _put(self, key: Key) -> None:
         machine = self._machines.get(key)
         name = TargetName(self._kind_name, key.namespace, key.name)
-        # First: whether its Node is believed to be gone decides about what is told of the Machine.
+        # Before `target_changed`: handlers of the Machine need to know whether its Node is still expected.
         self._cluster_state.linked_nodes.link(name, _expected_by(machine))
         target = None
         if machine is not None:
             is_read = self._is_read(machine)
-            # A Node that does not decode any more may be known from before; that is not what it says now.
+            # Ignore a Node that does not decode any more: the stored one is out of date.
             node = self._nodes.get(_node_of(machine)) if is_read else None
             target = self._target(machine, node, is_read=is_read)
         self._cluster_state.target_changed(name, target)
@@ -123,7 +121,7 @@ class MachineJoin:
 
 
 def _expected_by(machine: Machine | None) -> TargetName | None:
-    """The Node that ought to be there: whoever deletes a Machine takes its Node away first."""
+    """The Node that should exist; None for a Machine that is being deleted, as its Node is deleted first."""
     is_expected = machine is not None and machine.node_name and not machine.is_going
     return _node_of(machine) if machine is not None and is_expected else None
 

@@ -13,42 +13,42 @@ from health.model.request_snapshot import RequestSnapshot
 
 @dataclass(frozen=True)
 class SeenRequest:
-    """One request, with what the list that it came from says of its kind."""
+    """One request, with the apiVersion and kind of the list that contained it."""
 
     snapshot: RequestSnapshot
     request: RemediationRequest
     owner: CheckReference | None
-    """The check that owns it; None for a request that no check of a kind we know owns."""
+    """The check that owns it; None if no check of a known kind does."""
 
     @property
     def reference(self) -> RequestReference:
-        """Its name."""
         return self.snapshot.reference
 
 
 def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenRequest:
-    """`request` with its owner."""
+    """`request`, with the check that its owner references or annotations name."""
     owners = (check_kind.owner_of(request) for check_kind in CHECK_KINDS.values())
     owner = next((owner for owner in owners if owner is not None), None)
     return SeenRequest(request.snapshot(api_version, kind), request, owner)
 
 
 class RequestIndex:
-    """All requests of the kinds that are watched.
+    """All requests of the watched kinds.
 
-    Of one kind two versions may be watched, as the template of a check was edited: each shows every request.
+    Two versions of one kind may be watched after the template of a check was edited: each lists every
+    request.
     """
 
     def __init__(self) -> None:
         self._by_target: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
         self._target_of: dict[str, str] = {}
-        """By uid: who edits what a request says of its target must not leave another one behind."""
+        """By uid: an edit of a request's target must not leave an entry under the old target."""
         self._targets_of: defaultdict[CheckReference, dict[str, int]] = defaultdict(dict)
         self._shown: defaultdict[str, dict[str, SeenRequest]] = defaultdict(dict)
-        """By uid, what it is in each apiVersion that shows it, the one that was seen last at the end."""
+        """By uid, the request in each apiVersion that lists it, latest last."""
 
     def put(self, entry: SeenRequest) -> SeenRequest | None:
-        """Keep what a request is now; answers what it was before."""
+        """Store a request; returns what was stored before."""
         shown = self._shown[entry.reference.uid]
         shown.pop(entry.reference.api_version, None)
         shown[entry.reference.api_version] = entry
@@ -57,9 +57,10 @@ class RequestIndex:
         return before
 
     def remove(self, entry: SeenRequest) -> SeenRequest | None:
-        """Forget a request that this apiVersion shows no more; answers what it was, None if it is not there.
+        """Remove a request from one apiVersion; returns the request as it was, None if it was not stored.
 
-        It is there until the last one shows it no more: a version may be served no longer, and it exists.
+        It stays stored while another apiVersion lists it: the API server may just have stopped serving this
+        one.
         """
         uid = entry.reference.uid
         shown = self._shown.pop(uid, {})
@@ -71,9 +72,17 @@ class RequestIndex:
         return before
 
     def get(self, uid: str) -> SeenRequest | None:
-        """A request as it was seen last; None if it is not there."""
+        """A request as last seen; None if it is not stored."""
         shown = self._shown.get(uid)
         return next(reversed(shown.values())) if shown else None
+
+    def frozen(self) -> "RequestIndex":
+        """Return a copy that can be read by target and by check."""
+        index = RequestIndex()
+        copied = {target: dict(requests) for target, requests in self._by_target.items()}
+        index._by_target.update(copied)
+        index._targets_of.update({owner: dict(counts) for owner, counts in self._targets_of.items()})
+        return index
 
     def _insert(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
@@ -103,32 +112,31 @@ class RequestIndex:
             del self._targets_of[owner]
 
     def all(self) -> Iterator[SeenRequest]:
-        """The requests for all targets, whoever owns them."""
+        """All requests, whether a check owns them or not."""
         for requests in self._by_target.values():
             yield from requests.values()
 
     def unowned(self) -> list[SeenRequest]:
-        """The requests that no check owns."""
         return [entry for entry in self.all() if entry.owner is None]
 
     def for_target(self, target: str) -> Iterator[SeenRequest]:
-        """The requests for one target, whoever owns them."""
+        """All requests for one target, whether a check owns them or not."""
         yield from self._by_target.get(target, {}).values()
 
     def of(self, check: CheckReference, target: str) -> list[SeenRequest]:
         """The requests that one check owns for one target, oldest first.
 
-        Those of one second are in the order of their uids: in every process the same one is the last.
+        Requests of the same second are in the order of their uids, so that every process sees the same latest
+        one.
         """
         owned = [entry for entry in self.for_target(target) if entry.owner == check]
         return sorted(owned, key=_age)
 
     def targets_of(self, check: CheckReference) -> frozenset[str]:
-        """The targets for which a check owns requests."""
         return frozenset(self._targets_of.get(check, {}))
 
     def owners(self) -> frozenset[CheckReference]:
-        """The checks that own requests, those that are gone included."""
+        """The checks that own requests, including deleted checks."""
         return frozenset(self._targets_of)
 
 

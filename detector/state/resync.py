@@ -1,11 +1,12 @@
-"""ResyncQueue: checks and targets whose answer may be another now, though nothing about themselves changed.
+"""ResyncQueue: checks and targets whose answer may have changed although they themselves did not.
 
-A policy edit concerns every open incident, and to notify all handlers of one takes up to a millisecond. A few
-are notified at once. More wait here, each once, and are notified in pieces that yield to the event loop. A
-handler reads the cluster state as it is then, so each piece is judged by the latest context.
+A policy edit concerns every open incident, and notifying all handlers of one incident takes up to a
+millisecond. Handlers of at most `MOST_AT_ONCE` are notified at once. More wait here, each once, and are
+notified in pieces that yield to the event loop. A handler reads the cluster state as it is then, so it uses
+the latest context.
 
-Checks go first: what handlers remember of a check is right before they hear of its targets. Targets follow in
-turn, one of each check, so that a check with many of them delays no other.
+Checks go first, so that what handlers remember of a check is right before they hear of its targets. Targets
+follow in turn, one of each check, so that a check with many targets does not delay the others.
 """
 
 import asyncio
@@ -26,11 +27,11 @@ class ResyncQueue:
         self._checks: dict[CheckReference, None] = {}
         self._targets: dict[CheckReference, dict[str, None]] = {}
         self._length = 0
-        """Of the targets that wait."""
+        """The number of waiting targets."""
         self._filled = asyncio.Event()
 
     def add(self, checks: Iterable[CheckReference], targets: Mapping[CheckReference, Iterable[str]]) -> None:
-        """Have handlers notified of these checks and targets; what waits already keeps its place."""
+        """Have handlers notified of these checks and targets; entries that wait already keep their place."""
         for check in checks:
             self._checks.setdefault(check)
         for check, names in targets.items():
@@ -51,14 +52,14 @@ class ResyncQueue:
         self._length += len(waiting) - before
 
     def notify_waiting(self, checks: Iterable[CheckReference], target: str) -> None:
-        """Notify of a target now if it waits: it is about to change, and handlers remember what it was."""
+        """Notify of a target now if it waits: it is about to change, and handlers remember its old state."""
         for check in checks if self._targets else ():
             if target in self._targets.get(check, {}):
                 self._take_out(check, target)
                 self._notify(check, target)
 
     def notify_next(self) -> bool:
-        """Notify of the next one; answers whether there was one."""
+        """Notify of the next entry; returns whether there was one."""
         if self._checks:
             check = next(iter(self._checks))
             del self._checks[check]

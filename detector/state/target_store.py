@@ -1,7 +1,7 @@
-"""TargetStore: all that could be targets of checks, by kind and namespace, as they were last seen.
+"""TargetStore: every possible target of checks, by kind and namespace, as last seen.
 
-Two Leases matter to a target: its own, and of a Machine also that of its Node, which others maintain. Leases
-are of the management cluster: those of Nodes in others are not among them.
+Two Leases matter to a target: its own, and for a Machine also that of its Node, which other programs take.
+Leases are in the management cluster, so Nodes of workload clusters have none.
 """
 
 from collections import defaultdict
@@ -17,51 +17,57 @@ from objects.clusters import MANAGEMENT_CLUSTER
 
 
 def place_of(check: CheckReference) -> TargetPlace:
-    """Where the targets of a check are: those of a check in a namespace are in that one."""
-    kind = CHECK_KINDS.get(check.group_kind)  # None: of an incident that another version of us began
+    """The kind and namespace of a check's targets."""
+    kind = CHECK_KINDS.get(check.group_kind)  # None: an incident of another version of Paramedic
     return TargetPlace(kind_name(kind.targets.group_kind) if kind else "", check.namespace)
 
 
 class TargetStore:
-    """Targets, selected or not."""
+    """Possible targets, selected or not."""
 
     def __init__(self) -> None:
         self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
         self._undecodable: dict[TargetName, str] = {}
-        """Those that exist but do not parse, with what is wrong; they are nobody's targets."""
+        """Objects that exist but do not decode, with the error; no check selects them."""
 
     def put(self, name: TargetName, target: Target | None) -> None:
-        """Keep what a target is now, None if it is gone."""
+        """Store a target; None removes it."""
         if target is None:
             self._places[name.place].pop(name.name, None)
         else:
             self._places[name.place][name.name] = target
 
     def put_undecodable(self, name: TargetName, problem: str) -> None:
-        """Keep what of a target that is there does not parse; "": it does again, or it is gone."""
+        """Store why an existing target does not decode; "" if it decodes again or is gone."""
         if problem:
             self._undecodable[name] = problem
         else:
             self._undecodable.pop(name, None)
 
+    def frozen(self, place: TargetPlace) -> "TargetStore":
+        """Return a copy for one place."""
+        store = TargetStore()
+        store._places[place] = dict(self.at(place))
+        store._undecodable = dict(self._undecodable)
+        return store
+
     def at(self, place: TargetPlace) -> Mapping[str, Target]:
-        """All of a kind in a namespace, by name."""
+        """All targets of a kind in a namespace, by name."""
         return self._places.get(place, {})
 
     def of(self, check: CheckReference) -> Mapping[str, Target]:
-        """All that could be targets of `check`, by name."""
+        """All possible targets of `check`, by name."""
         return self.at(place_of(check))
 
     def get(self, check: CheckReference, name: str) -> Target | None:
-        """What could be a target of `check`, by its name; None if it is not there."""
         return self.of(check).get(name)
 
     def is_unreadable(self, name: TargetName) -> bool:
-        """Whether it is there, and does not parse."""
+        """Whether the object exists but does not decode."""
         return name in self._undecodable
 
     def problem(self, target: TargetReference) -> str | None:
-        """What of a target that is there does not parse: itself, or its Node; None where nothing is wrong."""
+        """Why the target, or its Node, exists but does not decode; None if both do."""
         name = TargetName.of(target)
         own = self._undecodable.get(name)
         if own is not None:
@@ -74,13 +80,13 @@ class TargetStore:
 
 
 def own_lease(check: CheckReference, target: Target) -> str:
-    """The name of the Lease that an incident of `check` takes of its target."""
+    """The name of the Lease that an incident of `check` acquires on its target."""
     place = place_of(check)
     return name_for(place.kind, place.namespace, target.metadata.name)
 
 
 def lease_of_its_node(target: Target) -> str:
-    """The name of the Lease of the Node that the target is, or is linked to; "" without one here."""
+    """The name of the Lease of the target's Node; "" without a Node in the management cluster."""
     is_here = target.node_cluster == MANAGEMENT_CLUSTER
     return name_for_node(target.node_name) if target.node_name and is_here else ""
 

@@ -28,7 +28,7 @@ def count(text: str) -> int:
 
 
 def seconds(text: str) -> timedelta:
-    """Parse a positive duration in seconds."""
+    """Parse a positive duration in seconds, for the arguments of a program."""
     try:
         period = timedelta(seconds=float(text))
     except (ValueError, OverflowError) as error:

@@ -51,7 +51,7 @@ class EndedAttempt:
 
 @dataclass(frozen=True)
 class BackOff:
-    """The latest remediation of one target."""
+    """The latest remediation of one target, and the limit of its back-off."""
 
     limit: timedelta
     latest: EndedAttempt | None = None
@@ -122,5 +122,4 @@ class LostRequest:
 
     @property
     def seed(self) -> str:
-        """Distinguishes this loss from every other."""
         return "\n".join((self.incident.workflow_id, self.run_id, "lost", *self.uids))

@@ -51,7 +51,7 @@ class ClusterContext:
     """The suspected outages, present and past."""
     open_windows: frozenset[str] = frozenset()
     """The maintenance windows that were open at the last look. Each decision looks again; a change of this
-    set wakes waiting incidents, whatever hold they were answered with."""
+    set wakes waiting incidents, regardless of their last hold."""
 
     def upgrade_of(self, cluster: str) -> Upgrade:
         """The most severe known upgrade of a managed cluster or of this one."""

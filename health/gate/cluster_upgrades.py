@@ -29,7 +29,7 @@ ClusterOf: TypeAlias = Callable[[ObjectMetadata], str]
 
 @dataclass(frozen=True)
 class ClusterUpgrades:
-    """Known upgrades of single managed clusters."""
+    """Known upgrades of managed clusters, each on its own."""
 
     by_cluster: Mapping[str, Upgrade] = field(default_factory=dict)
     of_each: Upgrade = NEVER_UPGRADED

@@ -27,7 +27,7 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
     @property
     def choices(self) -> CheckChoices:
-        """Settings for this check by annotations."""
+        """The settings that people make by annotations of the check."""
 
     @property
     def managed_cluster(self) -> str:

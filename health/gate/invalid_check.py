@@ -42,5 +42,4 @@ def _shown(details: ErrorDetails) -> str | float | None:
 
 
 def cut(text: str) -> str:
-    """`text`, cut to LONGEST_PROBLEM characters."""
     return text if len(text) <= LONGEST_PROBLEM else f"{text[:LONGEST_PROBLEM]}…"

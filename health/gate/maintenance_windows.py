@@ -42,7 +42,7 @@ _CLOSED_FOR_LONG = timedelta(days=1)
 
 
 class Remediation(StrEnum):
-    """The effect of an open window."""
+    """The effect of a window while it is open."""
 
     ALLOWED = "Allowed"
     BLOCKED = "Blocked"
@@ -69,7 +69,7 @@ def _zone(text: str) -> str:
 
 
 class MaintenanceWindow(Bounded):
-    """One maintenance window of the policy."""
+    """One maintenance window, as the policy defines it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
 

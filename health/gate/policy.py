@@ -16,7 +16,7 @@ from health.gate.outage_guard import OutageGuard
 
 @dataclass(frozen=True)
 class Policy:
-    """The policy at one moment."""
+    """The values of the policy at one moment."""
 
     staleness_limit: timedelta = timedelta(seconds=30)
     """No act uses a cluster state that was last confirmed longer ago than this."""

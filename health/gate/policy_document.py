@@ -107,7 +107,7 @@ def policy_subject(namespace: str, uid: str = "") -> Subject:
 
 
 class StoredPolicy(FrozenObject):
-    """The ConfigMap that holds the policy."""
+    """The ConfigMap of the policy, valid or not."""
 
     metadata: ObjectMetadata
     data: Mapping[str, str] = Field(default_factory=dict)

@@ -21,7 +21,7 @@ _LONGEST_PREFIX = 253
 
 
 class Operator(StrEnum):
-    """The operator of an expression."""
+    """The operator of an expression in matchExpressions."""
 
     IN = "In"
     NOT_IN = "NotIn"

@@ -1,4 +1,4 @@
-"""Storm: a threshold broke, and when it holds again new requests wait for a cooldown (NHC 2.3).
+"""Storm: after a threshold was broken and is satisfied again, new requests wait for a cooldown (NHC 2.3).
 
     threshold  storm    cooldown          what follows
     holds      none     -                 nothing: new requests are allowed                          (row 1)
@@ -14,8 +14,8 @@ Further rules:
   numbers, but no target would be remediated yet, and the NodeHealthCheck operator decides no earlier. A check
   that is held as a whole (paused, disabled) holds its targets itself, so no storm begins there either.
 - In an active storm only the numbers decide: targets with running timers break the threshold too.
-- While no target is unhealthy the threshold counts as held, even if it requires more targets than there are;
-  so a storm also ends when all targets recover (rule 20).
+- While no target is unhealthy the threshold counts as satisfied, even if it requires more targets than there
+  are; so a storm also ends when all targets recover (rule 20).
 - The cooldown starts at the transition of its condition. Times are whole seconds, as in conditions, so that
   a restart changes no decision; the cooldown is one second longer, because it could otherwise be too short.
 """

@@ -6,11 +6,13 @@ take minutes each. The request hangs on a finalizer, its remediator is gone, or 
 time would warn about slow remediators. While no target waits, a long remediation does no harm here.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.limits import Remediation, Scope, ScopesOf, Waiting
+from health.gate.limits import LimitScope, Remediation, ScopesOf, Waiting
+from health.gate.slots import Slot, slot_of_all, slots_in_flight, slots_of_value
 from health.model.references import CheckReference
 from objects.durations import in_words
 from objects.timestamps import stamp
@@ -34,7 +36,7 @@ class UnderWay:
 
 @dataclass(frozen=True)
 class StuckSlots:
-    """The stuck slots of one limit."""
+    """The stuck slots of one limit, with the checks that wait for them."""
 
     limit: str
     """The limit in words."""
@@ -57,48 +59,54 @@ class StuckSlots:
 class _Limit:
     words: str
     most: int
-    counts: Callable[[Remediation], bool]
+    scope: LimitScope
+    slots: tuple[Slot, ...]
 
 
 def stuck_slots(
-    scopes_of: ScopesOf, under_way: Sequence[UnderWay], waiting: Iterable[Waiting], now: datetime
+    scopes_of: ScopesOf, under_way: Iterable[UnderWay], waiting: Iterable[Waiting], now: datetime
 ) -> tuple[StuckSlots, ...]:
     """The limits in flight that remediations have filled for too long while targets wait."""
-    found: dict[str, StuckSlots] = {}
+    limits: dict[str, _Limit] = {}
+    checks: defaultdict[str, set[CheckReference]] = defaultdict(set)
     for remediation in {one.remediation.counts_as: one.remediation for one in waiting}.values():
-        for scope in scopes_of(remediation.check):
-            for limit in _limits(scope, remediation):
-                stuck = _stuck(limit, scope, under_way, now)
-                if stuck:
-                    known = found[limit.words].waiting if limit.words in found else frozenset()
-                    checks = known | {remediation.check}
-                    found[limit.words] = StuckSlots(limit.words, scope.check, stuck, checks)
-    return tuple(found[words] for words in sorted(found))
+        for limit in _limits(scopes_of(remediation.check), remediation):
+            limits[limit.words] = limit
+            checks[limit.words].add(remediation.check)
+    holders = _holders(scopes_of, under_way) if limits else {}
+    stuck = {words: _stuck(limit, holders, now) for words, limit in sorted(limits.items())}
+    return tuple(
+        StuckSlots(words, limits[words].scope.check, found, frozenset(checks[words]))
+        for words, found in stuck.items()
+        if found
+    )
 
 
-def _stuck(limit: _Limit, scope: Scope, under_way: Iterable[UnderWay], now: datetime) -> tuple[UnderWay, ...]:
-    holders = [
-        one
-        for one in under_way
-        if scope.check in (None, one.remediation.check) and limit.counts(one.remediation)
-    ]
-    if len(holders) < limit.most:
+def _holders(scopes_of: ScopesOf, under_way: Iterable[UnderWay]) -> Mapping[Slot, Sequence[UnderWay]]:
+    holders: defaultdict[Slot, list[UnderWay]] = defaultdict(list)
+    for one in under_way:
+        for slot in slots_in_flight(scopes_of(one.remediation.check), one.remediation):
+            holders[slot].append(one)
+    return holders
+
+
+def _stuck(limit: _Limit, holders: Mapping[Slot, Sequence[UnderWay]], now: datetime) -> tuple[UnderWay, ...]:
+    found = [one for slot in limit.slots for one in holders.get(slot, ())]
+    if len(found) < limit.most:
         return ()
-    old = [one for one in holders if now - one.since > STUCK_AFTER]
+    old = [one for one in found if now - one.since > STUCK_AFTER]
     return tuple(sorted(old, key=lambda one: (one.since, one.target)))
 
 
-def _limits(scope: Scope, wanted: Remediation) -> Iterator[_Limit]:
-    """The limits that apply to a remediation; a label that is unknown counts for every value."""
-    most = scope.limits.max_in_flight
-    if most is not None:
-        yield _Limit(f"maxInFlight={most} of {scope.chosen_by}", most, lambda _: True)
-    for label, most_of_value in scope.limits.max_in_flight_by_label.items():
-        value = wanted.labels.get(label)
-        where = f"{label}={'?' if value is None else value}"
-        words = f"maxInFlightByLabel {where}: {most_of_value} of {scope.chosen_by}"
-        yield _Limit(words, most_of_value, _counts_for(label, value))
-
-
-def _counts_for(label: str, value: str | None) -> Callable[[Remediation], bool]:
-    return lambda one: value is None or one.labels.get(label) in (None, value)
+def _limits(scopes: Iterable[LimitScope], wanted: Remediation) -> Iterator[_Limit]:
+    """The limits in flight that bear on a remediation."""
+    for scope in scopes:
+        most = scope.limits.max_in_flight
+        if most is not None:
+            words = f"maxInFlight={most} of {scope.chosen_by}"
+            yield _Limit(words, most, scope, (slot_of_all(scope),))
+        for label, most_of_value in scope.limits.max_in_flight_by_label.items():
+            value = wanted.labels.get(label)
+            where = f"{label}={'?' if value is None else value}"
+            words = f"maxInFlightByLabel {where}: {most_of_value} of {scope.chosen_by}"
+            yield _Limit(words, most_of_value, scope, slots_of_value(scope, label, value))

@@ -20,7 +20,7 @@ _VERSION_LENGTH = 12
 
 
 class TemplateMetadata(FrozenObject):
-    """Identity and annotations of a template."""
+    """Identity, versions and annotations of a template."""
 
     name: str
     namespace: str = ""
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class TemplateKind:
-    """The known templates of one kind."""
+    """The templates of one kind, as far as they are known."""
 
     templates: Mapping[Place, Template] = field(default_factory=dict)
     unreadable: Mapping[Place, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class TemplateKind:
 
 
 class TemplateKinds(Protocol):
-    """The known templates of all kinds."""
+    """Looks up the known templates of a kind."""
 
     def __call__(self, api_version: str, kind: str) -> TemplateKind | None:
         """The known templates of this kind; None before the first read."""

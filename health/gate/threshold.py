@@ -70,7 +70,7 @@ Amount = Annotated[IntOrPercent, PlainValidator(IntOrPercent.parse)]
 
 
 class Allowance(Frozen):
-    """Whether a threshold allows remediation, with its numbers."""
+    """The decision of a threshold, with its numbers."""
 
     allowed: bool
     total: int

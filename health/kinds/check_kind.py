@@ -111,7 +111,7 @@ class CheckKind(ServedKind):
     operator_policies: OperatorPolicies | None = None
     """The policies that restrain the operator while it runs; None: its process is stopped."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
-    """The check of this kind that owns a request, whoever made it; None if no check does."""
+    """The check of this kind that owns a request, with any maker; None if no check does."""
     is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
     """True if the kind's own operator made the request for that uid without recording the check."""
     target_reports: TargetReports | None = None
@@ -127,7 +127,7 @@ class CheckKind(ServedKind):
     """The mark on a stored target that asks another controller to remediate it; "": no mark. None: the kind
     has no marks.
 
-    That controller removes the mark, whoever set it."""
+    That controller removes the mark, even one that it did not set."""
     upgrade_signals: tuple[UpgradeSignal, ...] = ()
     """Signals of upgrades of the clusters that its checks are about, watched where the kind is handled.
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Process(StrEnum):
-    """One of our two processes."""
+    """One of our two processes, which have separate service accounts."""
 
     DETECTOR = "detector"
     WORKER = "worker"

@@ -56,7 +56,6 @@ class Details(Frozen):
         return self.model_copy(update={"more": (*self.more, *more)})
 
     def with_notes(self, notes: Iterable[object]) -> Self:
-        """The same, with failures of chores."""
         return self.model_copy(update={"notes": tuple(map(str, notes))})
 
     @property

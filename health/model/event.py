@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """The type of a Kubernetes Event."""
+    """The type of a Kubernetes Event, as the API spells it."""
 
     NORMAL = "Normal"
     WARNING = "Warning"

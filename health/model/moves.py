@@ -134,7 +134,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class TakeStep:
-    """Take a step under its admission."""
+    """Take a step, as its admission permits."""
 
     step: int
     admission: Admission

@@ -29,7 +29,7 @@ _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=Tr
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeCondition:
-    """One condition of a Node's status."""
+    """One condition of a Node, without heartbeat and message."""
 
     type: str
     status: str
@@ -51,7 +51,7 @@ class NodeAnnotations:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class NodeMetadata(FailFast):
-    """Identity and labels of a Node."""
+    """Identity, labels and some annotations of a Node."""
 
     name: str
     namespace: str = ""

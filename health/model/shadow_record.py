@@ -37,5 +37,5 @@ class ShadowRecord(Frozen):
 
     @property
     def current(self) -> tuple[ShadowStep, ...]:
-        """The steps that count as taken."""
+        """The recorded steps that count as taken now."""
         return self.steps[self.spent :]

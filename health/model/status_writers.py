@@ -31,7 +31,7 @@ class ManagedFields(FrozenObject):
 
 @dataclass(frozen=True)
 class StatusWriter:
-    """Another manager that wrote the status."""
+    """Another field manager that wrote the status of a check."""
 
     manager: str
     last: datetime
@@ -59,7 +59,6 @@ class StatusWriters:
         return cls(noted, noted)
 
     def then(self, entries: Iterable[ManagedFields]) -> Self:
-        """The writers after the next version."""
         noted = _last_writes(entries)
         last = {one: max(time, self.last.get(one, time)) for one, time in noted.items()}
         wrote = [one for one, time in noted.items() if one not in self.noted or time > self.noted[one]]

@@ -24,7 +24,6 @@ class TargetPlace(NamedTuple):
     cluster: str = MANAGEMENT_CLUSTER
 
     def named(self, name: str) -> "TargetName":
-        """The target of that name here."""
         return TargetName(self.kind, self.namespace, name, self.cluster)
 
     def reference(self, name: str, uid: str) -> TargetReference:
@@ -63,7 +62,7 @@ def owner_name(namespace: str, owner: str) -> TargetName:
 
 
 class Identity(Protocol):
-    """The metadata of every target."""
+    """The part of the metadata that every target has."""
 
     @property
     def name(self) -> str: ...

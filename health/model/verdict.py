@@ -19,7 +19,7 @@ from objects.timestamps import stamp
 
 
 class Health(StrEnum):
-    """The three verdicts."""
+    """The three possible verdicts on a target."""
 
     HEALTHY = "Healthy"
     WAITING = "Waiting"
@@ -60,7 +60,7 @@ class UnhealthyCondition:
 
 
 class TypedCondition(Protocol):
-    """A condition of any object."""
+    """A condition of any object, with the fields that verdicts use."""
 
     @property
     def type(self) -> str: ...
@@ -79,7 +79,6 @@ class Verdict:
     deadline: datetime | None = None
 
     def failed(self, now: datetime) -> datetime:
-        """Since when the target is unhealthy."""
         return self.fact.since if self.fact else now
 
 

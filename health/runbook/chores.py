@@ -21,7 +21,7 @@ CHECK_HANGING_AFTER = timedelta(minutes=1)
 
 
 class Chore(StrEnum):
-    """The activity of a chore."""
+    """The activities of chores; the values are their names in Temporal."""
 
     ANNOTATE = "annotate"
     RENEW = "renew"
@@ -105,7 +105,7 @@ def still_ahead(notes: Iterable[ChoreNote], now: datetime) -> tuple[ChoreNote, .
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """Objects that remain after a clean-up."""
+    """The objects that remain after an attempt to clean up."""
 
     hanging: tuple[RequestReference, ...] = ()
     """Requests that are being deleted and kept by a finalizer."""
@@ -115,7 +115,6 @@ class LeftBehind:
 
     @property
     def requests(self) -> tuple[RequestReference, ...]:
-        """All requests that remain."""
         return (*self.hanging, *self.failed)
 
     def again_at(self, notes: Iterable[ChoreNote], now: datetime) -> datetime | None:

@@ -48,7 +48,6 @@ class Disruption(Frozen):
         return type(self)() if is_over else self
 
     def ordered(self, step: Step) -> Self:
-        """The same once `step` is ordered."""
         if step.action is Action.DELETE:
             return type(self)(action=Action.DELETE)
         return type(self)() if self.may_have_deleted else self

@@ -22,7 +22,7 @@ _MOST_DOUBLINGS = 30
 
 @dataclass(frozen=True)
 class Failed:
-    """One attempt that failed now."""
+    """The latest failed attempt, before it is added to a row."""
 
     what: str
     """The failed action, in words."""

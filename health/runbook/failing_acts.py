@@ -24,7 +24,7 @@ _FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FA
 
 
 class FailingActs(Frozen):
-    """A row of acts that failed."""
+    """A row of failed acts with the same inputs and reason."""
 
     count: int = 1
     since: datetime

@@ -260,7 +260,7 @@ class Memory(Frozen):
         return self._with(evidence=record)
 
     def resting(self, now: datetime) -> Self:
-        """The same once the incident rests."""
+        """The same before the incident rests, without notes that became obsolete."""
         return self._with(notes=still_ahead(self.notes, now))
 
     def having_been_ordered(self, order: OrderRecord) -> Self:

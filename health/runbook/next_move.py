@@ -187,7 +187,7 @@ def _is_mark_unseen(seen: Observation, memory: Memory) -> bool:
 
 
 def disrupted(seen: Observation, memory: Memory, now: datetime) -> Move:
-    """Wait, and renew the Lease meanwhile."""
+    """Wait until the deletion or mark has completed, and renew the Lease meanwhile."""
     waiting = _wait_for_disruption(seen, memory, now)
     if not memory.lease.may_be_held:
         return waiting

@@ -1,23 +1,23 @@
-"""CheckRow: what is done with one check, by its two annotations and what is remembered of it.
+"""CheckRow: the action for one check, by its two annotations and the memory of it.
 
 While an upgrade is under way (P: paused, M: marked; "unseen": not handled in this upgrade):
 
     P M
-    - -   unseen: both are written; handled: nothing, somebody unpaused it (rule 34)
-    P -   nothing: somebody else paused it, and also counts as handled
-    P M   nothing: it is ours already
-    - M   nothing: unpaused by somebody; but a mark left of the last upgrade is as none (rule 35)
+    - -   unseen: write both; handled: nothing, because a person unpaused it (rule 34)
+    P -   nothing: another user or tool paused it; it counts as handled
+    P M   nothing: it is already paused by us
+    - M   nothing: a person unpaused it; a mark left over from the last upgrade is ignored (rule 35)
 
-Once none is, whatever is remembered:
+After the upgrade, regardless of the memory:
 
-    P M   both are removed
-    - M   the mark is removed, so that the next upgrade pauses the check again
+    P M   remove both
+    - M   remove the mark, so that the next upgrade pauses the check again
     P -   nothing
     - -   nothing
 
-An order of a person is obeyed once, before these. What somebody else paused is never unpaused.
+An order of a person is obeyed once, before these rows. A pause of another user or tool is never removed.
 
-Where a row has nothing to write and an earlier patch of the check is unsettled, the row settles it.
+If a row has nothing to write and an earlier patch of the check is unsettled, the row settles it.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,16 +32,16 @@ from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One check with what is known of it."""
+    """One check with its memory and its order."""
 
     check: PausableCheck
-    """As it is by now, what was written and is not seen yet included."""
+    """Its current state, including a write that the detector has not seen yet."""
     before: Handled | None
-    """What is remembered of it; None: it is unseen."""
+    """The memory of it; None: it is unseen."""
     order: PauseOrderRecord | None
-    """The latest that is meant for it."""
+    """The latest order for it."""
     has_old_mark: bool
-    """Whether it had a mark alone when an upgrade after another one was seen first."""
+    """Whether it had only a mark when this upgrade, which followed another one, was first seen."""
     is_unsettled: bool = False
     """Whether an earlier patch may still be applied to it."""
 
@@ -54,7 +54,6 @@ class CheckRow:
         old_marks: Collection[str],
         failed: FailedWrite | None = None,
     ) -> "CheckRow":
-        """The row of a check that was observed so."""
         known = before.as_known(check) if before else check
         seen = before.having_seen(check) if before else None
         is_unsettled = failed is not None and failed.is_unsettled(check.resource_version)
@@ -62,12 +61,12 @@ class CheckRow:
 
     @property
     def new_order(self) -> PauseOrderRecord | None:
-        """The order, where it was not obeyed yet."""
+        """The order, if it was not obeyed yet."""
         obeyed = self.before.obeyed if self.before else 0
         return self.order if self.order and self.order.number > obeyed else None
 
     def action(self, now: datetime, *, is_under_way: bool) -> PauseAction | None:
-        """What is to be written; None: nothing."""
+        """The action to write; None: nothing."""
         wanted = self._wanted(now, is_under_way=is_under_way)
         return PauseAction.SETTLE if wanted is None and self.is_unsettled else wanted
 
@@ -79,7 +78,6 @@ class CheckRow:
         return self._afterwards()
 
     def patch(self, action: PauseAction) -> PausePatch:
-        """The patch for it."""
         check = self.check
         return PausePatch(
             reference=check.reference,
@@ -89,7 +87,7 @@ class CheckRow:
         )
 
     def handled_by(self, action: PauseAction, now: datetime) -> Handled:
-        """What is remembered once `action` is written."""
+        """The memory of the check once `action` is written."""
         changes: dict[str, object] = {
             "latest_write": LatestWrite(action=action, replaced=self.check.resource_version),
             "obeyed": self.order.number if self.order else 0,
@@ -111,7 +109,7 @@ class CheckRow:
         return (self.before or self._unseen(CheckPauseState.UNPAUSED_BY_OTHERS)).model_copy(update=changes)
 
     def handled_as_found(self, now: datetime) -> Handled:
-        """What is remembered where nothing is to be written."""
+        """The memory of the check if nothing is to be written."""
         before = self.before or self._unseen(self._how_found())
         how = self._how_found()
         changes: dict[str, object] = {"how": how, "obeyed": self.order.number if self.order else 0}
@@ -128,7 +126,7 @@ class CheckRow:
         return before if is_as_before else before.model_copy(update=changes)
 
     def _handled_by_settling(self, now: datetime, changes: Mapping[str, object]) -> Handled:
-        """A mark that was there before stays: nothing is left to be seen, and no wake would come of it."""
+        """An existing mark stays, so that no visible change would follow that could wake the workflow."""
         found = self.handled_as_found(now)
         return found if self.check.is_marked else found.model_copy(update=changes)
 

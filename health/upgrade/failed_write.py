@@ -1,10 +1,9 @@
-"""FailedWrite: what could not be written on a check, and when it is tried again (`failed_attempts`).
+"""FailedWrite: a failed write to a check, and when it is tried again (`failed_attempts`).
 
-A check that had changed meanwhile is decided on anew as soon as the change is seen.
-
-A patch is unsettled while its result is unknown: a worker that was frozen may still apply it, for as long as
-the check has the resourceVersion that the patch names. Until another write or a look shows another
-resourceVersion, the check counts neither as written nor as left alone.
+A check that changed meanwhile gets a new decision as soon as the change is seen. A patch is unsettled while
+its result is unknown: a frozen worker may still apply it, as long as the check has the resourceVersion that
+the patch names. Until another write or observation shows another resourceVersion, the check counts neither
+as written nor as unchanged.
 """
 
 from datetime import datetime
@@ -17,13 +16,13 @@ from objects.short_text import ShortText
 
 
 class WriteOutcome(StrEnum):
-    """What became of one patch."""
+    """The result of one patch, as the worker classifies it."""
 
     WRITTEN = "Written"
     GONE = "Gone"
-    """The check is not there any more, or another one has its name."""
+    """The check does not exist, or another one has its name."""
     CONFLICT = "Conflict"
-    """The check had changed: what is to be done is decided anew."""
+    """The check had changed: the decision must be repeated."""
     REFUSED = "Refused"
     """It was not written, and never will be: the worker did not send it, or the API server refused it."""
     FAILED = "Failed"
@@ -31,18 +30,18 @@ class WriteOutcome(StrEnum):
 
 
 class PauseAnswer(Frozen):
-    """What became of one patch; one that is of another version is as if it had failed."""
+    """The result of one patch; a result of another version counts as a failure."""
 
     uid: str
     outcome: OpenEnum[WriteOutcome]
     why: ShortText = ""
     is_forbidden: bool = False
     wait_seconds: float = 0
-    """How long the API server wants to be left alone."""
+    """Seconds that the API server asked to wait."""
 
 
 class FailedWrite(FailedAttempts):
-    """A patch that was not written, after one attempt or several in a row."""
+    """A patch that was not written, after one or several attempts in a row."""
 
     uid: str
     outcome: OpenEnum[WriteOutcome]
@@ -50,7 +49,7 @@ class FailedWrite(FailedAttempts):
     unsettled: str = ""
     """The resourceVersion at which a patch may still be applied; "": none may."""
     next_try: datetime | None = None
-    """None: at once, as somebody ordered."""
+    """None: at once, by a person's order."""
 
     @classmethod
     def after(
@@ -61,7 +60,7 @@ class FailedWrite(FailedAttempts):
         now: datetime,
         spread: float,
     ) -> "FailedWrite":
-        """The row with one failure more; `spread` is drawn between 0 and 1."""
+        """The row with one more failure; `spread` is a random number between 0 and 1."""
         why = answer.why or str(answer.outcome)
         failed = Failed(str(patch), why, answer.is_forbidden, answer.wait_seconds, now, spread)
         return cls(
@@ -73,9 +72,10 @@ class FailedWrite(FailedAttempts):
         )
 
     def is_unsettled(self, resource_version: str) -> bool:
-        """Whether a check that is seen at this resourceVersion may still be changed by an earlier patch.
+        """True if an earlier patch may still change a check that is seen at this resourceVersion.
 
-        A conflict at the same resourceVersion says that the look is an old one: then nothing is known either.
+        A conflict at the same resourceVersion means that the observation is old, so the result is unknown
+        too.
         """
         return bool(self.unsettled) and self.unsettled == resource_version
 
@@ -87,12 +87,12 @@ class FailedWrite(FailedAttempts):
         return None if has_changed and self.outcome is WriteOutcome.CONFLICT else self.next_try
 
     def due_at_once(self) -> "FailedWrite":
-        """The row where a person has ordered something: it is tried at once."""
+        """The row after a person's order: the next try is due at once."""
         return self.model_copy(update={"next_try": None})
 
 
 def _unsettled(before: FailedWrite | None, patch: PausePatch, answer: PauseAnswer) -> str:
-    """A refusal says nothing about the patch before it."""
+    """The unsettled resourceVersion; a refusal does not settle the patch before it."""
     if answer.outcome is WriteOutcome.REFUSED:
         return before.unsettled if before else ""
     return patch.resource_version

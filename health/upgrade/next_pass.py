@@ -1,64 +1,60 @@
-"""next_pass: what an upgrade pause does next, by what the detector sees and what it remembers.
+"""next_pass: what an upgrade pause does next, by the detector's observation and its memory.
 
-Rule: where nobody can say whether the cluster is being upgraded, or the checks are not all read, nothing is
-changed at all (rule 36). Else each check has its row (`check_row`). Where a setting turns the pause off, only
-those have one that are ours, as at the end of an upgrade: whose a mark is that nobody here remembers, nobody
-knows. Done is what the API server has taken: the memory of a pass knows what was found, and `having_written`
-adds what was written. No pass is the last one while a write is unsettled, or is not seen yet.
+Rule: if it is unknown whether the cluster is being upgraded, or some checks were not read, nothing is
+changed (rule 36). Otherwise each check has its row (`check_row`). If a setting turns the pause off, only
+checks that the memory knows have one, as at the end of an upgrade, because an unknown mark may be another
+tool's. The memory of a pass contains the findings; `having_written` adds the writes that the API server
+accepted. No pass is the last one while a write is unsettled or not visible yet.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.pause_progress import MOST_CHECKS
 from health.upgrade.check_row import CheckRow
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import MOST_GONE, CheckPauseState, Handled, KnownUpgrade, PauseMemory
-from health.upgrade.observation import TURNED_OFF, UpgradeObservation
+from health.upgrade.observation import MOST_CHECKS, TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import latest_for, still_standing
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.durations import in_words
 from objects.timestamps import stamp
 
 MOST_PATCHES = 200
-"""In one pass: an API server that takes half a second for each answers all before they are too old."""
+"""Per pass, so that even at half a second each, all are written before the facts are too old."""
 SEEN_WITHIN = timedelta(seconds=30)
-"""When it is looked again for a write that is not seen yet: an edit right after it may have hidden it."""
+"""When to look again for a write that is not visible yet; an edit right after it may hide it."""
 MOST_TOLD = 5
-"""Of what cannot be written, in the words for people."""
+"""The maximum of failed writes named in the details."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What is to be done."""
+    """The work of one pass: patches, a warning, and the next memory."""
 
     memory: PauseMemory
-    """What is remembered whether or not the patches are written."""
+    """The memory, whether or not the patches are written."""
     why: str
-    """Where it stands, for people."""
+    """The state of the pause, in words."""
     patches: tuple[PausePatch, ...] = ()
     once_written: tuple[Handled, ...] = ()
-    """What is remembered once the patch in its place is written."""
+    """The memory of each check once the patch at the same position is written."""
     warning: str = ""
-    """What is to be told of an upgrade that takes long; "": nothing."""
+    """The message of the Event about a long upgrade; "": no Event."""
     until: datetime | None = None
-    """When there is something to do without a wake; None: never."""
+    """When to act without a wake; None: never."""
     is_over: bool = False
-    """Whether nothing is left to do."""
+    """Whether the workflow may end."""
     unwritten: tuple[str, ...] = ()
-    """What cannot be written, the first of it, for people."""
+    """The first failed writes, in words."""
 
     @property
     def details(self) -> str:
-        """Where it stands with what cannot be written, each in a line of its own."""
+        """The state of the pause and the failed writes, each on a line of its own."""
         return "\n".join([self.why, *self.unwritten])
 
 
 def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
-    """What is to be done now."""
-    if memory.unreadable:
-        return Pass(memory, f"changes nothing: {memory.unreadable}")
     if observed.why_nothing_is_done:
         return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
     memory = _of_this_upgrade(observed, memory, now)
@@ -86,7 +82,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
 
 
 def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, spread: float) -> PauseMemory:
-    """What is remembered once the patches of a pass were tried; without an answer one has failed."""
+    """The memory after the patches of a pass; a patch without an answer has failed."""
     told = {answer.uid: answer for answer in answers}
     memory, handled = passed.memory, dict(passed.memory.by_uid)
     failed = dict(memory.failed_by_uid)
@@ -102,7 +98,7 @@ def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, 
 
 
 def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> PauseMemory:
-    """The memory as of the upgrade that is observed: another one begins anew (rule 35)."""
+    """The memory for the observed upgrade: another upgrade starts with a new one (rule 35)."""
     known = memory.upgrade
     if not observed.is_under_way:
         over = known and known.model_copy(update={"is_over": True})
@@ -115,19 +111,19 @@ def _of_this_upgrade(observed: UpgradeObservation, memory: PauseMemory, now: dat
     marked_alone = (one.uid for one in checks if one.is_marked and not one.is_paused)
     marks = {"old_marks": tuple(marked_alone) if known is not None else (), "unseen": _unseen(memory)}
     upgrade = KnownUpgrade(since=observed.since, transitions=observed.transitions, first_seen=now)
-    upgrade = upgrade.model_copy(update=marks)  # as many as there are: no message has this form
+    upgrade = upgrade.model_copy(update=marks)  # unlimited numbers are valid here: this is not a message
     orders = still_standing(memory.orders, upgrade.began, now)
     unsettled = tuple(one for one in memory.failed if one.unsettled)
     return PauseMemory(upgrade=upgrade, failed=unsettled, orders=orders, began=memory.began)
 
 
 def _unseen(memory: PauseMemory) -> tuple[Handled, ...]:
-    """The checks that were written, and were not seen so yet."""
+    """The checks with a write that is not visible yet."""
     return tuple(one for one in memory.handled if one.latest_write is not None and not one.is_deleted)
 
 
 def _ours(observed: UpgradeObservation, memory: PauseMemory) -> list[PausableCheck]:
-    """The checks that have a row; what could not be written may have been written all the same."""
+    """The checks that have a row, including those with a failed write, which may have succeeded."""
     there = [check for check in observed.checks if not check.is_going]
     if not observed.is_turned_off:
         return there
@@ -157,7 +153,7 @@ def _having_found(
     wanted: Collection[str],
     now: datetime,
 ) -> PauseMemory:
-    """The memory with all that is so without a patch; of what nobody wants any more no failure is left."""
+    """The memory with the checks that need no patch, and without failures of obsolete patches."""
     found: dict[str, Handled] = {}
     for row in rows:
         uid = row.check.uid
@@ -178,7 +174,7 @@ def _having_found(
 def _put_off(
     memory: PauseMemory, wanted: Iterable[tuple[CheckRow, PauseAction]], now: datetime
 ) -> dict[str, datetime]:
-    """By uid, when what failed is tried again."""
+    """By uid, when a failed write is tried again."""
     failed = memory.failed_by_uid
     checks = (row.check for row, _ in wanted if row.check.uid in failed)
     tries = ((check.uid, failed[check.uid].put_off_until(check.resource_version, now)) for check in checks)
@@ -186,7 +182,7 @@ def _put_off(
 
 
 def _warn_at(observed: UpgradeObservation, memory: PauseMemory) -> datetime | None:
-    """When it is told that the upgrade takes long; None: not, or not any more."""
+    """When the Event about a long upgrade is due; None: not, or already emitted."""
     if not observed.is_under_way or memory.upgrade is None or memory.warned_at is not None:
         return None
     return memory.upgrade.began + observed.long_upgrade
@@ -201,14 +197,13 @@ def _warning(observed: UpgradeObservation, memory: PauseMemory) -> str:
 
 
 def _kept_until(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> datetime | None:
-    """When the next of the pauses ends that people keep though no upgrade is under way."""
+    """The earliest end of a pause that a person ordered beyond upgrades."""
     if observed.is_under_way or observed.is_turned_off:
         return None
     return min((one.until for one in memory.orders if one.until and one.is_kept(now)), default=None)
 
 
 def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
-    """What is paused."""
     there = [one for one in memory.handled if not one.is_deleted]
     paused = sum(one.how is CheckPauseState.PAUSED for one in there)
     left = sum(one.how in {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS} for one in there)
@@ -217,13 +212,13 @@ def _words(observed: UpgradeObservation, memory: PauseMemory) -> str:
     upgrade = f"the cluster is being upgraded{since}, says {observed.sign}"
     none = TURNED_OFF if observed.is_turned_off else "no upgrade is under way"
     state = upgrade if observed.is_under_way else none
-    long = f"; it takes long, as was told at {stamp(memory.warned_at)}" if memory.warned_at else ""
+    long = f"; it takes long, as an Event said at {stamp(memory.warned_at)}" if memory.warned_at else ""
     counts = f"{paused} of {len(there)} checks are paused by it, {left} were unpaused"
     return f"{state}{long}: {counts}{_beyond(observed, memory)}"
 
 
 def _beyond(observed: UpgradeObservation, memory: PauseMemory) -> str:
-    """What is above a bound."""
+    """The numbers above a limit, as the end of a sentence."""
     held = "the upgrade itself holds" if observed.is_under_way else "nothing is done with"
     above = f"; {observed.left_out} more are above the bound of {MOST_CHECKS}: {held} them"
     forgotten = f"; {memory.forgotten} that are not there any more are forgotten"

@@ -1,83 +1,81 @@
-"""UpgradeObservation: the detector's answer to an upgrade pause: where the upgrade stands, and the checks."""
+"""UpgradeObservation: the detector's answer to an upgrade pause: the upgrade and the checks."""
 
 from datetime import datetime, timedelta
 
-from health.gate.pause_progress import MOST_CHECKS
 from health.gate.upgrade import UpgradePhase
 from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 
 LONG_UPGRADE = timedelta(hours=6)
+MOST_CHECKS = 10_000
+"""The maximum of checks that an upgrade pause annotates; the upgrade itself holds further ones."""
 MOST_TRANSITIONS = 1_000
-"""Signals that are under way at once, the first of which are told: a pause needs one that lasts."""
+"""The maximum of signals under way in an answer; a pause needs only one that lasts."""
 TURNED_OFF = "a setting turns the upgrade pause off"
 
 
 class UpgradeObservation(Frozen):
-    """What the detector sees; no times are compared but those of the API server."""
+    """The upgrade and the checks; all times are from the API server."""
 
     phase: OpenEnum[UpgradePhase]
-    """One that this version does not know is as Unknown."""
+    """A value that this version does not know counts as Unknown."""
     since: datetime | None = None
-    """The transition of the condition that signals upgrades: the first one of those that are under way."""
+    """The transition of the first signal under way."""
     also_since: tuple[datetime, ...] = ()
-    """The transitions of other signals that are under way, too."""
+    """The transitions of other signals that are also under way."""
     sign: ShortText = ""
-    """What says that an upgrade is under way."""
+    """The condition that signals the upgrade."""
     why_unknown: ShortText = ""
     checks: tuple[PausableCheck, ...] = ()
-    """All of every kind that is paused by annotation, those that are being deleted too; in an answer of a
-    session, those that changed."""
+    """All checks of kinds that are paused by annotation, including those being deleted; in an answer of a
+    session, only the changed ones."""
     gone: tuple[str, ...] = ()
-    """In an answer of a session, the uids of checks that are not there any more."""
+    """In an answer of a session, the uids of deleted checks."""
     left_out: int = 0
-    """How many checks there are above the bound: the upgrade pause does not annotate them."""
+    """The number of checks above the limit, which the upgrade pause does not annotate."""
     session: str = ""
-    """Which memory of the detector `revision` counts changes of; "": the detector has told every check."""
+    """Identifies the detector's memory that `revision` belongs to; "": the answer has every check."""
     revision: int = 0
-    """The latest change that has been told."""
+    """The latest change in this answer."""
     is_whole: bool = True
-    """Whether the checks of earlier answers count no more."""
+    """Whether this answer replaces the checks of earlier answers."""
     has_more: bool = False
     """Whether the next answer continues this one."""
     unread: ShortText = ""
-    """Why these are not known well enough, so that nothing may be changed; "": they are."""
+    """Why the checks are unknown, so that nothing may be changed; "": they are known."""
     is_turned_off: bool = False
-    """Whether a setting turns the pause off: then what is ours is given back, upgrade or not."""
+    """Whether a setting turns the pause off: our pauses are then removed, even during an upgrade."""
     long_upgrade_seconds: float = LONG_UPGRADE.total_seconds()
-    """After how long an upgrade is told to take long."""
+    """The time after which an upgrade gets the Event about a long upgrade."""
     seen_at: datetime | None = None
 
     @property
     def is_under_way(self) -> bool:
-        """Whether checks are to be paused."""
+        """True if checks are to be paused."""
         return self.phase is UpgradePhase.UNDER_WAY and not self.is_turned_off
 
     @property
     def transitions(self) -> tuple[datetime, ...]:
-        """Those of all signals that are under way, in order."""
+        """The transitions of all signals under way, in order."""
         if not self.is_under_way:
             return ()
         return tuple(sorted({*self.also_since} if self.since is None else {self.since, *self.also_since}))
 
     @property
     def is_over(self) -> bool:
-        """Whether checks are to be unpaused; so it is too where nothing tells of upgrades any more."""
+        """True if checks are to be unpaused, also if no signal exists any more."""
         return self.is_turned_off or self.phase in {UpgradePhase.OVER, UpgradePhase.NEVER}
 
     @property
     def long_upgrade(self) -> timedelta:
-        """The same time as a value."""
         return timedelta(seconds=self.long_upgrade_seconds)
 
     @property
     def why_nothing_is_done(self) -> str:
-        """Why nothing is known well enough to change anything (rule 36); "": it is."""
-        if len(self.checks) > MOST_CHECKS:
-            return f"{len(self.checks)} checks were told, and an upgrade pause takes at most {MOST_CHECKS}"
+        """Why nothing may be changed (rule 36); "": changes are allowed."""
         if self.unread:
             return f"the checks cannot all be read: {self.unread}"
         if self.is_under_way or self.is_over:
             return ""
-        return f"nobody can say whether the cluster is being upgraded: {self.why_unknown or self.phase}"
+        return f"it is unknown whether the cluster is being upgraded: {self.why_unknown or self.phase}"

@@ -1,7 +1,7 @@
-"""PauseOrderRecord: what a person ordered for one check, or for all of them, during an upgrade.
+"""PauseOrderRecord: a person's order for one check, or for all checks, during an upgrade.
 
-An order is obeyed once for each check: who unpauses a check afterwards has the last word. The latest that is
-meant for a check counts. What was ordered ends with the upgrade; a pause that was given a time ends then.
+An order is obeyed once for each check, so a person may unpause the check by hand afterwards. The latest order
+for a check counts. An order ends with the upgrade; a pause for a time ends at that time.
 """
 
 from collections.abc import Iterable
@@ -14,39 +14,39 @@ from objects.short_text import ShortText
 
 
 class OrderName(StrEnum):
-    """What may be ordered."""
+    """The orders that people can give to an upgrade pause."""
 
     PAUSE = "pause"
     UNPAUSE = "unpause"
     FORGET = "forget"
-    """As if the check had not been seen in this upgrade: it is paused if it is not."""
+    """Treat the check as not seen in this upgrade: it is paused unless it already is."""
 
 
 class PauseOrderRecord(Frozen):
-    """One order."""
+    """One order with its scope and times."""
 
     number: int
-    """Counts the orders of an upgrade pause."""
+    """Increases with each order of an upgrade pause."""
     order: OpenEnum[OrderName]
     check: ShortText = ""
-    """`namespace/name`, or with its kind before that; "": every check, those to come too."""
+    """`namespace/name`, optionally with the kind before; "": every check, including future ones."""
     reason: ShortText
     identity: ShortText = ""
     given: datetime
     until: datetime | None = None
-    """Until when a pause is kept though no upgrade is under way; None: it ends with the upgrade."""
+    """Until when a pause stays without an upgrade; None: it ends with the upgrade."""
 
     def is_for(self, check: CheckReference) -> bool:
-        """Whether it is meant for this check."""
+        """True if the order applies to this check."""
         return not self.check or is_named(check, self.check)
 
     def is_kept(self, now: datetime) -> bool:
-        """Whether it is a pause that outlasts upgrades, and its time has not come."""
+        """True for a pause for a time that is not over yet."""
         return self.order is OrderName.PAUSE and self.until is not None and now < self.until
 
 
 def is_named(check: CheckReference, name: str) -> bool:
-    """Whether people mean this check by that name."""
+    """True if this name denotes the check."""
     short = "/".join(part for part in (check.namespace, check.name) if part)
     return name in {str(check), short}
 
@@ -59,5 +59,5 @@ def latest_for(orders: Iterable[PauseOrderRecord], check: CheckReference) -> Pau
 def still_standing(
     orders: Iterable[PauseOrderRecord], began: datetime, now: datetime
 ) -> tuple[PauseOrderRecord, ...]:
-    """Those of the last upgrade that are still meant when the next one began at `began`."""
+    """The orders that still apply when the next upgrade began at `began`."""
     return tuple(one for one in orders if one.given >= began or one.is_kept(now))

@@ -1,11 +1,11 @@
-"""PausableCheck: a check that is paused by an annotation while the cluster is being upgraded.
+"""PausableCheck: a check that an annotation pauses while the cluster is being upgraded.
 
-Two annotations, of which presence alone counts: one pauses the check, whoever wrote it; the mark beside it
-says that the pause is ours. A mark alone says that somebody unpaused what we had paused, and that it is not
-to be paused again in the same upgrade.
+There are two annotations, and only their presence counts: one pauses the check, from any writer; the mark
+beside it says that the pause is ours. A mark alone means that a person removed our pause, and that the check
+must not be paused again in the same upgrade.
 
 `SETTLE` writes the mark with a new value. It changes the resourceVersion, and with it the precondition of an
-earlier patch whose answer was lost, so that this one cannot be applied any more.
+earlier patch whose answer was lost, so that the earlier patch can no longer be applied.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from objects.metadata import ObjectMetadata
 
 
 class PauseAction(StrEnum):
-    """What is done to the two annotations of one check, in one patch."""
+    """The changes of the two annotations of one check in one patch."""
 
     PAUSE = "Pause"
     """Both are written."""
@@ -48,10 +48,10 @@ class PauseAnnotations:
     mark: str
 
     def patch(self, action: PauseAction, replaced: str) -> dict[str, str | None]:
-        """The annotations as a merge patch has them; what is not changed is not in it.
+        """The changed annotations of a merge patch.
 
-        `replaced` is the resourceVersion that the patch replaces. As the value of the mark it is another one
-        each time: the API server keeps the resourceVersion where a patch changes nothing.
+        `replaced` is the resourceVersion that the patch replaces. As the value of the mark it differs each
+        time, because the API server keeps the resourceVersion if a patch changes nothing.
         """
         match action:
             case PauseAction.PAUSE:
@@ -67,7 +67,7 @@ class PauseAnnotations:
 
 
 class PausableCheck(Frozen):
-    """One check, as far as its pause is concerned."""
+    """One check, with the presence of its two annotations."""
 
     reference: CheckReference
     uid: str
@@ -75,11 +75,10 @@ class PausableCheck(Frozen):
     is_paused: bool = False
     is_marked: bool = False
     is_going: bool = False
-    """Whether it is being deleted; then nothing is written any more."""
+    """Whether it is being deleted; then nothing is written."""
 
     @classmethod
     def of(cls, reference: CheckReference, metadata: ObjectMetadata, annotations: PauseAnnotations) -> Self:
-        """The check with this metadata."""
         return cls(
             reference=reference,
             uid=metadata.uid,
@@ -90,7 +89,7 @@ class PausableCheck(Frozen):
         )
 
     def admits(self, action: str) -> bool:
-        """Whether `action` may be written: a pause without our mark is left alone."""
+        """True if `action` may be written: a pause without our mark is left alone."""
         match action:
             case PauseAction.PAUSE:
                 return not self.is_paused
@@ -100,7 +99,6 @@ class PausableCheck(Frozen):
                 return self.is_marked
 
     def after(self, action: str) -> Self:
-        """The check once `action` is done."""
         if action == PauseAction.SETTLE:
             return self.model_copy(update={"is_marked": True})
         paused, marked = _PAUSED_AND_MARKED_AFTER[action]
@@ -108,13 +106,13 @@ class PausableCheck(Frozen):
 
 
 class PausePatch(Frozen):
-    """One patch of one check, which must be as it was when that was decided."""
+    """One patch of one check, valid only for the state at the time of the decision."""
 
     reference: CheckReference
     uid: str
     resource_version: str
     action: OpenEnum[PauseAction]
-    """One that this version does not know is not carried out."""
+    """An action that this version does not know is not carried out."""
 
     def __str__(self) -> str:
         return f"{self.action} {self.reference}"

@@ -1,8 +1,8 @@
-"""Whether there should be an upgrade pause, and when it is to know of what is seen.
+"""Decides whether an upgrade pause should run, and when a change wakes it.
 
-It is wanted while an upgrade goes on, also where there is no check yet; and afterwards for as long as a check
-carries our mark, whoever has forgotten it there. What a person ordered by hand keeps one open by itself. None
-is wanted where a setting turns the pause off: a mark may be that of another tool then.
+One should run during an upgrade, even without checks, and afterwards as long as a check has our mark. A
+person's order keeps a running one open. None should be started if a setting turns the pause off, because a
+mark may then be another tool's.
 """
 
 from datetime import datetime
@@ -12,19 +12,19 @@ from health.upgrade.pausable_check import PausableCheck
 
 
 def is_wanted(seen: UpgradeObservation) -> bool:
-    """Whether there should be one."""
+    """True if an upgrade pause should run."""
     if seen.is_turned_off:
         return False
     return seen.is_under_way or (seen.is_over and bool(_marked(seen)))
 
 
 def needs_wake_up(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
-    """Whether one that knows of `last` is to know of what is `seen`; other edits of checks are no news."""
+    """True if a pause that was answered `last` must be woken; other edits of checks do not matter."""
     return _news(last) != _news(seen)
 
 
 def has_appeared(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
-    """Whether one is wanted for what one that knew of `last` did not: another upgrade, or another mark."""
+    """True for a new upgrade or a new mark, which a pause started from `last` could not have seen."""
     began = seen.is_under_way and not (last.is_under_way and last.transitions == seen.transitions)
     return began or not _marked(seen) <= _marked(last)
 
@@ -32,7 +32,7 @@ def has_appeared(last: UpgradeObservation, seen: UpgradeObservation) -> bool:
 def _news(
     seen: UpgradeObservation,
 ) -> tuple[str, str, datetime | None, tuple[datetime, ...], bool, frozenset[tuple[str, bool, bool, bool]]]:
-    """Why nobody knows is news, as a ClusterVersion that is gone; why checks are unread tells of seconds."""
+    """The relevant facts. They have `why_unknown`, but not `unread`, whose text changes every second."""
     return (
         seen.phase,
         seen.why_unknown,
@@ -48,5 +48,5 @@ def _stands(check: PausableCheck) -> tuple[str, bool, bool, bool]:
 
 
 def _marked(seen: UpgradeObservation) -> frozenset[str]:
-    """On what is being deleted a mark means nothing any more."""
+    """The uids of marked checks, except those being deleted."""
     return frozenset(check.uid for check in seen.checks if check.is_marked and not check.is_going)

@@ -234,7 +234,5 @@ async def test_nothing_is_confirmed_where_the_secret_with_its_kubeconfig_is_gone
 
 
 async def test_nothing_is_confirmed_where_no_secret_is_known(connections: ClusterConnections) -> None:
-    with pytest.raises(
-        NotConfigured, match=f"no Secret is known that has a kubeconfig of the cluster {EAST}"
-    ):
+    with pytest.raises(NotConfigured, match=f"no Secret with a kubeconfig of the cluster {EAST} is known"):
         await confirm(connections, None)

@@ -125,7 +125,7 @@ async def test_with_the_key_people_see_all_and_without_it_what_is_missing(
             f"which the file of {VARIABLE} lacks",
         ),
     ):
-        sentence = f"what Temporal keeps is encrypted with the key '2026', {why}"
+        sentence = f"a payload in Temporal is encrypted with the key '2026', {why}"
         (listed,) = (await lacking("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
         assert (listed["target"], listed["phase"], listed["problem"]) == (f"Node/{NODE}", None, sentence)
         assert sentence in (await lacking("show", *named)).out

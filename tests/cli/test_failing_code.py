@@ -215,8 +215,8 @@ async def test_worker_without_the_key_loses_nothing_and_says_which_it_lacks(
         ).json["incidents"]
         (found,) = await temporal_findings(environment_of(server), (fleet.cluster,))
     lacking = "encrypted with the key '2026', and PARAMEDIC_PAYLOAD_KEYS_FILE is not set"
-    assert listed["problem"] == f"what Temporal keeps is {lacking}"
-    assert f"UnreadablePayload: what Temporal keeps is {lacking}" in found.what
+    assert listed["problem"] == f"a payload in Temporal is {lacking}"
+    assert f"UnreadablePayload: a payload in Temporal is {lacking}" in found.what
 
     fleet.client = client
     async with fleet.at_work():

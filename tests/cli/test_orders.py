@@ -78,7 +78,7 @@ async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) ->
     ran = await paramedic("abort", "node-1", "--cluster", fleet.cluster)
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == (
-        "paramedic: no open incident of 'node-1'; a healthy Node is kept out by the label "
+        "paramedic: no open incident of 'node-1'; to keep out a healthy Node, use the label "
         "remediation.medik8s.io/exclude-from-remediation=true, more in docs/cli-orders.md#before-it-fails\n"
     )
 

@@ -44,7 +44,7 @@ def test_name_that_no_object_can_have_is_refused(option: str, name: str) -> None
 @pytest.mark.parametrize("name", ["", "a//b", "a/b/c/d", "Node/ns/check/a", "remediation/c/X/n/t/u/v/w"])
 def test_name_that_no_incident_can_have_is_refused(command: str, name: str) -> None:
     metavar = "NAME" if command == "show" else "NAME..."
-    expected = f"Invalid value for '{metavar}': {name!r} is no name of an incident: {NAME_FORMS}"
+    expected = f"Invalid value for '{metavar}': {name!r} is not the name of an incident: {NAME_FORMS}"
     assert refusal(command, name) == expected
 
 

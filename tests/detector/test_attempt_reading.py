@@ -179,7 +179,7 @@ async def test_until_the_key_of_what_ended_is_there_it_is_not_known_and_that_is_
     await eventually(lambda: bool(reader.problems.sentences))
     assert reader.attempts.unread == NOT_READ
     lacking = "encrypted with the key '2026', and PARAMEDIC_PAYLOAD_KEYS_FILE is not set"
-    assert reader.problems.sentences == (f"ended remediations: what Temporal keeps is {lacking}",)
+    assert reader.problems.sentences == (f"ended remediations: a payload in Temporal is {lacking}",)
 
     reader.client = encrypting
     await eventually(lambda: not reader.attempts.unread, 20)

@@ -36,11 +36,20 @@ class Runbook:
         self.name = name
         self.memory = Memory()
         self.answers: list[Observation] = []
+        self.asked = detector.now()
         self.admission: Admission | None = None
         """Of the step that it took."""
 
+    def ask_when_due(self) -> None:
+        """Ask if the detector notifies it, or its hold has expired; nothing else wakes it."""
+        hold = self.answers[-1].hold
+        waits = timedelta(seconds=hold.ask_again_seconds) if hold else timedelta.max
+        if self.name in self.detector.told or self.detector.now() - self.asked >= waits:
+            self.ask()
+
     def ask(self) -> None:
         """Put a question, and do what follows from the answer."""
+        self.asked = self.detector.now()
         self.act_on(self.detector.answer(self.name, self.memory.intent(self.detector.now())))
 
     def act_on(self, answer: Observation) -> None:
@@ -97,6 +106,33 @@ def test_one_of_eight_nodes_is_remediated_where_one_may_be_and_the_policy_leaves
 
     assert acted(incidents) == ["n0"]
     assert incidents[0].admission == Admission(policy_limits="maxInFlight=1")
+
+
+def test_each_of_eight_nodes_gets_its_turn_though_one_asks_first_when_the_policy_leaves_shadow() -> None:
+    chosen = limits(maxInFlight=1)
+    detector = leader(chosen, nodes=8)
+    take_policy(detector, Policy(limits=chosen, shadow=True))
+    incidents = in_shadow(detector, range(8))
+    take_policy(detector, Policy(limits=chosen))
+    first, *others = incidents
+    first.ask()
+    first.ask()
+    assert acted(incidents) == ["n0"]
+    for incident in others:
+        incident.ask()  # the answer is a limit, to a question that did not ask to act
+    detector.told.clear()
+    for incident in others:
+        detector.pass_time(SECOND)
+        incident.ask_when_due()
+
+    for number in range(1, 8):
+        detector.cluster.delete_request(f"n{number - 1}")
+        detector.cluster.node(f"n{number - 1}")
+        detector.pass_time(SECOND)
+        detector.look()
+        for incident in others:
+            incident.ask_when_due()
+        assert acted(incidents) == [f"n{one}" for one in range(number + 1)]
 
 
 def test_limits_of_annotations_hold_where_a_check_leaves_shadow_by_an_annotation() -> None:

@@ -1,17 +1,19 @@
 """A leading detector admits as many remediations as are allowed, and never more, however late it sees it."""
 
 import random
+import sys
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import FrameType
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from detector.answers.admission_queue import TURN
 from detector.answers.observation_builder import CheckFreshness, Observer
 from detector.answers.remediation_limits import RemediationLimits
 from detector.answers.reservations import LIVES
 from detector.answers.storms import Storms
-from detector.answers.waiting_line import TURN
 from detector.metrics.limit_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
@@ -88,7 +90,8 @@ class Leader:
     def look(self) -> set[str]:
         """Whom it tells that it is their turn."""
         self.told.clear()
-        self.limits._tell()  # noqa: SLF001  what its loop does each second
+        for incident in self.limits.turns():
+            self.cluster.cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
         return set(self.told)
 
 
@@ -197,6 +200,55 @@ def test_edit_of_the_policy_counts_what_was_under_way_before_it() -> None:
     assert detector.ask("n3").is_admitted
 
 
+def test_edit_of_one_checks_limits_keeps_the_incidents_of_other_checks_in_the_queue() -> None:
+    detector = leader(limits(maxInFlight=1))
+    detector.cluster.request("other")
+    assert not detector.ask("n1").is_admitted
+
+    other = CheckReference(kind="NodeHealthCheck", name="other")
+    detector.cluster.check(
+        other, selector={"matchLabels": {"role": "other"}}, annotations={"paramedic.dev/max-in-flight": "3"}
+    )
+    detector.cluster.delete_request("other")
+    assert "n1" in detector.look()
+
+
+def test_freed_slot_goes_to_the_longest_wait_also_if_another_asks_first() -> None:
+    detector = leader(limits(maxInFlightByLabel={ZONE: 1}), nodes=6)
+    detector.cluster.request("n4")
+    assert [detector.ask(name).is_admitted for name in ("n0", "n2", "n1")] == [False, False, True]
+    detector.look()
+    detector.pass_time(2 * SECOND)
+    detector.look()
+    detector.cluster.delete_request("n4")
+    assert not detector.ask("n2").is_admitted
+    assert detector.ask("n0").is_admitted
+
+
+def test_answer_costs_the_same_however_many_remediations_are_in_flight() -> None:
+    chosen = limits(maxInFlight=1000, maxInFlightByLabel={ZONE: 1000}, maxStartsPerHour=1000)
+    detector = leader(chosen, nodes=100)
+    costs = [_calls_of_an_answer(detector, f"n{number}") for number in range(100)]
+    assert max(costs[50:]) <= 1.1 * max(costs[10:20])
+
+
+def _calls_of_an_answer(detector: Leader, name: str) -> int:
+    """How many functions are called until an incident is admitted."""
+    calls = 0
+
+    def count(_: FrameType, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        assert detector.ask(name).is_admitted
+    finally:
+        sys.setprofile(None)
+    detector.cluster.request(name)
+    return calls
+
+
 def test_who_would_not_act_keeps_nobody() -> None:
     detector = leader(limits(maxInFlight=1))
     detector.ask("n0", would_act=False)
@@ -218,7 +270,7 @@ def test_starts_that_no_limit_counts_are_forgotten_after_an_hour() -> None:
     for number in range(100):
         detector.cluster.request(f"m{number}")
         detector.cluster.delete_request(f"m{number}")
-    starts = detector.limits._starts  # noqa: SLF001  what is kept there shows nowhere else
+    starts = detector.limits._records._starts  # noqa: SLF001  what is kept there shows nowhere else
     assert len(starts._began) == 100  # noqa: SLF001
     detector.pass_time(2 * HOUR)
     detector.look()
@@ -371,7 +423,7 @@ def test_slots_that_are_kept_for_over_an_hour_are_named_while_a_target_waits() -
     detector.pass_time(31 * MINUTE)
     (stuck,) = detector.limits.stuck_slots() or ()
     assert str(stuck).endswith(
-        "under way for over 1h are n0 of NodeHealthCheck/workers since 2026-03-01T11:30:46Z"
+        "in progress for over 1h: n0 of NodeHealthCheck/workers since 2026-03-01T11:30:46Z"
     )
     series_of_it = series("paramedic_stuck_slots", limit="maxInFlight=1 of the policy")
     assert scrape(metrics) == {series_of_it: 1}

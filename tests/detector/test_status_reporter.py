@@ -3,13 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import pytest
 from aiohttp import web
 
+from detector.reporting import status_reporter
+from detector.reporting.rendering_thread import rendered
 from detector.reporting.status_reporter import (
     BETWEEN_WRITES,
     GATHER,
@@ -19,6 +22,10 @@ from detector.reporting.status_reporter import (
 )
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
+from health.gate.check_snapshot import CheckSnapshot
+from health.gate.cluster_context import ClusterContext
+from health.gate.policy import Policy
+from health.gate.policy_in_force import PolicyInForce
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.target import TargetName
@@ -31,6 +38,8 @@ from tests.kube.eventually import eventually
 from tests.objects import check_object, condition, node_object
 
 __all__ = ["client", "cluster_state", "dependencies", "reporter", "server", "transport"]
+
+T = TypeVar("T")
 
 NODES_IN_ALL = 40
 UNHEALTHY = 24
@@ -136,3 +145,49 @@ async def test_status_of_many_nodes_is_written_twice_a_second_at_most_and_never_
     see(cluster_state, NAMES[0])  # what comes after the heartbeats shows that they were seen
     await eventually(lambda: written.is_so(NODES_IN_ALL - UNHEALTHY + 1))
     assert len(written.times) == 1
+
+
+def rendering_late(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> list[CheckSnapshot]:
+    """Have the change come while a report is rendered; returns what is rendered."""
+    snapshots: list[CheckSnapshot] = []
+
+    async def rendered_late(snapshot: CheckSnapshot, render: Callable[[], T]) -> T:
+        snapshots.append(snapshot)
+        change()
+        return await rendered(snapshot, render)
+
+    monkeypatch.setattr(status_reporter, "rendered", rendered_late)
+    return snapshots
+
+
+async def test_check_that_is_deleted_while_its_report_is_rendered_gets_no_status(
+    cluster_state: ClusterState,
+    reporter: StatusReporter,
+    server: ApiServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def delete() -> None:
+        cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, None)
+        reporter.changed.set()
+
+    snapshots = rendering_late(monkeypatch, delete)
+    await reporter.run()
+    assert len(snapshots) == 1
+    assert "PATCH" not in {asked.method for asked in server.asked}
+
+
+async def test_check_that_is_in_shadow_when_its_report_is_rendered_gets_no_status(
+    cluster_state: ClusterState,
+    reporter: StatusReporter,
+    server: ApiServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shadow() -> None:
+        cluster_state.take_context(ClusterContext(policy=PolicyInForce(Policy(shadow=True))))
+        reporter.changed.set()
+
+    snapshots = rendering_late(monkeypatch, shadow)
+    reporting = asyncio.create_task(reporter.run())
+    await eventually(lambda: len(snapshots) > 1)  # the first report has ended
+    reporting.cancel()
+    assert "PATCH" not in {asked.method for asked in server.asked}

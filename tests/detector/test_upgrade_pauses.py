@@ -126,9 +126,7 @@ class World:
         await eventually(lambda: self.upgrades.observe().checks != before)
 
     async def ask(self, handled: tuple[str, ...] = ()) -> UpgradeObservation:
-        asked = ObserveUpgradeInput(
-            cluster="main-0a1b", transitions=(NOW,), handled=handled, takes_pages=True
-        )
+        asked = ObserveUpgradeInput(cluster="main-0a1b", transitions=(NOW,), handled=handled)
         return await self.upgrades.observe_upgrade(asked)
 
     @property

@@ -1,6 +1,8 @@
 """Who is told of changes is wired when all parts are made: making one has no effect on another."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
+from detector.state.resync import MOST_AT_ONCE
 from detector.watching.sources import Sources, WatchScope
 from health.gate.maintenance_windows import MaintenanceWindow
 from health.gate.policy import Policy
@@ -24,7 +27,9 @@ from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
+from tests.detector.small_cluster import CHECK
 from tests.kube.api_server import ApiServer
+from tests.kube.eventually import eventually
 from tests.objects import NOW
 
 
@@ -34,11 +39,11 @@ async def connection(tmp_path: Path) -> AsyncIterator[ClusterConnection]:
         yield ClusterConnection.over(transport)
 
 
-def make(settings: Settings, connection: ClusterConnection) -> None:
+def make(settings: Settings, connection: ClusterConnection) -> Detector:
     problems = Problems()
     link, registry = TemporalLink("tests", problems), CollectorRegistry()
     others = WorkloadConnections(connection.client)
-    Detector(settings, Connections(connection, others, "c", link, problems, registry), Policy)
+    return Detector(settings, Connections(connection, others, "c", link, problems, registry), Policy)
 
 
 async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
@@ -65,6 +70,22 @@ async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
     ]
 
 
+async def test_detector_that_runs_notifies_handlers_of_many_targets(
+    connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = ClusterState("c")
+    monkeypatch.setattr("detector.detector.ClusterState", lambda *_, **__: state)
+    running = asyncio.create_task(make(Settings(cluster="c"), connection).run())
+    names, heard = {f"node-{number}" for number in range(2 * MOST_AT_ONCE)}, set[str | None]()
+    state.event_handlers.add_change_handler(lambda _, target: heard.add(target))
+
+    state.resync.add((), {CHECK: names})
+    await eventually(lambda: heard == names)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
 @pytest.mark.rule("rule 38")
 async def test_what_is_watched_is_what_the_settings_say(
     connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
@@ -75,7 +96,7 @@ async def test_what_is_watched_is_what_the_settings_say(
         made.append(WatchScope(*given))
         return made[0]
 
-    monkeypatch.setattr("detector.detector.Scope", noted)
+    monkeypatch.setattr("detector.detector.WatchScope", noted)
     signal = UpgradeSignal.parse("example.com/v1/Fleet/Settled=False")
     settings = Settings(
         cluster="c",

@@ -13,7 +13,8 @@ from tests.objects import HOLD, seen
 pytestmark = pytest.mark.rule("rule 49")
 
 SLOT = Admission(policy_limits="maxInFlight=1")
-FULL = Hold(reason=HoldReason.LIMIT, message="1 remediation is under way")
+FULL = Hold(reason=HoldReason.LIMIT, message="1 remediation is under way", ask_again_seconds=1800)
+FULL_FOR_A_SECOND = FULL.model_copy(update={"ask_again_seconds": 1.0})
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="due later")
 WOULD, WOULD_NOT = Intent(), Intent(would_act=False)
 SKIPS = Intent(skips_back_off=True)
@@ -34,6 +35,10 @@ def of(state: TargetState, hold: Hold | None = None) -> Observation:
         pytest.param(RAW, WOULD, RAW.admitted(SLOT), id="it asks to act"),
         pytest.param(RAW, WOULD_NOT, RAW.held_by(NO_ADMISSION), id="it does not ask to act"),
         pytest.param(seen(hold=HOLD), SKIPS, seen(hold=HOLD), id="something holds it"),
+        pytest.param(seen(hold=FULL), WOULD, seen(hold=FULL), id="it waits for its turn"),
+        pytest.param(
+            seen(hold=FULL), WOULD_NOT, seen(hold=FULL_FOR_A_SECOND), id="it waits for no turn as it asks"
+        ),
         pytest.param(seen(hold=BACK_OFF), WOULD, seen(hold=BACK_OFF), id="back-off holds it"),
         pytest.param(seen(hold=BACK_OFF), SKIPS, RAW.admitted(SLOT), id="a person skips the back-off"),
         pytest.param(
@@ -78,7 +83,7 @@ OBSERVATIONS = st.builds(
         update={"state": state, "hold": hold, "is_shadow": is_shadow}
     ),
     st.sampled_from(TargetState),
-    st.sampled_from([None, HOLD, BACK_OFF]),
+    st.sampled_from([None, HOLD, BACK_OFF, FULL]),
     st.sampled_from([None, False, True]),
     st.sampled_from(["", OLD, NEW]),
 )

@@ -1,12 +1,13 @@
 """How many remediations may be under way and begin, and who waits longest goes first."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from health.gate.limits import Limits, Remediation, Scope, Tally, Waiting, next_in_line
+from health.gate.limit_usage import LimitUsage, Use
+from health.gate.limits import Limits, LimitScope, Remediation, Waiting
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from tests.objects import NOW, limits
@@ -18,55 +19,63 @@ MINUTE = timedelta(minutes=1)
 ZONE = "topology.kubernetes.io/zone"
 
 
-def tally(check: Limits | None = None, **policy: Any) -> Tally:
+class Usage:
     """What counts nothing yet; `check` are the limits of the check of workers."""
 
-    def scopes_of(reference: CheckReference) -> Iterator[Scope]:
-        yield Scope(limits(**policy), "the policy")
-        if check is not None and reference == WORKERS:
-            yield Scope(check, "the annotations", WORKERS)
+    def __init__(self, check: Limits | None = None, **policy: Any) -> None:
+        def scopes_of(reference: CheckReference) -> Iterator[LimitScope]:
+            yield LimitScope(limits(**policy), "the policy")
+            if check is not None and reference == WORKERS:
+                yield LimitScope(check, "the annotations", WORKERS)
 
-    return Tally(scopes_of)
+        self.limits = LimitUsage(lambda reference: tuple(scopes_of(reference)))
+        self.targets = 0
+
+    def count(self, remediation: Remediation) -> int:
+        self.targets += 1
+        self.limits.put(self.targets, Use(remediation.check, remediation))
+        return self.targets
+
+    def count_starts(self, *began: datetime) -> None:
+        self.targets += 1
+        self.limits.put(self.targets, Use(WORKERS, starts=began))
+
+    def refusal(self, wanted: Remediation, *first: Waiting) -> Hold | None:
+        """Of one that failed a moment ago, where these wait for longer."""
+        selection = self.limits.select(first, NOW)
+        refusal = self.limits.refusal(Waiting(NOW, "last", wanted), NOW, selection)
+        return refusal.hold if refusal else None
+
+    def words(self, wanted: Remediation, *first: Waiting) -> str:
+        hold = self.refusal(wanted, *first)
+        return hold.message if hold else "go"
 
 
 def one(check: CheckReference = WORKERS, zone: str | None = "a") -> Remediation:
     return Remediation(check, {ZONE: zone})
 
 
-def refusal(counted: Tally, wanted: Remediation) -> Hold | None:
-    """Of one that failed a moment ago."""
-    return counted.refusal(Waiting(NOW, "last", wanted), NOW)
-
-
-def words(counted: Tally, wanted: Remediation) -> str:
-    hold = refusal(counted, wanted)
-    return hold.message if hold else "go"
-
-
 def test_what_nobody_limited_may_begin() -> None:
-    counted = tally()
-    for _ in range(100):
-        counted.let_go_first(waiting("other", 1))
-
-    assert words(counted, one()) == "go"
+    counted = Usage()
+    assert counted.words(one(), *(waiting(str(number), 1) for number in range(100))) == "go"
 
 
 def test_refusal_tells_the_numbers() -> None:
-    counted = tally(maxInFlight=3)
+    counted = Usage(maxInFlight=3)
     counted.count(one())
     counted.count(one(INFRA))
-    assert words(counted, one()) == "go"
+    assert counted.words(one()) == "go"
 
     counted.count(one())
-    assert words(counted, one()) == "3 remediations are under way, at most 3 allowed by the policy"
+    assert counted.words(one()) == "3 remediations are under way, at most 3 allowed by the policy"
 
 
 def test_most_restrictive_limit_wins() -> None:
-    counted = tally(limits(maxInFlight=1), maxInFlight=5)
+    counted = Usage(limits(maxInFlight=1), maxInFlight=5)
     counted.count(one())
 
-    assert words(counted, one()) == "1 remediation is under way, at most 1 allowed by the annotations"
-    assert words(counted, one(INFRA)) == "go"
+    assert counted.words(one()) == "1 remediation is under way, at most 1 allowed by the annotations"
+    assert counted.words(one(INFRA)) == "go"
 
 
 @pytest.mark.parametrize(
@@ -85,18 +94,17 @@ def test_each_value_of_a_label_has_its_own_number(
     wanted: str | None,
     is_refused: bool,  # noqa: FBT001  a column of the table
 ) -> None:
-    counted = tally(maxInFlightByLabel={ZONE: 1})
+    counted = Usage(maxInFlightByLabel={ZONE: 1})
     counted.count(one(zone=under_way))
 
-    assert (refusal(counted, one(zone=wanted)) is not None) == is_refused
+    assert (counted.refusal(one(zone=wanted)) is not None) == is_refused
 
 
 def test_starts_count_for_an_hour_and_the_hold_ends_with_the_oldest() -> None:
-    counted = tally(maxStartsPerHour=2)
-    for minutes in (61, 60, 40, 10):
-        counted.count_start(WORKERS, NOW - minutes * MINUTE)
+    counted = Usage(maxStartsPerHour=2)
+    counted.count_starts(*(NOW - minutes * MINUTE for minutes in (61, 60, 40, 10)))
 
-    hold = refusal(counted, one())
+    hold = counted.refusal(one())
     assert hold is not None
     assert hold.message == "2 remediations began within the last hour, at most 2 allowed by the policy"
     assert hold.ask_again_seconds == 20 * 60
@@ -107,11 +115,31 @@ def waiting(name: str, minutes: int, zone: str = "a") -> Waiting:
 
 
 def test_who_waits_longest_goes_first_and_keeps_nobody_whom_its_limit_does_not_hold() -> None:
-    counted = tally(maxInFlight=3, maxInFlightByLabel={ZONE: 1})
+    counted = Usage(maxInFlight=3, maxInFlightByLabel={ZONE: 1})
     counted.count(one(zone="a"))
     line = [waiting("young", 1, "b"), waiting("held", 9), waiting("c", 2, "c"), waiting("old", 5, "b")]
 
-    assert [each.name for each in next_in_line(line, counted, NOW)] == ["old", "c"]
-    assert words(counted, one(zone="d")) == (
+    assert list(counted.limits.select(line, NOW)) == ["old", "c"]
+    assert counted.words(one(zone="d"), *line) == (
         "1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy"
     )
+
+
+def test_target_counts_once_and_what_was_counted_for_it_is_taken_back_by_whatever_limits_hold_then() -> None:
+    counted = Usage(maxInFlight=1)
+    target = counted.count(one())
+    counted.limits.put(target, Use(WORKERS, one(zone="b")))
+    assert counted.words(one()) == "1 remediation is under way, at most 1 allowed by the policy"
+
+    counted.limits.scopes_of = lambda _: (LimitScope(limits(maxInFlightByLabel={ZONE: 1}), "another policy"),)
+    change = counted.limits.put(target, Use(WORKERS))
+    assert change.freed
+    assert counted.limits == LimitUsage(counted.limits.scopes_of)
+
+
+def test_reserved_start_that_is_seen_frees_nothing() -> None:
+    counted = Usage(maxInFlight=1, maxStartsPerHour=1)
+    counted.limits.put("n1", Use(WORKERS, one(), is_reserved=True))
+    change = counted.limits.put("n1", Use(WORKERS, one(), starts=(NOW,)))
+    assert not change.freed
+    assert not change.taken

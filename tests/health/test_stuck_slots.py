@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.limits import Limits, Remediation, Scope, Waiting
+from health.gate.limits import Limits, LimitScope, Remediation, Waiting
 from health.gate.stuck_slots import STUCK_AFTER, UnderWay, stuck_slots
 from health.model.references import CheckReference
 from tests.objects import MINUTE, NOW, limits
@@ -59,20 +59,24 @@ def waiting(zone: str | None = "a", of: CheckReference = WORKERS) -> Waiting:
     ],
 )
 def test_stuck(chosen: Limits, holders: list[UnderWay], waits: list[Waiting], stuck: list[str]) -> None:
-    found = stuck_slots(lambda _: [Scope(chosen, "the policy")], holders, waits, NOW)
+    found = stuck_slots(lambda _: [LimitScope(chosen, "the policy")], holders, waits, NOW)
     assert [one.target for slots in found for one in slots.holders] == stuck
     assert [slots.waiting for slots in found] == ([frozenset({WORKERS})] if stuck else [])
 
 
 def test_limit_of_a_check_is_kept_full_by_its_own_remediations_alone() -> None:
-    scope = Scope(limits(maxInFlight=1), "the annotations of it", WORKERS)
-    assert stuck_slots(lambda _: [scope], [holder("n1", of=OTHERS)], [waiting()], NOW) == ()
-    (found,) = stuck_slots(lambda _: [scope], [holder("n1", of=OTHERS), holder("n2")], [waiting()], NOW)
+    scope = LimitScope(limits(maxInFlight=1), "the annotations of it", WORKERS)
+
+    def scopes_of(check: CheckReference) -> list[LimitScope]:
+        return [scope] if check == WORKERS else []
+
+    assert stuck_slots(scopes_of, [holder("n1", of=OTHERS)], [waiting()], NOW) == ()
+    (found,) = stuck_slots(scopes_of, [holder("n1", of=OTHERS), holder("n2")], [waiting()], NOW)
     assert (found.check, [one.target for one in found.holders]) == (WORKERS, ["n2"])
 
 
 def test_checks_that_wait_and_holders_are_named_once_for_each_limit() -> None:
-    scope = Scope(limits(maxInFlight=7), "the policy")
+    scope = LimitScope(limits(maxInFlight=7), "the policy")
     holders = [holder(f"n{number}", OLD + number * MINUTE) for number in range(7)]
     (found,) = stuck_slots(lambda _: [scope], holders, [waiting(), waiting(of=OTHERS)], NOW)
     assert found.waiting == {WORKERS, OTHERS}

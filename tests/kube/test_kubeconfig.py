@@ -64,7 +64,7 @@ CHANGES: list[Any] = [
     ),
     pytest.param(
         lambda it: it["contexts"][0]["context"].update(user="nobody"),
-        "its context 'test' names the user 'nobody', whom it does not have",
+        "its context 'test' names the user 'nobody', which it does not have",
         id="a user that is not there",
     ),
 ]

@@ -195,7 +195,7 @@ async def test_refused_credentials_of_a_secret_that_names_another_server_by_now_
     connection = await connections.connect(EAST, SECRET)
     with pytest.raises(Unreachable) as caught:
         await connection.client.get(NODES, "node-2")
-    assert caught.value.message == f"The kubeconfig in {SECRET} is another one now: connect anew."
+    assert caught.value.message == f"The kubeconfig in {SECRET} has changed: connect again."
     assert TOKEN not in shown(caught.value)
 
 
@@ -478,7 +478,7 @@ async def test_management_cluster_needs_no_secret_and_any_other_does(
     assert (await clusters.of(EAST, SECRET)).cluster == EAST
     with pytest.raises(NotConfigured) as caught:
         await clusters.of(EAST, None)
-    assert caught.value.message == f"no Secret is known that has a kubeconfig of the cluster {EAST}"
+    assert caught.value.message == f"no Secret with a kubeconfig of the cluster {EAST} is known"
 
 
 async def test_caller_that_is_cancelled_takes_the_connection_from_nobody(

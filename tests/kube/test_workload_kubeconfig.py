@@ -49,9 +49,9 @@ def context(**fields: object) -> Change:
 
 NO_HTTPS = "its cluster has no server that begins with https://"
 NO_CERTIFICATE = "the certificate-authority-data of its cluster is no base64 of PEM"
-RUN = "and nothing is ever run for credentials"
+RUN = "and no program is run for credentials"
 FILE = "and files are never read"
-AS = "and nobody is ever impersonated"
+AS = "and impersonation is not allowed"
 PASSWORD = "and only a token and a client certificate are understood"
 REFUSED: list[tuple[Change, str]] = [
     (user(exec={"command": "hunter2"}), f"its user has exec, {RUN}"),

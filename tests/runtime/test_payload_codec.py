@@ -71,7 +71,7 @@ async def test_value_that_cannot_be_decrypted_is_told_by_the_name_of_its_key(
     reader = converter(tmp_path, *others) if others else with_keys(PayloadKeys.read(None))
     with pytest.raises(UnreadablePayload) as refused:
         await reader.decode(kept)
-    assert str(refused.value) == f"what Temporal keeps is encrypted with the key '2026', {why}"
+    assert str(refused.value) == f"a payload in Temporal is encrypted with the key '2026', {why}"
 
 
 @pytest.mark.parametrize("cut", [0, 11, 12, 20])

@@ -25,7 +25,7 @@ NO_PAIR = (
     "temporal settings: TEMPORAL_TLS_CLIENT_KEY_PATH: "
     "holds a private key that is not that of the client certificate"
 )
-REFUSED = "takes no connection by what their files hold now"
+REFUSED = "accepts no connection with the present content of its files"
 
 
 @activity.defn

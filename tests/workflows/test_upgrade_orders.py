@@ -67,7 +67,9 @@ def test_order_that_could_never_be_obeyed_is_refused_by_its_type(
 
 
 def test_refusal_says_whose_the_pause_is_and_which_checks_there_are() -> None:
-    with pytest.raises(ApplicationError, match=r"east/theirs was paused by somebody else, who unpauses it$"):
+    with pytest.raises(
+        ApplicationError, match=r"east/theirs was paused by another user or tool, which must unpause it$"
+    ):
         exact(UnpauseOrder(check="theirs"), seen())
     with pytest.raises(
         ApplicationError, match=r"no check 'none' .*: .*east/same, .*east/theirs, .*west/same$"

@@ -78,7 +78,7 @@ class MachineHealthCheck(Frozen):
             raise of_paused(problem, raw.get("metadata")) from error
         return cls(api_version=api_version, metadata=found.metadata, spec=found.spec.spec)
 
-    @property
+    @cached_property
     def reference(self) -> CheckReference:
         named = self.metadata
         return CheckReference(kind=KIND, group=CHECK.group, namespace=named.namespace, name=named.name)
@@ -99,7 +99,7 @@ class MachineHealthCheck(Frozen):
             return None
         return self.spec.template.reference.model_copy(update={"namespace": self.metadata.namespace})
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """A request, if it has a template."""
         return () if self.template is None else (Step(template=self.template),)
@@ -154,7 +154,7 @@ class MachineHealthCheck(Frozen):
         """Zero: requests of a healthy Machine are deleted at once (CAPI B.2.5)."""
         return timedelta()
 
-    @property
+    @cached_property
     def rules(self) -> Rules:
         return Rules(self.spec.machine_conditions, self.spec.node_conditions, self.spec.node_startup)
 

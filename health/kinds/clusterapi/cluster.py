@@ -38,7 +38,7 @@ _PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=Tr
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class ClusterMetadata:
-    """Identity of a Cluster."""
+    """Identity of a Cluster; the resourceVersion is not compared."""
 
     name: str
     namespace: str

@@ -102,7 +102,7 @@ class _Remediation(FrozenObject):
 
 
 class SpecV1Beta2(FrozenObject):
-    """The spec in v1beta2."""
+    """The spec as v1beta2 writes it."""
 
     cluster_name: ClusterName
     selector: LabelSelector
@@ -138,7 +138,7 @@ class _MachineConditionWithTimeout(_ConditionWithTimeout):
 
 
 class SpecV1Beta1(FrozenObject):
-    """The spec in v1beta1."""
+    """The spec as v1beta1 writes it."""
 
     cluster_name: ClusterName
     selector: LabelSelector

@@ -46,7 +46,7 @@ class StatusCondition:
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes to one list."""
+    """The changes to make in one list of conditions."""
 
     wanted: tuple[StatusCondition, ...] = ()
     gone: frozenset[str] = frozenset()

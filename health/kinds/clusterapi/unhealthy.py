@@ -1,20 +1,21 @@
 """The rules by which a Machine is unhealthy (CAPI B.2.3), and their messages.
 
-1. The annotation `remediate-machine`: expired at once, regardless of the Cluster, and without other
-findings.
+1. The annotation `remediate-machine`: expired at once, regardless of the Cluster, as the only finding.
 2. Nothing, while the Cluster's control plane is not initialized (except for Machines of the control plane),
-or its infrastructure is not ready, or the Cluster does not exist.
+   or its infrastructure is not ready, or the Cluster does not exist.
 3. All of these together: conditions of the Machine; a linked Node that is gone, or the startup timer without
-a Node, or conditions of the Node.
+   a Node, or conditions of the Node.
 
 The startup timer begins with the latest of four times: the creation of the Machine, and when the Cluster's
 control plane, its infrastructure and that of the Machine became ready. Zero turns it off. Before the control
 plane is initialized no Nodes are read, so none is gone. A Node that was not read, or exists and cannot be
 decoded, counts neither way. A Node counts as gone at once, but no sooner than a minute after the connection
-to its cluster was made or restored (rule 50). Each rule expires strictly after its time. After a blind
-period, conditions of Nodes and the startup timer count from its end (rule 33); conditions of Machines are
-always visible. After an upgrade of the workload cluster every rule counts from its end (rule 37). The
-message joins all expired findings, those of the Machine first, and the reason is that of the first.
+to its cluster was made or restored (rule 50).
+
+Each rule expires strictly after its time. After a blind period, conditions of Nodes and the startup timer
+count from its end (rule 33); conditions of Machines are always visible. After an upgrade of the workload
+cluster every rule counts from its end (rule 37). The message joins all expired findings, those of the Machine
+first, and the reason is that of the first.
 """
 
 from collections.abc import Iterator, Sequence

@@ -102,7 +102,6 @@ def was_restricted(stored: Mapping[str, Any]) -> bool:
 
 
 def of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
-    """A warning about the whole check."""
     return Event(
         seed="\n".join((snapshot.uid, reason, *seed)),
         severity=Severity.WARNING,

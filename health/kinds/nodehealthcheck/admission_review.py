@@ -32,7 +32,7 @@ TemplateKind = tuple[str, str]
 
 
 class Operation(StrEnum):
-    """The requested operation on a check."""
+    """The operation on a check that the API server asks about."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

@@ -87,7 +87,7 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         CheckChoices.of(check.metadata.annotations)  # refuses what cannot be read
         return check
 
-    @property
+    @cached_property
     def reference(self) -> CheckReference:
         return CheckReference(kind=KIND, group=GROUP, name=self.metadata.name)
 
@@ -99,7 +99,7 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
     def generation(self) -> int:
         return self.metadata.generation
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The one step of a classic remediation, or the steps of the escalation in order."""
         if self.spec.remediation_template is not None:
@@ -158,7 +158,6 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         return self.steps
 
     def replaces(self, node: Node) -> bool:  # noqa: ARG002
-        """False: a remediated Node comes back."""
         return False
 
     def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all

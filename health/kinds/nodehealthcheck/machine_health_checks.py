@@ -17,7 +17,7 @@ TERMINATING = "Terminating"
 
 
 class OtherChecks(StrEnum):
-    """The MachineHealthChecks of a cluster."""
+    """The MachineHealthChecks of a cluster, by their effect on NodeHealthChecks."""
 
     NONE = "None"
     TERMINATING_ONLY = "TerminatingOnly"

@@ -55,7 +55,7 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
             raise of_paused(problem, raw.get("metadata")) from error
         return check
 
-    @property
+    @cached_property
     def reference(self) -> CheckReference:
         return CheckReference(
             kind=KIND, group=GROUP, namespace=self.metadata.namespace, name=self.metadata.name
@@ -78,7 +78,7 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         named = self.spec.remediation_template.reference
         return named.model_copy(update={"namespace": self.metadata.namespace})
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """A request, if it has a template."""
         return () if self.template is None else (Step(template=self.template),)
@@ -104,7 +104,7 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         """Zero: requests of a healthy Machine are deleted at once (MHC A.2.6)."""
         return timedelta()
 
-    @property
+    @cached_property
     def rules(self) -> Rules:
         conditions = tuple(
             UnhealthyCondition(condition.type, condition.status, condition.timeout)

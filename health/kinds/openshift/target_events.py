@@ -2,7 +2,7 @@
 
 `DetectedUnhealthy` is for a Machine whose timer runs. A Machine that fails at once, without a timer, gets
 the Event of its deletion or mark, or of their failure. `SkippedNoController` is for one whose time is over
-and that has no controller to replace it. One that waits for back-off, or that another holder has, gets
+and that has no controller to replace it. A Machine in back-off, or with another holder, gets
 `RemediationRestricted`. Texts are those of the machine-api-operator where it has one.
 
 The seed of an act's Event names the incident and its run, so a repeated attempt emits no second Event.

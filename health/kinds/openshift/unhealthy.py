@@ -2,9 +2,9 @@
 
 1. Its phase is Failed: expired at once, regardless of its Node, and also while it is being deleted.
 2. It was never linked to a Node: expired strictly after nodeStartupTimeout, counted from status.lastUpdated,
-or from creation without it (rule 25). Without that timeout it is never unhealthy for this reason.
+   or from creation without it (rule 25). Without that timeout it is never unhealthy for this reason.
 3. Its linked Node does not exist: expired at once, but no sooner than a minute after the connection to the
-API server was restored (rule 50).
+   API server was restored (rule 50).
 4. Conditions of its Node, as in `health.model.verdict`.
 
 Rows 2 and 3 do not apply to a Machine that is being deleted, because its Node is deleted first, nor to one

@@ -140,7 +140,7 @@ async def test_secret_that_is_not_there_holds_the_checks_of_its_cluster(fleet: F
 async def test_kubeconfig_that_is_refused_is_named_with_its_field(fleet: Fleet) -> None:
     (found,) = await looked_at(fleet, fleet.add("east", user={"exec": {"command": TOKEN}}))
     assert found.reason == "KubeconfigUnusable"
-    assert "fleet/east-kubeconfig cannot be used: its user has exec, and nothing is ever run" in found.what
+    assert "fleet/east-kubeconfig cannot be used: its user has exec, and no program is run" in found.what
     assert fleet.workload.asked == []
 
 

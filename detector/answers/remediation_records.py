@@ -1,0 +1,129 @@
+"""RemediationRecords: the remediations that limits count, and the usage of the limits, kept up to date.
+
+A target counts while its remediation is under way, and before that while it is reserved: from its admission
+until the remediation is seen, or is proven not to have begun.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from detector.answers.limit_scopes import LimitScopes
+from detector.answers.recent_starts import RecentStarts
+from detector.answers.reservations import Proves, Reservations, Reserved
+from detector.state.cluster_state import ClusterState
+from detector.state.in_flight import Remediated
+from health.gate.limit_usage import LimitUsage, SlotChange, Use
+from health.gate.limits import Remediation
+from health.gate.stuck_slots import UnderWay
+from health.model.references import CheckReference, IncidentReference
+from health.model.target import Target
+
+SECOND = timedelta(seconds=1)
+"""Creations are told in whole seconds."""
+
+SlotsChanged = Callable[[Remediated, SlotChange], None]
+"""Takes in which slots the remediation of a target took or freed."""
+
+
+class RemediationRecords:
+    """The records of one cluster."""
+
+    def __init__(
+        self, cluster_state: ClusterState, scopes: LimitScopes, proves: Proves, slots_changed: SlotsChanged
+    ) -> None:
+        self._cluster_state = cluster_state
+        self._scopes = scopes
+        self._slots_changed = slots_changed
+        self._under_way: dict[Remediated, UnderWay] = {}
+        """With the labels that the targets had when it began."""
+        self._reservations = Reservations(proves)
+        self._starts = RecentStarts()
+        self.usage = LimitUsage(scopes.of)
+
+    @property
+    def under_way(self) -> Iterable[UnderWay]:
+        return self._under_way.values()
+
+    def has_begun(self, remediated: Remediated) -> bool:
+        """Whether a remediation is under way, or may begin at any moment."""
+        return remediated in self._under_way or remediated in self._reservations.targets()
+
+    def has_reserved(self, incident: IncidentReference) -> bool:
+        """Whether an incident has a slot although its remediation is not seen yet."""
+        is_seen = Remediated.of(incident) in self._under_way
+        return not is_seen and self._reservations.of(incident) is not None
+
+    def reserve(self, reserved: Reserved) -> None:
+        self._reservations.reserve(reserved)
+        self._count(Remediated.of(reserved.incident))
+
+    def began(self, remediated: Remediated, since: datetime | None, now: datetime) -> None:
+        """Note a remediation that is seen now; `since` is when it began as far as an object says."""
+        reserved = self._reservations.take(remediated)
+        labelled = self._labelled(remediated, reserved.remediation if reserved else None)
+        self._under_way[remediated] = UnderWay(remediated.target, labelled, since or now)
+        self._starts.note(remediated, now if since is None else min(now, since + SECOND))
+        self._count(remediated)
+
+    def ended(self, remediated: Remediated) -> None:
+        del self._under_way[remediated]
+        self._count(remediated)
+
+    def note_ended(self, remediated: Remediated, ended: datetime) -> None:
+        """Note a remediation that Temporal lists as ended; one that was seen to begin is known."""
+        if self._starts.note_ended(remediated, ended):
+            self._count(remediated)
+
+    def forget(self, now: datetime, horizon: datetime) -> None:
+        """Forget reservations that are proven to be over, and starts before the horizon."""
+        for reserved in self._reservations.pop_settled(now):
+            remediated = Remediated.of(reserved.incident)
+            if self._is_gone(reserved.incident):
+                self._starts.note(remediated, now)
+            self._count(remediated)
+        for remediated in self._starts.forget(horizon):
+            self._count(remediated)
+
+    def forget_reservations(self) -> None:
+        for remediated in self._reservations.clear():
+            self._count(remediated)
+
+    def limit_otherwise(self, check: CheckReference | None) -> None:
+        """Count by other limits the remediations of a check; None: of all checks."""
+        for remediated, known in self._under_way.items():
+            if check in (None, remediated.check):
+                labelled = self._labelled(remediated, known.remediation)
+                self._under_way[remediated] = replace(known, remediation=labelled)
+        for remediated in self._targets():
+            if check in (None, remediated.check):
+                self._count(remediated)
+
+    def remediation(self, check: CheckReference, target: Target) -> Remediation:
+        """What a remediation of a target counts as, by the labels that it has now."""
+        return Remediation(check, self._scopes.labels(check, target))
+
+    def _targets(self) -> set[Remediated]:
+        return self._under_way.keys() | self._reservations.targets() | self._starts.targets()
+
+    def _count(self, remediated: Remediated) -> None:
+        self._slots_changed(remediated, self.usage.put(remediated, self._use(remediated)))
+
+    def _use(self, remediated: Remediated) -> Use:
+        starts, known = self._starts.of(remediated), self._under_way.get(remediated)
+        if known is not None:
+            return Use(remediated.check, known.remediation, starts=starts)
+        reserved = self._reservations.at(remediated)
+        remediation = reserved.remediation if reserved else None
+        return Use(remediated.check, remediation, is_reserved=reserved is not None, starts=starts)
+
+    def _labelled(self, remediated: Remediated, known: Remediation | None) -> Remediation:
+        """With the labels that its target has now, where it is not known what it had."""
+        seen = self._cluster_state.targets.get(*remediated)
+        labels = {} if seen is None else dict(self.remediation(remediated.check, seen).labels)
+        return Remediation(remediated.check, labels | (dict(known.labels) if known else {}))
+
+    def _is_gone(self, incident: IncidentReference) -> bool:
+        """Whether its target was deleted, which is how a Machine without a finalizer is remediated."""
+        seen = self._cluster_state.targets.get(incident.check, incident.target.name)
+        return seen is None or seen.metadata.uid != incident.target.uid

@@ -1,0 +1,237 @@
+"""LimitUsage: how much of the limits is used, counted up and down as remediations begin and end. Pure.
+
+The usage remembers its counts for each target. A change of one target subtracts them and counts the target
+again, so the cost of a change does not depend on the number of remediations. The numbers always equal those
+of a new usage from the same records.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from health.gate.limits import HOUR, LimitScope, Remediation, ScopesOf, Waiting, limit_hold
+from health.gate.selection import Selection
+from health.gate.slots import Slot, slot_of_all, slot_of_starts, slots_in_flight, slots_of_value
+from health.model.observation import Hold
+from health.model.references import CheckReference
+
+_ASK_AGAIN_SECONDS = 30 * 60.0
+"""A fallback: the detector wakes a waiting incident when its turn comes."""
+_NONE_SELECTED = Selection()
+
+
+@dataclass(frozen=True)
+class Use:
+    """The use of the limits by one target of a check."""
+
+    check: CheckReference
+    in_flight: Remediation | None = None
+    """Its remediation, if one is in progress or reserved."""
+    is_reserved: bool = False
+    """Whether the remediation may begin at any moment, and so counts as a start now."""
+    starts: tuple[datetime, ...] = ()
+    """When its remediations began."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The counts of one target, to subtract them later."""
+
+    slots: tuple[Slot, ...] = ()
+    starts: tuple[datetime, ...] = ()
+    start_slots: tuple[Slot, ...] = ()
+    """The slots that `starts` count for."""
+
+
+_NOTHING = _Counted()
+
+
+class SlotChange(NamedTuple):
+    """The slots that a change of one target freed, and those that it took."""
+
+    by: Remediation | None
+    """The remediation of the target that is in flight now."""
+    freed: frozenset[Slot] = frozenset()
+    taken: frozenset[Slot] = frozenset()
+
+
+class Refusal(NamedTuple):
+    """Why a remediation may not begin now."""
+
+    hold: Hold
+    slots: tuple[Slot, ...]
+    """While all of these stay used, the remediation is refused."""
+
+
+class _Limit(NamedTuple):
+    """One limit, as it applies to one remediation."""
+
+    most: int
+    scope: LimitScope
+    slots: tuple[Slot, ...]
+    """The slots that count for it."""
+    label: str = ""
+    is_of_starts: bool = False
+
+
+@dataclass
+class LimitUsage:
+    """The remediations that count, by the limits that count them; two are equal if their numbers are."""
+
+    scopes_of: ScopesOf = field(compare=False)
+    _counted: dict[Hashable, _Counted] = field(default_factory=dict, compare=False)
+    _used: Counter[Slot] = field(default_factory=Counter)
+    """Used slots of remediations in flight and of reserved starts."""
+    _starts: defaultdict[Slot, list[datetime]] = field(default_factory=lambda: defaultdict(list))
+    """The times of starts by slot, in order."""
+
+    def put(self, target: Hashable, use: Use) -> SlotChange:
+        """Count a target as it is now, and drop its earlier counts."""
+        before, after = self._counted.pop(target, _NOTHING), self._count_of(use)
+        if after != _NOTHING:
+            self._counted[target] = after
+        if after == before:
+            return SlotChange(use.in_flight)
+        self._used.subtract(before.slots)
+        self._used.update(after.slots)
+        self._replace_starts(before, after)
+        return _change(use.in_flight, before, after)
+
+    def _count_of(self, use: Use) -> _Counted:
+        if use.in_flight is None and not use.starts:
+            return _NOTHING
+        start_slots = self._start_slots(use.check)
+        slots = self._slots(use.in_flight) if use.in_flight else ()
+        return _Counted(
+            slots=slots + start_slots if use.is_reserved else slots,
+            starts=use.starts if start_slots else (),
+            start_slots=start_slots if use.starts else (),
+        )
+
+    def _slots(self, remediation: Remediation) -> tuple[Slot, ...]:
+        return slots_in_flight(self.scopes_of(remediation.check), remediation)
+
+    def _start_slots(self, check: CheckReference) -> tuple[Slot, ...]:
+        return tuple(
+            slot_of_starts(scope) for scope in self.scopes_of(check) if scope.limits.max_starts_per_hour
+        )
+
+    def _replace_starts(self, before: _Counted, after: _Counted) -> None:
+        if (before.starts, before.start_slots) == (after.starts, after.start_slots):
+            return
+        for slot in before.start_slots:
+            times = self._starts[slot]
+            for began in before.starts:
+                del times[bisect_left(times, began)]
+            if not times:
+                del self._starts[slot]
+        for slot in after.start_slots:
+            for began in after.starts:
+                insort(self._starts[slot], began)
+
+    def select(self, waiting: Iterable[Waiting], now: datetime) -> Selection:
+        """Select the waiting targets that may begin now; the longest wait goes first.
+
+        A refused target does not block targets that other limits still allow, for example in another zone.
+        """
+        selection, refused = Selection(), set()
+        for one in sorted(waiting, key=lambda one: one.place):
+            alike = one.remediation.counts_as
+            if alike in refused:  # no slot was freed since
+                continue
+            refusal = self.refusal(one, now, selection)
+            if refusal is None:
+                selection.add(one, self._slots(one.remediation) + self._start_slots(one.remediation.check))
+            else:
+                refused.add(alike)
+                selection.wait_for(refusal.slots)
+        return selection
+
+    def has_room_for(self, selection: Selection, beside: Remediation, now: datetime) -> bool:
+        """True if all selected targets may begin beside a remediation that has taken its slots."""
+        return all(
+            self._number(limit, now) + sum(map(selection.count, limit.slots)) <= limit.most
+            for limit in self._limits(beside)
+        )
+
+    def refusal(
+        self,
+        wanted: Waiting,
+        now: datetime,
+        selection: Selection = _NONE_SELECTED,
+        besides: Hashable | None = None,
+    ) -> Refusal | None:
+        """Why a remediation may not begin now, if the selected targets before it begin first.
+
+        `besides` is a target that does not count: a remediation does not wait for its own reservation.
+        """
+        own = _NOTHING if besides is None else self._counted.get(besides, _NOTHING)
+        for limit in self._limits(wanted.remediation):
+            number = self._number(limit, now, own)
+            first = sum(selection.count_before(wanted.place, slot) for slot in limit.slots)
+            if number + first >= limit.most:
+                return Refusal(self._hold(limit, wanted.remediation, number, first, now), limit.slots)
+        return None
+
+    def _limits(self, remediation: Remediation) -> Iterator[_Limit]:
+        for scope in self.scopes_of(remediation.check):
+            limits = scope.limits
+            if limits.max_in_flight is not None:
+                yield _Limit(limits.max_in_flight, scope, (slot_of_all(scope),))
+            for label, most in limits.max_in_flight_by_label.items():
+                slots = slots_of_value(scope, label, remediation.labels.get(label))
+                yield _Limit(most, scope, slots, label)
+            if limits.max_starts_per_hour is not None:
+                yield _Limit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)
+
+    def _number(self, limit: _Limit, now: datetime, own: _Counted = _NOTHING) -> int:
+        number = sum(self._used[slot] - (slot in own.slots) for slot in limit.slots)
+        return number + self._recent_starts(limit.slots[0], now) if limit.is_of_starts else number
+
+    def _recent_starts(self, slot: Slot, now: datetime) -> int:
+        starts = self._starts.get(slot, [])
+        return len(starts) - bisect_right(starts, now - HOUR)
+
+    def _hold(self, limit: _Limit, remediation: Remediation, number: int, first: int, now: datetime) -> Hold:
+        most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
+        if limit.is_of_starts:
+            words = f"{_remediations(number + first)} began within the last hour"
+            return limit_hold(f"{words}, {most}", self._until_free(limit, number + first, now))
+        words = f"{_remediations(number)} {'is' if number == 1 else 'are'} under way"
+        where = _where(limit.label, remediation) if limit.label else ""
+        return limit_hold(f"{words}{where}{_come_first(first)}, {most}", _ASK_AGAIN_SECONDS)
+
+    def _until_free(self, limit: _Limit, number: int, now: datetime) -> float:
+        """Seconds until enough of the starts are an hour old to allow another one."""
+        starts = self._starts.get(limit.slots[0], [])
+        frees = bisect_right(starts, now - HOUR) + number - limit.most
+        return (starts[frees] + HOUR - now if frees < len(starts) else HOUR).total_seconds()
+
+
+def _change(by: Remediation | None, before: _Counted, after: _Counted) -> SlotChange:
+    """The change of slots; a reserved start that is now seen frees nothing."""
+    was, now = set(before.slots), set(after.slots)
+    if len(after.starts) > len(before.starts):
+        now.update(after.start_slots)
+    elif len(after.starts) < len(before.starts):
+        was.update(before.start_slots)
+    return SlotChange(by, freed=frozenset(was - now), taken=frozenset(now - was))
+
+
+def _remediations(number: int) -> str:
+    return f"{number} remediation{'' if number == 1 else 's'}"
+
+
+def _where(label: str, remediation: Remediation) -> str:
+    value = remediation.labels.get(label)
+    return f" with {label}={'?' if value is None else value}"
+
+
+def _come_first(first: int) -> str:
+    if not first:
+        return ""
+    words = "waits for longer comes" if first == 1 else "wait for longer come"
+    return f", {first} that {words} first"
