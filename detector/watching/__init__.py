@@ -1,1 +1,1 @@
-"""What is read: the kinds that matter, watched or polled, and how old what is known of each is."""
+"""Reads what the detector needs: kinds that are watched or polled, and the age of each cache."""

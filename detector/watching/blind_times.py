@@ -1,9 +1,9 @@
-"""In which times clusters were not seen, and until when, kept over restarts (rule 37).
+"""Notes on when clusters were not visible, kept over restarts of the detector (rule 37).
 
 The objects of the management cluster show its upgrades. But only the detector that lost a connection knows of
-the loss, and a suspected outage leaves no trace once it is over. So both are noted on the leader Lease:
-connections by cluster, suspected outages by `NodeGroup.key`. A note without an end ends when the detector
-that starts has read the cluster (ADR 21).
+the loss, and a suspected outage leaves no trace once it is over. So the detector notes both on the leader
+Lease: connections by cluster, suspected outages by `NodeGroup.key`. A note without an end ends when the
+detector that starts has read the cluster (ADR 21).
 """
 
 from typing import TypeAlias

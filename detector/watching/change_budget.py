@@ -1,17 +1,17 @@
-"""ChangeBudget: how many changes of its Nodes the detector follows of one workload cluster (ADR 49).
+"""ChangeBudget: limits the changes of Nodes that the detector follows in one workload cluster (ADR 49).
 
-Each change adds one to a level, and time takes off what the budget allows for each second. A cluster that
-goes over the budget stays over it until the level has fallen by what the budget allows for 30 s: after 30 s
-without a change, later with fewer changes than the budget allows, and never with more.
+Each change adds one to a level, and the level falls by the budget of each second. A cluster that exceeds the
+budget stays over it until the level has fallen by the budget of 30 s: after 30 s without a change, later with
+fewer changes than the budget allows, and never with more.
 
-A change is another record of a Node (health/model/node.py): other conditions, labels, taints, or another
-boot. A heartbeat is none, and a Lease is no Node. So the reports of 5,000 kubelets (17 a second, or 500
-while each has something to report every 10 s) count as nothing while all is well. A Node that fails changes
-three times (its conditions, a taint against new Pods, one against running ones), and three times when it
-recovers. So a whole cluster may fail and recover at once: 1,000 Nodes change 6,000 times, and 6,300 are
-allowed; a zone of 1,000 Nodes in a cluster of 5,000 uses a fifth of what is allowed at once, 30,300. After
-that each Node may change once a minute, which is 88 times a second for 5,000 Nodes. An upgrade that reboots
-100 Nodes every five minutes, with 20 changes each, makes 7 changes a second.
+A change is a different record of a Node (health/model/node.py): other conditions, labels, taints, or another
+boot. Heartbeats and Leases do not count, so a healthy cluster of 5,000 kubelets (17 reports a second, or 500
+while each has something to report every 10 s) uses nothing. A Node that fails changes three times (its
+conditions, a taint against new Pods, one against running Pods), and three times when it recovers. So a whole
+cluster may fail and recover at once: 1,000 Nodes change 6,000 times, and 6,300 are allowed; a zone of 1,000
+Nodes in a cluster of 5,000 uses a fifth of its 30,300. After that each Node may change once a minute, which
+is 88 times a second for 5,000 Nodes. An upgrade that reboots 100 Nodes every five minutes, with 20 changes
+each, makes 7 changes a second.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ CALM_SECONDS = 30.0
 
 
 class Budget(NamedTuple):
-    """For the changes of all Nodes of one cluster."""
+    """The limits for the changes of all Nodes of one cluster together."""
 
     nodes: int
     at_once: int
@@ -32,7 +32,6 @@ class Budget(NamedTuple):
 
 
 def budget_for(nodes: int) -> Budget:
-    """The budget of a cluster with this many Nodes."""
     counted = min(nodes, MOST_NODES)
     return Budget(
         nodes,
@@ -42,7 +41,7 @@ def budget_for(nodes: int) -> Budget:
 
 
 class ChangeBudget:
-    """How much of its budget one cluster has used; times are seconds of one steady clock."""
+    """How much of its budget one cluster has used; times are seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._level = 0.0
@@ -50,12 +49,12 @@ class ChangeBudget:
         self._since = 0.0
         """When the level rose from zero."""
         self._changes = 0
-        """How many there were since."""
+        """Number of changes since then."""
         self.excess = ""
-        """How far the cluster went over its budget; "" while it is within."""
+        """The sentence about the exceeded budget; "" while the cluster is within it."""
 
     def count(self, nodes: int, now: float) -> None:
-        """Count a change in a cluster with this many Nodes."""
+        """Count a change in a cluster with `nodes` Nodes."""
         budget = budget_for(nodes)
         self._drain(budget, now)
         self._level, self._changes = self._level + 1, self._changes + 1
@@ -64,7 +63,7 @@ class ChangeBudget:
             self._level = budget.at_once
 
     def look(self, nodes: int, now: float) -> None:
-        """Note whether the cluster is within its budget again."""
+        """Clear `excess` once the cluster is within its budget again."""
         budget = budget_for(nodes)
         self._drain(budget, now)
         if self._level <= budget.at_once - CALM_SECONDS * budget.per_second:
@@ -77,7 +76,7 @@ class ChangeBudget:
             self._since, self._changes = now, 0
 
     def _described(self, budget: Budget, now: float) -> str:
-        # It keeps the numbers of that moment: another sentence is another answer for each incident.
+        # Keep the numbers of that moment: a changed sentence would change the answer for each incident.
         seconds = max(1, round(now - self._since))
         return (
             f"they changed {self._changes:,} times in {seconds:,} s, and the budget for {budget.nodes:,} "

@@ -1,6 +1,6 @@
-"""ClockWatch: the detector's clock beside the API server's, looked at every second.
+"""ClockWatch: compares the detector's clock with the API server's every second.
 
-Between two answers of the API server nothing else would notice that the clock was set back.
+Between two answers of the API server only this watch notices that the clock was set back.
 """
 
 import asyncio
@@ -24,16 +24,15 @@ class _Standing(Enum):
 
 
 class ClockWatch:
-    """The clock of one detector; logs what is wrong with it once per transition."""
+    """The clock of one detector; logs its problem once per transition."""
 
     def __init__(self, server_clock: ServerClock, changed: Callable[[], None]) -> None:
-        """`changed` is called when it begins to hold all checks, and when it ends to."""
+        """`changed` is called when the clock begins and when it stops to hold all checks."""
         self._server_clock = server_clock
         self._changed = changed
         self._standing = _Standing.RIGHT
 
     def reading(self) -> ClockReading:
-        """Both clocks now."""
         clock = self._server_clock
         set_back = clock.set_back()
         if set_back is None:
@@ -41,7 +40,7 @@ class ClockWatch:
         return ClockReading(clock.skew(), clock.age(), set_back.by, set_back.age)
 
     def hold(self) -> Hold | None:
-        """Why nothing that rests on time can be told now."""
+        """Why deadlines cannot be judged now; None if the clock is right."""
         return clock_hold(self.reading())
 
     async def run(self) -> None:
@@ -51,7 +50,7 @@ class ClockWatch:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     def look(self) -> None:
-        """Tell of what changed since the last look."""
+        """Compare the clocks, and log and notify of a change since the last look."""
         self._server_clock.look()
         reading = self.reading()
         hold, warning = clock_hold(reading), clock_warning(reading)

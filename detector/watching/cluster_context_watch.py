@@ -1,15 +1,14 @@
-"""ClusterContextWatch: the cluster context of all checks, watched as long as the process lives.
+"""ClusterContextWatch: watches the cluster context of all checks while the process lives.
 
-What matters to the checks of one kind alone is watched where that kind is handled. Whose conditions signal an
-upgrade is a setting (rule 38). Where such kinds are not served there are none. What cannot be read of objects
-that belong to managed clusters concerns the kind alone whose checks are about those. The global stop is an
-annotation on the namespace of the Leases, the policy a ConfigMap.
+The global stop is an annotation on the namespace of the Leases, the policy is a ConfigMap, and a setting
+names the kinds whose conditions signal an upgrade (rule 38). Objects that only one kind of check needs are
+watched by that kind. Objects of managed clusters that do not decode hold only the kind of checks on such
+clusters.
 
-A kind that is not served is looked for again within 15 seconds, and no sooner, as most clusters never get it.
-Until then an upgrade that it signals holds nothing. What that upgrade does to a target is due no sooner than
-the duration after it, so with durations from 15 seconds on none of it is remediated; what had failed before
-is remediated as if the kind had come a moment later. That a kind is not served is an answer like any other:
-it grows old, and from the moment that the kind is found it counts no more.
+The watch looks every 15 seconds for a kind that the API server does not serve, as most clusters never get it.
+Until it is found, an upgrade that it signals holds nothing. With durations from 15 seconds on, no target is
+remediated for an effect of that upgrade, since the effect is due only a duration later. The answer that a
+kind is not served ages like any other, and ends when the kind is found.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -36,7 +35,7 @@ from objects.metadata import ObjectMetadata
 
 
 class ClusterContextWatch:
-    """The reflectors, and what follows from them."""
+    """The reflectors of the context, and the values made of them."""
 
     def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
         self,
@@ -89,11 +88,11 @@ class ClusterContextWatch:
 
     @property
     def served(self) -> dict[str, Source]:
-        """The sources of what the API server serves; what it does not has nothing to show, however old."""
+        """The sources of kinds that the API server serves; the others have no objects, and so no age."""
         return {part: source for part, source in self.sources.items() if source.is_served}
 
     def of_verdicts(self, kind: GroupKind) -> Source | None:
-        """What the verdicts of checks of `kind` rest on; None: on nothing that is watched here."""
+        """The source that gates the verdicts of checks of `kind`; None without one."""
         if kind not in self._of_kinds:
             return None
         watched = WATCHED_KINDS[kind].cluster_context
@@ -106,7 +105,7 @@ class ClusterContextWatch:
         await all_tried(self.sources.values())
 
     def unread(self, kind: GroupKind, limit: timedelta) -> str:
-        """Why the cluster context is not known well enough for checks of `kind`; "" if it is."""
+        """Why the cluster context is not fresh enough for checks of `kind`; "" if it is."""
         of_others = {source.name for other, (_, source) in self._of_kinds.items() if other != kind}
         of_others |= {
             source.name for name, source in self._signalling.items() if _CLUSTERS_OF.get(name, kind) != kind
@@ -114,12 +113,12 @@ class ClusterContextWatch:
         return first_unread((one for part, one in self.sources.items() if part not in of_others), limit)
 
     def unread_signals(self, limit: timedelta) -> str:
-        """Why it is not known well enough what signals upgrades of this cluster; "" if it is."""
+        """Why the objects that signal upgrades of this cluster are not fresh enough; "" if they are."""
         return first_unread(self._signalling_all, limit)
 
     @property
     def serves_signals(self) -> bool:
-        """Whether anything is served that can signal an upgrade of this cluster."""
+        """Whether the API server serves a kind that can signal an upgrade of this cluster."""
         return any(source.synced and source.is_served for source in self._signalling_all)
 
     @property
@@ -127,7 +126,6 @@ class ClusterContextWatch:
         return [source for name, source in self._signalling.items() if name not in _CLUSTERS_OF]
 
     def now(self) -> ClusterContext:
-        """The cluster context now."""
         served = [signal for signal in self._signals if self._signalling[_kind(signal)].is_served]
         of_all, of_clusters = upgrades(map(self._signalled, served), _cluster_of)
         return ClusterContext(
@@ -174,4 +172,4 @@ def _cluster_of(metadata: ObjectMetadata) -> str:
 _CLUSTERS_OF = {
     _kind(signal): kind.group_kind for kind in CHECK_KINDS.values() for signal in kind.upgrade_signals
 }
-"""What always belongs to a managed cluster, and which kind of checks is about such clusters."""
+"""The kinds whose objects belong to managed clusters, and the kind of the checks on those."""

@@ -1,4 +1,4 @@
-"""ClusterIdentities: which cluster each Cluster leads to, as it was seen first or confirmed (rule 50)."""
+"""ClusterIdentities: the uid of each workload cluster, as first seen or confirmed by a person (rule 50)."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -28,11 +28,11 @@ class Confirmations(NamedTuple):
     owner: str = ""
     """The uid of its Cluster."""
     uids: Collection[str] = ()
-    """Those that are confirmed."""
+    """The uids that people confirmed."""
 
 
 class ClusterIdentities:
-    """Those of all workload clusters that a process has seen."""
+    """The identities of all workload clusters that this process has seen."""
 
     def __init__(self, noted: Callable[[str], KnownCluster]) -> None:
         self._noted = noted
@@ -40,7 +40,7 @@ class ClusterIdentities:
         self._holds: dict[str, Hold] = {}
 
     def see(self, uids: Mapping[str, str], confirmations: Mapping[str, Confirmations]) -> dict[str, Hold]:
-        """Compare the uid of each cluster with the one that is known; answers why some are not believed."""
+        """Compare the uid of each cluster with the known one; returns the holds of clusters that differ."""
         before, self._holds = self._holds, {}
         for cluster, uid in uids.items():
             said = confirmations.get(cluster, Confirmations())
@@ -53,7 +53,7 @@ class ClusterIdentities:
         return self._holds
 
     def take_noted(self) -> None:
-        """Prefer what the leader before noted to what this process saw first, while it did not lead."""
+        """Prefer the notes of the previous leader to what this process saw before it became the leader."""
         self._known = {
             cluster: known for cluster, known in self._known.items() if self._noted(cluster) == NOT_KNOWN
         }
@@ -62,11 +62,11 @@ class ClusterIdentities:
         return self._known[cluster] if cluster in self._known else self._noted(cluster)
 
     def lost(self, cluster: str) -> int:
-        """How many Nodes of a cluster an earlier process knew to be gone."""
+        """Number of Nodes that an earlier process knew to be gone."""
         return self._noted(cluster).lost
 
     def notes(self, lost: Mapping[str, int]) -> dict[str, KnownCluster]:
-        """The notes for a new process; `lost` is how many Nodes of each cluster are known to be gone."""
+        """The notes for the next process; `lost` is the number of Nodes known to be gone, by cluster."""
         changed = {cluster for cluster, number in lost.items() if number != self.lost(cluster)}
         return {
             cluster: self._of(cluster).model_copy(update={"lost": lost.get(cluster, self.lost(cluster))})

@@ -1,7 +1,7 @@
-"""CoalescedNodes: Nodes whose changes wait, as their cluster is over its budget of changes (ADR 49).
+"""CoalescedNodes: holds back changed Nodes of a cluster that is over its budget of changes (ADR 49).
 
 A Node waits once, however often it changes. When the cluster is within its budget again, the latest state of
-each is told, in slices of time. The cluster has a problem until all of them are told.
+each Node is passed on, in slices of time. The cluster has a problem until all of them are passed on.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.5
 
 
 class CoalescedNodes:
-    """Those of one cluster."""
+    """The waiting Nodes of one cluster."""
 
     def __init__(
         self,
@@ -23,9 +23,9 @@ class CoalescedNodes:
         tell: Callable[[str, bool], None],
         clock: Callable[[], float] = monotonic_clock,
     ) -> None:
-        """`count` answers how many Nodes there are.
+        """`count` returns the number of Nodes.
 
-        `tell` tells of the latest state of a Node by its name; the flag says that it was gone meanwhile.
+        `tell` passes on the latest state of a Node by its name; the flag says whether it was gone meanwhile.
         """
         self._count = count
         self._tell = tell
@@ -34,12 +34,12 @@ class CoalescedNodes:
         self._waiting: dict[str, bool] = {}
         self._is_followed = False
         self.problem = ""
-        """Why Nodes wait; "" while none does."""
+        """Why Nodes wait; "" while none waits."""
 
     def take(self, name: str, *, is_gone: bool = False) -> bool:
-        """Count a change of a Node; answers whether it waits, and so is not to be told now.
+        """Count a change of a Node; returns whether it waits, so that the caller does not pass it on.
 
-        No Node waits and no change counts while `follow` does not run: as long as a first list is told.
+        Before `follow` runs, during the first list, no Node waits and no change counts.
         """
         if not self._is_followed:
             return False
@@ -50,7 +50,7 @@ class CoalescedNodes:
         return bool(self.problem)
 
     async def follow(self) -> None:
-        """Tell of those that wait whenever the cluster is within its budget again, until cancelled."""
+        """Pass on waiting Nodes whenever the cluster is within its budget again, until cancelled."""
         self._is_followed = True
         try:
             while True:

@@ -1,8 +1,8 @@
-"""KindWatch: the watch of one kind of objects that need not be served, and that we may not see.
+"""KindWatch: watches one kind of objects that the API server may not serve, or not let us read.
 
-CRDs and rights come and go while we run: what cannot be read is tried again every second or so, and what was
-read and is not served any more is empty, which is the truth. Where we may not list or watch a kind, something
-else may stand in; the list is tried again then whenever that reads.
+CRDs and rights come and go at run time. A kind that cannot be read is tried again every second or so; a kind
+that was read and is no longer served has no objects. Where the detector may not list or watch a kind, a
+fallback may read it; the list is then tried again after each read of the fallback.
 """
 
 import asyncio
@@ -27,51 +27,51 @@ Kind = tuple[str, str]
 
 LOOK_AGAIN_SECONDS = 1.0
 SOON = timedelta(seconds=1.5)
-"""What is installed is noticed within two seconds."""
+"""A newly installed kind is noticed within two seconds."""
 
 
 class Fallback(Protocol):
-    """Reads what matters of a kind that we may not list or watch."""
+    """Reads the needed objects of a kind that we may not list or watch."""
 
     async def read(self, kind: Kind, resource: Resource) -> None:
-        """Read it; raises KubernetesError where that is not possible either."""
+        """Read them; raises KubernetesError if the fallback cannot read them either."""
 
     async def wait_due(self, kind: Kind) -> None:
-        """Return when it is time to read again."""
+        """Return when the next read is due."""
 
     def age(self, kind: Kind) -> timedelta | None:
-        """How old what is known of it is; None if it was never complete."""
+        """Age of the oldest of them; None if they were never all read."""
 
 
 @dataclass(frozen=True)
 class Subject(Generic[RecordT]):
-    """What is watched, and who is told."""
+    """What is watched, and the callbacks."""
 
     connection: ClusterConnection
     record: type[RecordT]
     name: str
-    """What objects of the kind are to us: "requests"."""
+    """The role of these objects, such as "requests"."""
     notify: Callable[[Kind, Change[RecordT]], None]
     changed: Callable[[Kind], None]
-    """What is known of the kind as a whole is something else now."""
+    """Called when the kind as a whole changed, such as its rights."""
     problems: Problems
-    """Of kinds, and not of the process: what is wrong with one concerns the checks that name it, no other."""
+    """Problems of kinds, not of the process: each holds only the checks that name the kind."""
     fallback: Fallback | None = None
     reflectors: CurrentSettings = patient
 
     def eager(self) -> ReflectorSettings:
-        """As `reflectors`, but what is not served is looked for soon."""
+        """`reflectors`, with a short wait for kinds that are not served."""
         settings = self.reflectors()
         waits = settings.waits
         return replace(settings, waits=replace(waits, absent=min(waits.absent, SOON)))
 
     def part(self, kind: Kind) -> str:
-        """The kind, for people."""
+        """The kind, for logs and problems."""
         return f"{self.name} of kind {kind[1]} ({kind[0]})"
 
 
 class KindWatch(Generic[RecordT]):
-    """The watch of one kind, or why there is none."""
+    """The watch of one kind, or the reason why it cannot be watched."""
 
     def __init__(self, subject: Subject[RecordT], kind: Kind) -> None:
         self._subject = subject
@@ -82,7 +82,7 @@ class KindWatch(Generic[RecordT]):
         self.resource: Resource | None = None
         self.source: Reflector[RecordT] | None = None
         self.was_tried = asyncio.Event()
-        """Set when it was read completely, or could not be at the first try."""
+        """Set when it was read completely, or the first try failed."""
 
     @property
     def is_synced(self) -> bool:
@@ -91,29 +91,29 @@ class KindWatch(Generic[RecordT]):
 
     @property
     def is_served(self) -> bool:
-        """Whether the API server serves the kind, as far as we know."""
+        """Whether the API server served the kind at the last try."""
         return self._is_served if self.source is None else self.source.is_served
 
     @property
     def rejection(self) -> str:
-        """Why the API server does not let us read it; "" where it does, or was not asked yet."""
+        """Why the API server refuses to let us read it; "" if it does not, or was not asked yet."""
         if self.source is None:
             return self._rejection
         return "" if self.source.is_served else self._not_served
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether we may not list or watch it, as far as we know."""
+        """Whether we may not list or watch it, as of the last try."""
         return self.source.is_forbidden if self.source is not None and self.is_synced else self._is_forbidden
 
     def age(self) -> timedelta | None:
-        """How old what is known of it is; None if it was never complete."""
+        """Age of the cache; None if it was never complete."""
         if self.is_forbidden and self._subject.fallback is not None:
             return self._subject.fallback.age(self._kind)
         return self.source.age() if self.source is not None and self.source.synced else None
 
     def problem(self, limit: timedelta) -> str:
-        """Why what is known of it must not be acted on."""
+        """Why the cache must not be acted on; "" if it may."""
         if self.source is None or not self.source.synced or not self.is_served:
             return self.rejection or (self.source.problem if self.source else "") or THEY_NOT_YET
         age = self.source.age()
@@ -140,7 +140,7 @@ class KindWatch(Generic[RecordT]):
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.source.run())
-            # That one object is listed does not mean that all can be: a version of one may not be converted.
+            # One object can be listed where all cannot, for example if one fails to convert between versions.
             await all_tried([self.source])
             subject.problems.report(subject.part(self._kind), self.source.problem)
             self.was_tried.set()
@@ -158,7 +158,7 @@ class KindWatch(Generic[RecordT]):
                 self._subject.changed(self._kind)
 
     async def _follow_rights(self, source: Reflector[RecordT], resource: Resource) -> None:
-        """Do without the watch for as long as it is forbidden: a right may be taken away, too."""
+        """Use the fallback while the watch is forbidden: rights may also be taken away at run time."""
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
             if not source.is_forbidden:
@@ -172,7 +172,7 @@ class KindWatch(Generic[RecordT]):
                 await asyncio.sleep(retry_after(error).total_seconds())
 
     async def _open(self) -> Resource:
-        """Where the kind is served, once we may list it."""
+        """The resource of the kind, once we may list it."""
         try:
             resource = self.resource = await self._subject.connection.discovery.resource(*self._kind)
             while not await self._may_be_listed(resource):
@@ -184,7 +184,7 @@ class KindWatch(Generic[RecordT]):
         return resource
 
     async def _may_be_listed(self, resource: Resource) -> bool:
-        """Whether we may; if not, only what stands in was read, and it is time to try again."""
+        """Whether we may list; if not, return after the fallback has read, when the next try is due."""
         try:
             await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
         except Forbidden as error:
@@ -194,7 +194,7 @@ class KindWatch(Generic[RecordT]):
         return True
 
     async def _fall_back(self, resource: Resource, error: Forbidden) -> None:
-        """Read what stands in for the list, and wait; raises KubernetesError where nothing does."""
+        """Read with the fallback, and wait until the next read is due; raises `error` without a fallback."""
         fallback = self._subject.fallback
         if fallback is None:
             raise error
@@ -208,7 +208,7 @@ class KindWatch(Generic[RecordT]):
         self._is_served = not isinstance(error, KindUnknown)
         rejection = error.message if isinstance(error, Forbidden) else ""
         if not self._is_served:
-            # A kind that we may only get from is not listed as 404, and is remembered as served.
+            # Where we may only get, no list returns 404, so discovery still has the kind as served.
             self._subject.connection.discovery.forget(self._kind[0])
             rejection, self._is_forbidden = self._not_served, False
         if rejection != self._rejection:

@@ -1,11 +1,11 @@
-"""LeaseNotes: notes about clusters for the next process, kept as an annotation of the leader Lease.
+"""LeaseNotes: notes about clusters for the next process, in an annotation of the leader Lease.
 
-The detector that leads notes what it knows. A detector goes on from there when it starts, and again when it
-begins to lead: the leader before may have noted more since. Notes about clusters that no check names for now
-are kept, up to a limit. A note that cannot be read may say anything (ADR 21).
+The leader notes what it knows. A detector reads the notes when it starts, and again when it becomes the
+leader, as the previous leader may have written more. Notes about clusters that no check names now are kept,
+up to a limit. The content of a note that cannot be read is unknown, so it counts as `unreadable` (ADR 21).
 
-The leader writes its notes again every half a minute: a person may have deleted the Lease, or a process that
-was frozen may have written late.
+The leader writes its notes again every 30 s: a person may have deleted the Lease, or a process that was
+frozen may have written late.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from runtime.retrying import retry_forever
 LOOK_SECONDS = 1.0
 WRITE_AGAIN_SECONDS = 30.0
 MOST_KEPT = 1000
-"""Of so many clusters that no check names for now it is known what was noted."""
+"""Limit of the notes that are kept about clusters that no check names now."""
 NoteT = TypeVar("NoteT", bound=BaseModel)
 
 
@@ -36,20 +36,20 @@ class NoteKind(Generic[NoteT]):
     """One kind of note."""
 
     part: str
-    """Its name, for people."""
+    """Its name in logs and problems."""
     annotation: str
     notes: TypeAdapter[dict[str, NoteT]]
     nothing: NoteT
-    """The note about a cluster without one."""
+    """The value for a cluster without a note."""
     unreadable: NoteT
-    """The note where the annotation cannot be read."""
+    """The value for every cluster if the annotation cannot be read."""
     is_kept: Callable[[str], bool] = lambda _: True
-    """Whether the note of an earlier process under this key is kept while this process has none."""
+    """Whether to keep a note of an earlier process under this key while this process has none."""
 
 
 @dataclass(frozen=True)
 class NoteLease:
-    """The Lease with the notes."""
+    """The Lease that carries the notes."""
 
     client: Client
     namespace: str
@@ -70,21 +70,21 @@ class LeaseNotes(Generic[NoteT]):
         self._noted: dict[str, NoteT] | None = {}
 
     async def read(self) -> None:
-        """Read what is noted, however long that takes; for the first time before anything is watched."""
+        """Read the notes, retrying for as long as it takes; call it before anything is watched."""
         self._noted = await retry_forever(
             self._kind.part, self._read, (KubernetesError,), self._lease.problems
         )
 
     def of(self, key: str) -> NoteT:
-        """The note from before this process began, or before it began to lead."""
+        """The note of an earlier process, or of the previous leader."""
         return self._kind.unreadable if self._noted is None else self._noted.get(key, self._kind.nothing)
 
     async def lead(
         self, notes: Callable[[], Mapping[str, NoteT]], taken_over: Callable[[], None] = _nothing
     ) -> None:
-        """Note what changes, until cancelled; only the leader may.
+        """Write changed notes until cancelled; only the leader may.
 
-        `taken_over` is called once, when the notes of the leader before were read.
+        `taken_over` is called once, after the notes of the previous leader were read.
         """
         await self.read()
         taken_over()
@@ -100,7 +100,7 @@ class LeaseNotes(Generic[NoteT]):
             await asyncio.sleep(LOOK_SECONDS)
 
     def _of_others(self, known: Mapping[str, NoteT]) -> dict[str, NoteT]:
-        """The notes about clusters that this process does not know yet, as no check named them."""
+        """The notes about clusters that this process does not know, as no check has named them."""
         kept = {
             key: noted
             for key, noted in (self._noted or {}).items()
@@ -109,7 +109,7 @@ class LeaseNotes(Generic[NoteT]):
         return dict(list(kept.items())[-MOST_KEPT:])
 
     async def _read(self) -> dict[str, NoteT] | None:
-        """The notes on the Lease; None where they cannot be decoded."""
+        """The notes on the Lease; None if they do not decode."""
         lease = await none_if_absent(self._lease.client.get(LEASES, self._lease.name, self._lease.namespace))
         if lease is None:
             return {}  # no detector has led yet

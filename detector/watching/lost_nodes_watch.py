@@ -1,4 +1,4 @@
-"""LostNodesWatch: which Nodes that Machines expect are gone, by cluster, and whether they vanished together.
+"""LostNodesWatch: finds Nodes that Machines expect and that are gone, and whether many vanished together.
 
 A change of a Node moves one entry. The watch judges each cluster once a second, and at once only where a Node
 that vanishes may make it a suspected loss. It judges no cluster before its Nodes were read completely.
@@ -32,19 +32,19 @@ class _Nodes:
     expected: set[str] = field(default_factory=set)
     there: set[str] = field(default_factory=set)
     undecodable: set[str] = field(default_factory=set)
-    """Those that are there, and do not decode."""
+    """Nodes that exist and do not decode."""
     lost: dict[str, datetime] = field(default_factory=dict)
     vanished: datetime | None = None
-    """When the latest of them was lost, since all were read."""
+    """When the latest Node was lost after the first complete read."""
     shown: datetime | None = None
-    """The same as of the last look."""
+    """`vanished` as of the last look."""
     suspected: SuspectedLoss | None = None
     was_judged: bool = False
     believed: int = 0
-    """How many are lost and believed to be gone, as of the latest judgement."""
+    """Number of lost Nodes that are believed to be gone, as of the latest judgement."""
 
     def look_at(self, name: str, now: datetime) -> bool:
-        """Note whether a Node is lost; answers whether it has just been."""
+        """Update whether a Node is lost; returns whether it became lost now."""
         is_lost = name in self.expected and name not in self.there and name not in self.undecodable
         if not is_lost:
             self.lost.pop(name, None)
@@ -55,31 +55,31 @@ class _Nodes:
 
 
 class LostNodesWatch:
-    """All clusters of one detector."""
+    """The lost Nodes of all clusters of one detector."""
 
     def __init__(
         self, believed: Callable[[str], int], is_read: Callable[[str], bool], now: Callable[[], datetime]
     ) -> None:
-        """`believed` answers how many Nodes of a cluster an earlier process knew to be gone."""
+        """`believed` returns how many Nodes of a cluster an earlier process knew to be gone."""
         self._believed = believed
         self._is_read = is_read
         self._now = now
         self._clusters: defaultdict[str, _Nodes] = defaultdict(_Nodes)
 
     def node_changed(self, name: TargetName, guard: OutageGuard | None, *, is_there: bool) -> bool:
-        """Note whether a Node that decodes is there; answers whether that has to be judged at once."""
+        """Note whether a decodable Node exists; returns whether its cluster has to be judged at once."""
         nodes = self._clusters[name.cluster]
         (nodes.there.add if is_there else nodes.there.discard)(name.name)
         return self._looked_at(name, guard)
 
     def decoding_changed(self, name: TargetName, guard: OutageGuard | None, *, is_undecodable: bool) -> bool:
-        """Note whether a Node is there that does not decode; answers the same."""
+        """Note whether a Node exists that does not decode; returns the same as `node_changed`."""
         nodes = self._clusters[name.cluster]
         (nodes.undecodable.add if is_undecodable else nodes.undecodable.discard)(name.name)
         return self._looked_at(name, guard)
 
     def expected_changed(self, name: TargetName, guard: OutageGuard | None, *, is_expected: bool) -> bool:
-        """Note whether a Machine expects a Node; answers the same."""
+        """Note whether a Machine expects a Node; returns the same as `node_changed`."""
         nodes = self._clusters[name.cluster]
         (nodes.expected.add if is_expected else nodes.expected.discard)(name.name)
         return self._looked_at(name, guard)
@@ -94,17 +94,17 @@ class LostNodesWatch:
         return not nodes.suspected and rule_of(guard).are_enough(len(nodes.lost), len(nodes.expected))
 
     def is_lost(self, name: TargetName) -> bool:
-        """Whether a Machine expects a Node that is known to be gone."""
+        """Whether a Machine expects the Node and the Node is known to be gone."""
         return self._is_read(name.cluster) and name.name in self._clusters[name.cluster].lost
 
     def lost_of(self, cluster: str) -> list[str]:
-        """The names of the Nodes of a cluster that are lost."""
+        """The names of the lost Nodes of a cluster."""
         return list(self._clusters[cluster].lost)
 
     def look(self, guard: OutageGuard | None, confirmed: Mapping[str, datetime]) -> dict[str, Hold]:
-        """Judge each cluster; answers why the Nodes of some are not believed to be gone.
+        """Judge each cluster; returns the holds of clusters whose lost Nodes are not believed to be gone.
 
-        `confirmed` says, by cluster, until when a person believes what vanished.
+        `confirmed` has, by cluster, the time up to which a person confirmed the losses.
         """
         for cluster, nodes in self._clusters.items():
             if self._is_read(cluster):
@@ -126,13 +126,13 @@ class LostNodesWatch:
         _tell(before, nodes.suspected)
 
     def vanished(self) -> dict[str, datetime]:
-        """When the latest Node of each cluster was lost, where one was since all were read."""
+        """When each cluster lost its latest Node, if that was after the first complete read."""
         for nodes in self._clusters.values():
             nodes.shown = nodes.vanished
         return {cluster: nodes.shown for cluster, nodes in self._clusters.items() if nodes.shown is not None}
 
     def believed(self) -> dict[str, int]:
-        """How many Nodes of each cluster are gone and believed to be, of the clusters that were judged.
+        """Number of Nodes that are believed to be gone, for each cluster that was judged.
 
         A cluster that no check names loses no Node: its Nodes are not read.
         """
@@ -140,7 +140,7 @@ class LostNodesWatch:
 
 
 def _tell(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:
-    """Log what begins and what ends."""
+    """Log the beginning and the end of a suspicion."""
     if after is not None and before is None:
         _log.warning("nodes vanished together", extra={"why": after.hold.message})
     elif before is not None and after is None:

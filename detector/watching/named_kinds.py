@@ -1,12 +1,12 @@
-"""NamedKinds: the kinds of requests and of templates that the checks in the cluster state name, each watched.
+"""NamedKinds: watches the kinds of requests and templates that the checks name.
 
-A check names them by its templates, and by the requests that its status lists (so a restart knows those of a
-template that was replaced). Templates that we may read but not list are read one by one.
+A check names them by its templates, and by the requests that its status lists (so a restart finds the
+requests of a replaced template). Templates that we may read but not list are polled.
 
-A kind is watched from the moment that it is named, and for as long as the process lives: requests of a kind
-that no check names any more are still ours to remove. A kind that cannot be read, because it is not served
-or we may not, is tried again for as long as a check names it. It keeps its checks from acting; what they say
-of their targets, and cleaning up, does not depend on it.
+A kind is watched from the moment that it is named, and for as long as the process lives, because requests of
+a kind that no check names any more still have to be removed. A kind that cannot be read, because it is not
+served or forbidden, is tried again while a check names it. It holds the acts of its checks, but neither their
+verdicts nor the cleanup.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from runtime.problems import Problems
 
 
 class KindWatches(Generic[RecordT]):
-    """All watches of one sort of objects of one cluster."""
+    """The watches of either all requests or all templates of one cluster."""
 
     def __init__(self, subject: Subject[RecordT]) -> None:
         self._subject = subject
@@ -39,7 +39,7 @@ class KindWatches(Generic[RecordT]):
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
 
     def name(self, kinds: Iterable[Kind], tasks: asyncio.TaskGroup) -> None:
-        """Watch these kinds; give up those that are named no more and could never be read."""
+        """Watch these kinds; stop watches of kinds that are no longer named and were never readable."""
         named = frozenset(kinds)
         for kind in named - self._watches.keys():
             watch = self._watches[kind] = KindWatch(self._subject, kind)
@@ -47,21 +47,21 @@ class KindWatches(Generic[RecordT]):
         for kind in self._watches.keys() - named:
             if self._watches[kind].source is None:
                 self._tasks.pop(kind).cancel()
-                self._watches.pop(kind).was_tried.set()  # nobody waits for what is not tried any more
+                self._watches.pop(kind).was_tried.set()  # release those that wait for this kind
                 self._subject.problems.report(self._subject.part(kind), "")
 
     async def wait_tried(self, kinds: Iterable[Kind] | None = None) -> None:
-        """Return when each of these kinds, or each at all, was read completely or could not be at first."""
+        """Return when each of `kinds`, or every kind, was read completely or its first try failed."""
         wanted = self._watches if kinds is None else kinds
         for watch in [self._watches[kind] for kind in wanted if kind in self._watches]:
             await watch.was_tried.wait()
 
     def get(self, kind: Kind) -> KindWatch[RecordT] | None:
-        """The watch of a kind; None if none is named so."""
+        """The watch of a kind; None if no check names it."""
         return self._watches.get(kind)
 
     def problem(self, kinds: Iterable[Kind], limit: timedelta) -> str:
-        """Why no check over these kinds may act now; "" if it may."""
+        """Why checks that name these kinds may not act now; "" if they may."""
         for kind in sorted(kinds):
             watch = self._watches.get(kind)
             problem = watch.problem(limit) if watch else THEY_NOT_YET
@@ -70,26 +70,26 @@ class KindWatches(Generic[RecordT]):
         return ""
 
     def rejection(self, kind: Kind) -> str:
-        """What the API server said where it does not let us read this kind; "" if it does."""
+        """Why the API server does not let us read this kind; "" if it does."""
         watch = self._watches.get(kind)
         return watch.rejection if watch else ""
 
     def is_forbidden(self, kind: Kind) -> bool:
-        """Whether we may not list or watch a kind, as far as we know."""
+        """Whether we may not list or watch a kind, as of the last try."""
         watch = self._watches.get(kind)
         return watch is not None and watch.is_forbidden
 
     def ages(self) -> dict[str, timedelta | None]:
-        """How old the cache of each kind is; None for one that was never complete."""
+        """Age of the cache of each kind; None if it was never complete."""
         return {self._subject.part(kind): watch.age() for kind, watch in self._watches.items()}
 
     def served(self, kinds: Iterable[Kind]) -> frozenset[Kind]:
-        """Those that the API server serves, as far as we know; the others have no objects."""
+        """The kinds that the API server serves as of the last try; the others have no objects."""
         return frozenset(kind for kind in kinds if kind not in self._watches or self._watches[kind].is_served)
 
 
 class NamedKinds:
-    """All named kinds of one cluster."""
+    """The watches of all named kinds of one cluster."""
 
     def __init__(
         self,
@@ -99,14 +99,14 @@ class NamedKinds:
     ) -> None:
         self._cluster_state = cluster_state
         self._reflectors = reflectors
-        # What keeps the checks that name a kind from acting keeps no other: the detector is ready.
+        # A problem of a kind holds only the checks that name it, so the detector is still ready.
         self._problems = Problems("checks are held")
         self._polling = TemplatePolling(connection, self._tell_of_templates, every=self._poll_every)
         self._requests = KindWatches(self._as_requests(connection))
         self._templates = KindWatches(self._as_templates(connection))
 
     def watch(self, tasks: asyncio.TaskGroup) -> None:
-        """Watch what the checks name now."""
+        """Watch the kinds that the checks name now."""
         requests: set[Kind] = set()
         templates: set[Kind] = set()
         for check in self._cluster_state.checks:
@@ -117,48 +117,48 @@ class NamedKinds:
         self._templates.name(templates, tasks)
 
     async def wait_tried(self) -> None:
-        """Return when each kind was read completely, or could not be at the first try."""
+        """Return when each kind was read completely, or its first try failed."""
         await self._requests.wait_tried()
         await self._templates.wait_tried()
 
     async def wait_tried_of(self, check: CheckReference) -> None:
-        """The same for the kinds that the templates of one check name."""
+        """`wait_tried` for the kinds of the templates of one check."""
         await self._requests.wait_tried(self._kinds_of_requests(check))
         await self._templates.wait_tried(self._kinds_of_templates(check))
 
     def ages(self) -> dict[str, timedelta | None]:
-        """How old each kind is; None for one that was never complete."""
+        """Age of the cache of each kind; None if it was never complete."""
         return self._requests.ages() | self._templates.ages()
 
     def unread_requests(self, check: CheckReference, limit: timedelta) -> str:
-        """Why the requests that matter to `check` are not known well enough to act; "" if they are."""
+        """Why the requests of `check` are not fresh enough to act; "" if they are."""
         listed = self._requests.served(self._kinds_of_status(check))
         return self._requests.problem(self._kinds_of_requests(check) | listed, limit)
 
     def shows_requests(self, check: CheckReference, limit: timedelta) -> bool:
-        """Whether all requests that there can be for `check` are known as they were within `limit`.
+        """Whether every request that `check` can have is known as of `limit` ago or later.
 
-        Of a kind that is not served there are none.
+        A kind that is not served has no requests.
         """
         kinds = self._requests.served(self._kinds_of_requests(check) | self._kinds_of_status(check))
         return not self._requests.problem(kinds, limit)
 
     def unread_templates(self, check: CheckReference, limit: timedelta) -> str:
-        """Why the templates of `check` are not known well enough to act; "" if they are."""
+        """Why the templates of `check` are not fresh enough to act; "" if they are."""
         kinds = self._kinds_of_templates(check)
         listed = frozenset(kind for kind in kinds if not self._templates.is_forbidden(kind))
         read = [one for one in self._templates_of(check) if (one.api_version, one.kind) not in listed]
         return self._templates.problem(listed, limit) or self._polling.problem(read, limit)
 
     def watched_templates(self, kind: Kind, limit: timedelta) -> Collection[Template] | None:
-        """All templates of a kind, where a watch shows each of them as it was within `limit`; else None."""
+        """All templates of a kind, if a watch shows each as of `limit` ago or later; else None."""
         watch = self._templates.get(kind)
         if watch is None or watch.source is None or watch.is_forbidden:
             return None
         return None if watch.problem(limit) or watch.source.undecodable else watch.source.store.values()
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
-        """What is known of the templates of a kind, and of the requests that they lead to."""
+        """What is known of the templates of a kind, and whether their requests can be read."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
         requests = (api_version, reference.request_kind)
         rejection = self._requests.rejection(requests)

@@ -1,16 +1,14 @@
-"""NodeWatch: the Nodes of one cluster, through the connection to it, and until when that was blind.
+"""NodeWatch: the Nodes of one cluster, and when the connection to it was last lost.
 
-What the conditions of Nodes said in a time in which nobody could read them, nobody judged. So where a
-connection to another cluster that was lost is there again, the clocks of its Nodes, and of no others, restart
-from there, as after an upgrade. Our own cluster needs no such rule, as without it no check is read either,
-unless the outage guard is on: kubelets could not reach it either.
-`BlindTimes` keeps what a new process must know of that.
+Conditions of a time without connection were not judged when they were current. So when the connection to
+another cluster is back, the timers of its Nodes, and of no others, restart from there, as after an upgrade.
+The management cluster has this rule only with the outage guard, as kubelets could not reach it either;
+otherwise it needs none, since no check is read without it. `BlindTimes` keeps what a new process must know.
 
-A cluster may be reached through one connection after the other, as its credentials change. Nodes that went
-while there was none are told as gone once the next one has read all of them.
-
-A cluster that changes its Nodes too often has a problem, and each Node waits (`follow_budget`, ADR 49). The
-cache goes on, so the latest state of each is told when the cluster is calm.
+The connection to a cluster may change with its credentials. When all Nodes were read through the new one, the
+Nodes that vanished meanwhile are notified as gone. A cluster that changes its Nodes too often has a problem,
+and its changed Nodes wait (`follow_budget`, ADR 49). The cache goes on, so the latest state of each is passed
+on when the cluster is calm.
 """
 
 import math
@@ -35,10 +33,10 @@ JUST_BACK = "they can be seen again, and their clocks restart"
 
 
 class BlindTime(Frozen):
-    """What is known of lost connections to one cluster."""
+    """When the connection to one cluster was lost."""
 
     until: datetime | None = None
-    """The end of the last time in which it was lost, by the clock of the management cluster's API server."""
+    """The end of the last loss, by the clock of the management cluster's API server."""
     is_lost: bool = False
     """Whether it is lost now."""
 
@@ -66,21 +64,21 @@ class NodeWatch:
         self._connection: ClusterConnection | None = None
         self._source: Reflector[Node] | None = None
         self._before: Reflector[Node] | None = None
-        """What was read through the connection before, which ages, until this one has read all."""
+        """The reflector of the previous connection, used until the new one has read everything."""
         self._told: set[str] = set()
-        """The names of those that are there, as far as anybody was told."""
+        """Names of existing Nodes, as last notified."""
         self._undecodable_told: set[str] = set()
-        """The names of those that do not decode, as far as anybody was told."""
+        """Names of Nodes that do not decode, as last notified."""
         self._coalesced = CoalescedNodes(self._number, self._tell_latest)
         self._proven: float | None = None
         self._is_distrusted = False
         self.back: datetime | None = None
-        """When the connection was made anew; None: it is the first one."""
+        """When the connection was replaced; None for the first connection."""
         self.blind_time = BlindTime()
         """As of the last look."""
 
     def connect(self, connection: ClusterConnection) -> Reflector[Node]:
-        """Read through `connection` from now on, whatever was read before; answers what is to be run."""
+        """Read through `connection` from now on; returns the reflector, which the caller runs."""
         if self._connection is not None and self._connection is not connection:
             self.back = self._now()
         self._connection, self._before = connection, self._read
@@ -96,14 +94,14 @@ class NodeWatch:
         return self._source
 
     async def wait_read(self) -> None:
-        """Return when those that are there were read completely, and told."""
+        """Return when all existing Nodes were read and notified."""
         if self._source is not None:
             await self._source.wait_synced()
 
     async def forget_gone(self) -> None:
-        """Tell of those that went while nobody looked, when all that are there were read.
+        """When all existing Nodes were read, notify of those that vanished while the watch was interrupted.
 
-        The watch goes on meanwhile, so each Node is looked for at its turn.
+        The watch goes on meanwhile, so each Node is looked up at its turn.
         """
         source = self._source
         if source is None:
@@ -120,11 +118,11 @@ class NodeWatch:
             await time_slice.yield_if_over()
 
     async def follow_budget(self) -> None:
-        """Let Nodes wait while they change too often, until cancelled; call it when all were read."""
+        """Hold back Nodes that change too often, until cancelled; call it after the first complete read."""
         await self._coalesced.follow()
 
     async def forget(self) -> None:
-        """Tell of each Node as gone: nobody asks for this cluster any more."""
+        """Notify of every Node as gone, because no check names this cluster any more."""
         time_slice = TimeSlice()
         while self._told:
             self._tell(next(iter(self._told)), None)
@@ -134,9 +132,9 @@ class NodeWatch:
             await time_slice.yield_if_over()
 
     def take_over(self, earlier: "NodeWatch") -> None:
-        """Take over the Nodes that an earlier watch of this cluster told of and has not told as gone.
+        """Take over the Nodes of an earlier watch of this cluster that it has not notified as gone.
 
-        `forget_gone` tells of those that are gone by then.
+        `forget_gone` notifies of Nodes that are gone by then.
         """
         self._told |= earlier._told  # noqa: SLF001  of this class
         self._undecodable_told |= earlier._undecodable_told  # noqa: SLF001
@@ -147,19 +145,19 @@ class NodeWatch:
 
     @property
     def is_read(self) -> bool:
-        """Whether they were read completely, however long ago."""
+        """Whether the Nodes were ever read completely."""
         return self._read is not None
 
     def age(self) -> timedelta | None:
-        """How old what is known of them is; None if it was never complete."""
+        """Age of the cache; None if it was never complete."""
         return None if self._read is None else self._read.age()
 
     def clock_skew(self) -> timedelta | None:
-        """By how much our wall clock is ahead of that of its API server; None where it does not tell."""
+        """How far our wall clock is ahead of the API server's; None if it sends no time."""
         return None if self._connection is None else self._connection.server_clock.skew()
 
     def problem(self, limit: timedelta) -> str:
-        """Why nothing may be judged by them; "" if nothing is wrong."""
+        """Why the Nodes must not be judged; "" if they may."""
         age = self.age()
         reported = self._source.problem if self._source is not None else ""
         if age is None:
@@ -168,18 +166,18 @@ class NodeWatch:
             return reported or TOO_OLD
         if self._coalesced.problem:
             return self._coalesced.problem
-        # Nothing is judged before the clocks restarted, within a second.
+        # No verdict before the timers have restarted, which takes up to a second.
         return JUST_BACK if self._was_lost(age, limit) and not self._is_distrusted else ""
 
     def resume(self, noted: BlindTime) -> None:
-        """Go on from what an earlier process noted; before the first look."""
+        """Continue from the note of an earlier process; call it before the first look."""
         self.blind_time = noted
         self._proven = -math.inf if noted.is_lost else None
 
     def look(self, limit: timedelta, *, is_distrusted: bool = False) -> None:
-        """Note whether the cache grew older than `limit`, and is true again; look more often than that.
+        """Note whether the cache grew older than `limit`, and when it was fresh again; call it more often.
 
-        A cluster that is not believed counts as one that is not seen (rule 50).
+        A distrusted cluster counts as lost (rule 50).
         """
         self._is_distrusted = is_distrusted
         if is_distrusted:
@@ -202,7 +200,7 @@ class NodeWatch:
         return 0 if self._source is None else len(self._source.store)
 
     def _tell_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
-        """Tell of a Node that has waited, as a reflector does: an error first, and its end last."""
+        """Notify of a Node that waited, in the order of a reflector: an error first, and its end last."""
         source, key = self._source, Key("", name)
         if source is None:
             return
@@ -240,6 +238,6 @@ class NodeWatch:
 
 
 def _shows(source: Reflector[Node], name: str) -> bool:
-    """Whether a Node of this name is there, decodable or not."""
+    """Whether a Node of this name exists, decodable or not."""
     key = Key("", name)
     return key in source.store or key in source.undecodable

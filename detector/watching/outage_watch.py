@@ -1,13 +1,13 @@
-"""OutageWatch: which Nodes of each cluster and zone are silent, and whether what sees them is suspected.
+"""OutageWatch: finds silent Nodes by cluster and zone, and suspects an outage of what observes them.
 
-A change of a Node costs the same however many there are: it moves one entry, and counts as a change of its
-groups. A Node that is gone counts as silent from then on while a Machine expects it, and one that went while
-it was silent for as long as another one of its cluster is: what deletes silent Nodes ends no outage. What
-follows is judged once a second, and for changed groups alone; at once only where a Node that
-falls silent may have been the one that makes an outage: where as many changed as were lacking when its group
-was judged last. Else each of thousands would be judged with all others once the guard has given way. Nothing
-is judged before the Nodes of a cluster were read completely. That an outage held, and when it ended, is noted
-where a new process finds it (`BlindTimes`).
+A change of a Node moves one entry and counts as a change of its groups, so its cost does not grow with their
+number. A lost Node counts as silent while a Machine expects it. A Node that was deleted while silent counts
+while another Node of its cluster is silent, so a controller that deletes silent Nodes does not end an outage.
+
+Changed groups are judged once a second. A group is judged at once only if a Node falls silent after as many
+changes as were lacking for an outage at the last judgement: else every one of thousands of silent Nodes would
+be judged with all others after the guard has given way. A cluster is not judged before its Nodes were read
+completely. The state and the end of outages are noted for the next process (`BlindTimes`).
 """
 
 import logging
@@ -26,16 +26,16 @@ _log = logging.getLogger(__name__)
 
 
 class _Seen(NamedTuple):
-    """What matters of one Node."""
+    """The values of one Node that matter for outages."""
 
     zone: str
     unknown_since: datetime | None
-    """Since when it is silent, or gone."""
+    """When it fell silent or vanished; None while it reports."""
     is_gone: bool = False
     is_lost: bool = False
-    """Whether a Machine expects it nevertheless."""
+    """Whether a Machine still expects it."""
     was_silent: bool = False
-    """Whether it was silent when it went."""
+    """Whether it was silent when it vanished."""
 
 
 @dataclass
@@ -46,11 +46,11 @@ class _Nodes:
     total: int = 0
     unknown: dict[str, datetime] = field(default_factory=dict)
     changes: int = 1
-    """Since it was judged last."""
+    """Number of changes since the last judgement."""
     lacking: int = 1
-    """After how many of them there may be an outage."""
+    """Number of changes after which an outage is possible."""
     due: datetime | None = None
-    """When the passing of time alone may end what holds."""
+    """When the current outage may end without a change."""
 
     def add(self, name: str, unknown_since: datetime | None) -> None:
         self.total += 1
@@ -64,7 +64,7 @@ class _Nodes:
         self.unknown.pop(name, None)
 
     def may_begin(self, guard: OutageGuard) -> bool:
-        """Whether an outage is possible that nobody suspects yet; it is not certain."""
+        """Whether an outage is possible, but not certain, that is not suspected yet."""
         if self.outage.suspected is not None or self.changes < self.lacking:
             return False
         return guard.are_enough(len(self.unknown), self.total)
@@ -74,7 +74,7 @@ class _Nodes:
 
 
 class OutageWatch:
-    """All clusters of one detector."""
+    """The Nodes of all clusters of one detector."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class OutageWatch:
         is_read: Callable[[str], bool],
         now: Callable[[], datetime],
     ) -> None:
-        """`noted` answers with what an earlier process noted of a group, by its key."""
+        """`noted` returns the note of an earlier process on a group, by its key."""
         self._noted = noted
         self._is_read = is_read
         self._now = now
@@ -93,7 +93,7 @@ class OutageWatch:
     def node_changed(
         self, name: TargetName, node: Node | None, guard: OutageGuard | None, *, is_lost: bool = False
     ) -> bool:
-        """Take in what a Node is now; answers whether that has to be judged at once.
+        """Store the current state of a Node; returns whether its groups have to be judged at once.
 
         `is_lost`: it is gone, and a Machine expects it.
         """
@@ -101,19 +101,19 @@ class OutageWatch:
         return self._put(name, seen, guard)
 
     def lost_changed(self, name: TargetName, guard: OutageGuard | None, *, is_lost: bool) -> bool:
-        """Take in whether a Machine expects a Node that is gone; answers the same."""
+        """Store whether a Machine expects a missing Node; returns the same as `node_changed`."""
         before = self._seen.get(name)
         if before is not None and not before.is_gone:
             return False
         return self._put(name, self._gone(name, is_lost=is_lost), guard)
 
     def forget(self, cluster: str) -> None:
-        """Forget the Nodes of a cluster: no check names it any more."""
+        """Forget the Nodes of a cluster that no check names any more."""
         for name in [name for name in self._seen if name.cluster == cluster]:
             self._put(name, None, None)
 
     def _gone(self, name: TargetName, *, is_lost: bool) -> _Seen | None:
-        """The entry of a Node that is gone; None: it counts no more."""
+        """The entry of a missing Node; None if it no longer counts."""
         before = self._seen.get(name)
         if before is None:
             return _Seen("", self._now(), is_gone=True, is_lost=True) if is_lost else None
@@ -141,9 +141,9 @@ class OutageWatch:
         return any(nodes.may_begin(guard) for nodes in groups)
 
     def look(self, policy: PolicyInForce, now: datetime) -> Outages:
-        """Judge what changed; answers with what is known of outages now.
+        """Judge changed groups; returns all known outages.
 
-        While nobody knows the policy nothing is judged: a guard that was not read is not one that is off.
+        Nothing is judged before the policy is known: a guard that was not read may be on.
         """
         if policy.is_known:
             self._judge_changed(policy.policy.outage_guard, now)
@@ -170,16 +170,16 @@ class OutageWatch:
                 self._put(node_name(name, group.cluster), None, None)
 
     def blind_times(self) -> dict[str, BlindTime]:
-        """What a new process must know, by the key of each group."""
+        """The notes for a new process, by the key of each group."""
         return {
             group.key: BlindTime(until=nodes.outage.ended, is_lost=nodes.outage.is_suspected)
             for group, nodes in self._groups.items()
-            # Nobody is judged by a cluster or a zone whose Nodes have all gone, and the note has its limits.
+            # A group without Nodes decides nothing, and the size of the notes is limited.
             if nodes.outage != NO_OUTAGE and nodes.total
         }
 
     def _groups_of(self, cluster: str, seen: _Seen | None) -> list[_Nodes]:
-        """The groups that a Node is in that was seen so; None: it was not there."""
+        """The groups of a Node in this state; none for None."""
         if seen is None:
             return []
         return [self._group(NodeGroup(cluster, zone)) for zone in dict.fromkeys(("", seen.zone))]
@@ -201,7 +201,7 @@ class OutageWatch:
 
 
 def _tell(group: NodeGroup, before: GroupOutage, after: GroupOutage) -> None:
-    """Log what begins and what ends."""
+    """Log the beginning and the end of a suspicion."""
     if after.suspected is not None and before.suspected is None:
         _log.warning("outage suspected", extra={"why": after.suspected.hold.message})
     elif before.is_suspected and not after.is_suspected:

@@ -1,6 +1,6 @@
-"""PolicyWatch: the ConfigMap with the policy, watched by its name as long as the process lives.
+"""PolicyWatch: watches the ConfigMap with the policy by its name while the process lives.
 
-That it cannot be read, or was not read for too long, holds what rests on it as any other source does.
+A policy that cannot be read, or is stale, holds checks as any other source does.
 """
 
 import logging
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class PolicyWatch:
-    """The policy in force, as far as it was read."""
+    """The policy in force, as last read."""
 
     def __init__(  # noqa: PLR0913  each says what is watched, and how
         self,
@@ -39,18 +39,17 @@ class PolicyWatch:
             CONFIG_MAPS,
             StoredPolicy,
             namespace=namespace,
-            # By this alone, a right to one ConfigMap is enough.
+            # A watch by name needs a right to this one ConfigMap only.
             name=POLICY,
             notify=lambda _: changed(),
             settings=reflectors,
         )
 
     def current(self) -> Policy:
-        """The policy as it is now."""
         return self._in_force.policy
 
     def look(self) -> PolicyInForce:
-        """Take in what the ConfigMap is now; what is in force then."""
+        """Read the cached ConfigMap; returns the policy in force."""
         if self.source.synced:
             before, self._in_force = self._in_force, self._next()
             _tell(before, self._in_force)
@@ -67,7 +66,7 @@ class PolicyWatch:
 
 
 def _tell(before: PolicyInForce, after: PolicyInForce) -> None:
-    """Log what became so of the ConfigMap."""
+    """Log that the policy was refused or taken."""
     if after.rejection and after.rejection != before.rejection:
         _log.warning("policy refused", extra={"problem": after.words})
     elif not after.rejection and (after.policy != before.policy or before.rejection) and before.is_known:

@@ -1,4 +1,4 @@
-"""Source: what a reflector says of itself, whatever it reads."""
+"""Source: the state of a reflector, regardless of its kind of object."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,19 +8,19 @@ from typing import Protocol
 LOOK_AGAIN_SECONDS = 0.05
 NOT_YET = "not read completely yet"
 THEY_NOT_YET = f"they were {NOT_YET}"
-"""The same of many that have no name."""
+"""`NOT_YET` about many objects without a name."""
 
 
 class Source(Protocol):
-    """What a reflector says of itself."""
+    """The state of a reflector."""
 
     @property
     def name(self) -> str:
-        """What it watches, for people."""
+        """The name in logs, metrics and /readyz."""
 
     @property
     def synced(self) -> bool:
-        """Whether it is complete: once it was, it stays so, but for a kind that comes."""
+        """Whether the first list was complete; it stays so, except for a kind that is served later."""
 
     @property
     def is_served(self) -> bool:
@@ -28,20 +28,20 @@ class Source(Protocol):
 
     @property
     def problem(self) -> str:
-        """What is wrong with it, "" if nothing is."""
+        """Its current problem; "" without one."""
 
     def age(self) -> timedelta | None:
         """Time since the last activity of its watch."""
 
     async def wait_synced(self) -> None:
-        """Return when it is complete."""
+        """Return when the first list is complete."""
 
     async def run(self) -> None:
         """Watch until cancelled."""
 
 
 def by_name(*sources: Source) -> dict[str, Source]:
-    """The sources as /readyz and metrics name them, which is as the log does."""
+    """The sources by the name that /readyz, metrics and the log use."""
     return {source.name: source for source in sources}
 
 
@@ -53,7 +53,7 @@ async def all_tried(sources: Iterable[Source]) -> None:
 
 
 def first_unread(sources: Iterable[Source], limit: timedelta) -> str:
-    """What is wrong with the first that was not proven true within `limit`; "" if all were."""
+    """The problem of the first source that was not confirmed within `limit`; "" if all were."""
     for source in sources:
         if not source.synced:
             return f"{source.name}: {source.problem or NOT_YET}"

@@ -1,7 +1,7 @@
-"""Sources: the reflectors that feed the cluster state, and how old it is.
+"""Sources: the reflectors that feed the cluster state, and their ages.
 
-Nodes, checks, Leases and the cluster context are watched from the start; kinds of templates and of
-requests when a check names them (`named_kinds`).
+Nodes, checks, Leases and the cluster context are watched from the start, and kinds of templates and requests
+from the moment that a check names them (`named_kinds`).
 """
 
 import asyncio
@@ -53,37 +53,37 @@ from runtime.problems import Problems
 
 LOOK_FOR_PROBLEMS_SECONDS = 1.0
 SMALL_PAGES = Paging(limit=50)
-"""Of Nodes of workload clusters: many are read at once, and each page is in memory as it was sent."""
+"""For Nodes of workload clusters: many lists run at once, and each page is in memory as received."""
 UNJUDGED = ClusterContext(
     upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
 )
-"""Holds every check: what is not known must not be acted on (rule 3)."""
+"""Holds every check: facts that are not known must not be acted on (rule 3)."""
 
 
 @dataclass(frozen=True)
 class WatchScope:
-    """What of a cluster is watched."""
+    """The parts of a cluster that are watched."""
 
     lease_namespace: str
     upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
     kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
     reflectors: CurrentSettings = patient
     workload_clusters: WorkloadAccess | None = None
-    """How other clusters are reached that have Nodes of targets; None: there are none."""
+    """How to reach workload clusters that have Nodes of targets; None: there are none."""
     pause_progress: Callable[[], PauseProgress | None] = lambda: None
-    """How far checks are paused for upgrades; None: nobody pauses any."""
+    """How far checks are paused for upgrades; None: pausing is off."""
     policy_namespace: str = ""
-    """Where the ConfigMap with the policy is looked for; "": nowhere."""
+    """The namespace of the ConfigMap with the policy; "": there is none."""
     policy_is_required: bool = False
     """Whether a missing policy holds every check."""
     blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
-    """What an earlier process noted of this cluster, or of a group of Nodes."""
+    """The note of an earlier process on this cluster, or on a group of Nodes."""
     known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
-    """What an earlier process noted of this cluster, or of another one."""
+    """The note of an earlier process on the identity of this or another cluster."""
 
 
 class Sources:
-    """All reflectors: those of the cluster that checks are in, and of the Nodes of others."""
+    """All reflectors: of the management cluster, and of the Nodes of workload clusters."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Sources:
         problems: Problems,
         defaults: CurrentPolicy,
     ) -> None:
-        """`defaults` is the policy where no ConfigMap says another one."""
+        """`defaults` is the policy without a ConfigMap."""
         self._transport = connection.transport
         self._cluster_state = cluster_state
         self._problems = problems
@@ -152,7 +152,6 @@ class Sources:
         )
 
     def policy(self) -> Policy:
-        """The policy as it is now."""
         return self._policy_watch.current() if self._policy_watch else self._defaults()
 
     def _node_watch(self, cluster: str, reflectors: CurrentSettings) -> NodeWatch:
@@ -195,17 +194,17 @@ class Sources:
         )
 
     def _has_read(self, cluster: str) -> bool:
-        """Whether the Nodes of a cluster were read completely, however long ago."""
+        """Whether the Nodes of a cluster were ever read completely."""
         if cluster == MANAGEMENT_CLUSTER:
             return self._own_nodes.is_read
         return self._workloads is not None and self._workloads.is_read(cluster)
 
     def _was_told(self, cluster: str) -> bool:
-        """Whether each Node of a cluster was told: in the middle of the first list some look gone."""
+        """Whether handlers were notified of each Node: during the first list, Nodes seem to be missing."""
         return self._were_own_told if cluster == MANAGEMENT_CLUSTER else self._has_read(cluster)
 
     def blind_times(self) -> dict[str, BlindTime]:
-        """What a new process must know: of connections by cluster, of outages by group."""
+        """The notes for a new process: lost connections by cluster, suspected outages by group."""
         known = self._workloads.blind_times() if self._workloads is not None else {}
         if self.policy().outage_guard:
             known[self._own_nodes.cluster] = self._own_nodes.blind_time
@@ -216,7 +215,7 @@ class Sources:
         return self._identities.notes(self._lost_nodes.believed())
 
     def take_noted_clusters(self) -> None:
-        """Take over which clusters the leader before knew."""
+        """Prefer the previous leader's notes on clusters."""
         self._identities.take_noted()
         self.refresh_context()
 
@@ -229,7 +228,7 @@ class Sources:
             self._tasks.create_task(self._note_own_told())
             while True:
                 self._report_problems()
-                # That a kind is served by now, or no more, is told to nobody.
+                # No event announces that a kind is served now, or no longer.
                 self.refresh_context()
                 await asyncio.sleep(LOOK_FOR_PROBLEMS_SECONDS)
 
@@ -239,9 +238,9 @@ class Sources:
         self.refresh_context()
 
     async def wait_settled(self) -> None:
-        """Return when nodes and Leases were read completely, and all else was or could not be.
+        """Return when Nodes and Leases were read completely, and all else was read or its first try failed.
 
-        What is missing of one kind of checks or targets holds the checks that rest on it, and no other.
+        A missing kind of checks or targets holds only the checks that need it.
         """
         for source in self._watched.common:
             await source.wait_synced()
@@ -251,7 +250,7 @@ class Sources:
         await self._kinds.wait_tried()
 
     def ages(self) -> dict[str, timedelta | None]:
-        """How old each source is, by its name; None for one that was never complete."""
+        """Age of each source by its name; None if it was never complete."""
         sources = self._base | self._context.served
         ages = {part: source.age() if source.synced else None for part, source in sources.items()}
         workloads = self._workloads.ages() if self._workloads is not None else {}
@@ -262,11 +261,11 @@ class Sources:
         return by_name(*self._watched.all)
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
-        """What is known of the templates of a kind."""
+        """What is known of the templates of a kind; None before the first try."""
         return self._kinds.template_kind(api_version, kind)
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
-        """All templates of a kind, where a fresh watch shows each of them; else None."""
+        """All templates of a kind, if a fresh watch shows each of them; else None."""
         return self._kinds.watched_templates(kind, self.policy().staleness_limit)
 
     def _checks_of(self, kind: CheckKind) -> Source:
@@ -276,7 +275,7 @@ class Sources:
     def _guarded(
         self, part: str, handle: Callable[[Change[RecordT]], None]
     ) -> Callable[[Change[RecordT]], None]:
-        """A handler that one bad object does not end, and with it the reflector, and the process."""
+        """A handler that continues after an object that raises, for which the reflector would end."""
         return self._cluster_state.guard.handler(part, lambda change: change.key, handle)
 
     def _node(self, name: TargetName, node: Node | None) -> None:
@@ -286,7 +285,7 @@ class Sources:
             is_lost = self._lost_nodes.is_lost(name)
             are_silent = self._outages.node_changed(name, node, guard, is_lost=is_lost)
             if have_vanished or are_silent:
-                self.refresh_context()  # before anybody is told that the target failed
+                self.refresh_context()  # before handlers hear that the target failed
             self._cluster_state.target_changed(name, node)
             for join in self._joins:
                 join.node_changed(name, node)
@@ -309,7 +308,7 @@ class Sources:
 
     def _cluster_read(self, cluster: str) -> None:
         with self._cluster_state.guard.item("clusters", cluster):
-            # First: whether Nodes that are gone are believed to be decides about what is told of Machines.
+            # Before the joins: the handlers of Machines ask whether missing Nodes are believed to be gone.
             self.refresh_context()
             for join in self._joins:
                 join.cluster_read(cluster)
@@ -334,16 +333,16 @@ class Sources:
         self._kinds.watch(self._tasks)
 
     def unread_signals(self) -> str:
-        """Why it is not known well enough what signals upgrades; "" if it is."""
+        """Why the objects that signal upgrades are not fresh enough; "" if they are."""
         return self._context.unread_signals(self.policy().staleness_limit)
 
     @property
     def serves_signals(self) -> bool:
-        """Whether anything is served that can signal an upgrade."""
+        """Whether the API server serves a kind that can signal an upgrade."""
         return self._context.serves_signals
 
     def refresh_context(self) -> None:
-        """Take in what the cluster context is now."""
+        """Compute the cluster context, and give it to the cluster state."""
         context = UNJUDGED
         with self._cluster_state.guard.item("cluster context", "cluster"):
             known = replace(self._context.now(), upgrade_pause=self._pause_progress())
@@ -352,7 +351,7 @@ class Sources:
         self._cluster_state.take_context(context)
 
     def _with_distrust(self, context: ClusterContext) -> ClusterContext:
-        """The context with why what is seen of Nodes is not believed."""
+        """The context with the clusters whose Nodes are distrusted, and the latest losses."""
         confirmations, confirmed = self._confirmed(context)
         distrusted = self._lost_nodes.look(self.policy().outage_guard, confirmed)
         if self._workloads is not None:
@@ -361,9 +360,9 @@ class Sources:
         return replace(context, distrusted=distrusted, vanished=self._lost_nodes.vanished())
 
     def _confirmed(self, context: ClusterContext) -> tuple[dict[str, Confirmations], dict[str, datetime]]:
-        """The confirmations on checks, by the cluster whose Nodes these rest on.
+        """The confirmations on checks, by the cluster whose Nodes they judge.
 
-        A time that is still to come confirms nothing: it would confirm losses that are not seen yet.
+        A time in the future confirms nothing: it would confirm losses that have not happened yet.
         """
         identities: dict[str, Confirmations] = {}
         losses: dict[str, datetime] = {}
@@ -381,7 +380,7 @@ class Sources:
         return identities, losses
 
     def _with_workloads(self, context: ClusterContext) -> ClusterContext:
-        """The context with what is known of other clusters, which `context` says are to be watched."""
+        """The context with the state of the workload clusters that `context` says are to be watched."""
         if self._workloads is None:
             return context
         limit = self.policy().staleness_limit
@@ -395,7 +394,7 @@ class Sources:
         )
 
     def _with_outages(self, context: ClusterContext) -> ClusterContext:
-        """The context with what the outage guard of the policy says; while that is off, nothing is held."""
+        """The context with suspected outages; without the outage guard they hold nothing."""
         policy = self.policy()
         is_distrusted = MANAGEMENT_CLUSTER in context.distrusted
         self._own_nodes.look(policy.staleness_limit, is_distrusted=is_distrusted)
@@ -409,12 +408,12 @@ class Sources:
         return replace(known, reconnected={**context.reconnected, MANAGEMENT_CLUSTER: until})
 
     def _with_windows(self, context: ClusterContext) -> ClusterContext:
-        """The context with what opened and closed: that alone is no change of anything that is watched."""
+        """The context with the open maintenance windows, which change with time alone."""
         windows = open_windows(self.policy().maintenance_windows, self._now())
         return replace(context, open_windows=windows)
 
     def _wanted_clusters(self, context: ClusterContext) -> dict[str, SecretField]:
-        """Those that a check rests on, and where the kubeconfig of each is."""
+        """The clusters whose Nodes checks judge, and the Secret field of each kubeconfig."""
         wanted = {}
         for check_state in self._cluster_state.checks.values():
             cluster, kubeconfig = check_state.node_cluster_in(context), check_state.kind.kubeconfig

@@ -1,6 +1,6 @@
-"""SourcesOfChecks: which sources the verdicts of one check rest on, and how well they are read.
+"""SourcesOfChecks: the sources behind the verdicts of one check, and their freshness.
 
-What is wrong with other kinds, and with other clusters, is no matter of it.
+Problems with other kinds or clusters do not affect the check.
 """
 
 import asyncio
@@ -30,18 +30,17 @@ LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class WatchedKinds:
-    """The reflectors of all that is watched from the start, but for the cluster context."""
+    """All reflectors that run from the start, without the cluster context."""
 
     common: Sequence[Source]
-    """What each verdict rests on: Nodes and Leases."""
+    """The sources of every verdict: Nodes and Leases."""
     checks: Mapping[GroupKind, Source]
-    """By the kind of the checks."""
+    """By kind of check."""
     targets: Mapping[GroupKind, Source]
-    """By the kind of the targets, where they are no Nodes."""
+    """By kind of target, for targets other than Nodes."""
 
     @property
     def all(self) -> tuple[Source, ...]:
-        """Each of them."""
         return (*self.common, *self.checks.values(), *self.targets.values())
 
 
@@ -59,20 +58,21 @@ class SourcesOfChecks:
     refresh_context: Callable[[], None]
 
     async def wait_read(self, check: CheckReference) -> None:
-        """Return when all that the numbers of `check` rest on was read completely.
+        """Return when every source of the numbers of `check` was read completely.
 
-        But for the Nodes of another cluster, which were tried: that they can't be seen is told.
+        Of a workload cluster it waits only for the first try, as status reports that its Nodes are
+        unreachable.
         """
         for source in self._of(check):
             await source.wait_synced()
         await self._wait_cluster_tried(self._node_cluster_of(check))
 
     async def _wait_cluster_tried(self, cluster: str) -> None:
-        """Return when the context says what the first try at the Nodes of another cluster came to."""
+        """Return when the context has the result of the first try at the Nodes of a workload cluster."""
         if cluster == MANAGEMENT_CLUSTER or self.workloads is None:
             return
         if not self.workloads.is_named(cluster):
-            self.refresh_context()  # a check that has just come names it
+            self.refresh_context()  # a new check may name it
         await self.workloads.wait_tried(cluster)
 
     async def wait_kinds(self, check: CheckReference) -> None:
@@ -84,7 +84,7 @@ class SourcesOfChecks:
             return
 
     def is_read(self, check: CheckReference) -> bool:
-        """Whether all that the numbers of `check` rest on was read completely, however long ago."""
+        """Whether every source of the numbers of `check` was ever read completely."""
         cluster = self._node_cluster_of(check)
         has_nodes = cluster == MANAGEMENT_CLUSTER or (
             self.workloads is not None and self.workloads.is_read(cluster)
@@ -92,14 +92,14 @@ class SourcesOfChecks:
         return has_nodes and all(source.synced for source in self._of(check))
 
     def is_proven(self, check: CheckReference, within: timedelta) -> bool:
-        """Whether all that matters to a check was proven within this time to be as it is seen."""
+        """Whether every source of `check` was confirmed within this time."""
         if check.group_kind not in self.watched.checks:
             return True
         age = _oldest(self._of(check))
         return age is not None and age <= within and self.named.shows_requests(check, within)
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
-        """How well is seen what matters to a check, by the limit of the policy as it is now."""
+        """How fresh the sources of `check` are, by the current limit of the policy."""
         limit = self.policy().staleness_limit
         if check.group_kind not in self.watched.checks:
             return CheckFreshness(self.age(), limit, is_handled=False)
@@ -115,15 +115,15 @@ class SourcesOfChecks:
         )
 
     def age(self) -> timedelta | None:
-        """The age of the oldest source that verdicts rest on; None if one was never complete."""
+        """The age of the oldest source of verdicts; None if one was never complete."""
         return _oldest(self.watched.all)
 
     def _just_back(self, limit: timedelta) -> str:
-        """That clocks are about to restart, as our own cluster was away; "" if it was not, or need not."""
+        """Why the timers of our own cluster are about to restart; "" if they are not."""
         return self.own_nodes.problem(limit) if self.policy().outage_guard else ""
 
     def _unreachable(self, cluster: str, limit: timedelta) -> Hold | None:
-        """Why the Nodes of a cluster cannot be seen, or are not believed, where it is another one."""
+        """Why the Nodes of a workload cluster are unreachable or distrusted; None if they are neither."""
         if cluster == MANAGEMENT_CLUSTER:
             return None
         problem = NOT_CONNECTED if self.workloads is None else self.workloads.problem(cluster, limit)
@@ -131,7 +131,7 @@ class SourcesOfChecks:
         return distrusted or (workload_cluster_hold(cluster, problem) if problem else None)
 
     def _clock(self, cluster: str) -> Hold | None:
-        """Why nothing that rests on time can be told of those Nodes: they are stamped by another clock."""
+        """The hold for a clock that differs: another API server stamps the conditions of those Nodes."""
         skew = None if self.workloads is None else self.workloads.clock_skew(cluster)
         return None if skew is None else workload_clock_hold(cluster, skew)
 

@@ -1,8 +1,8 @@
-"""TemplatePolling: templates that we may read but not list, each read by itself.
+"""TemplatePolling: reads templates one by one where we may get but not list them.
 
-A remediator that was made for the NodeHealthCheck operator may grant `get` on its templates and nothing else.
-That is enough to act: what checks name is read as often as that operator does, and at once when a check is
-edited. Of what no check names nothing is known then.
+A remediator that was made for the NodeHealthCheck operator may grant only `get` on its templates. That is
+enough to act: templates that checks name are read as often as that operator reads them, and at once when a
+check is edited. Other templates stay unknown.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ EVERY = timedelta(seconds=15)
 
 
 class Naming(NamedTuple):
-    """A check, as it is now, names a template."""
+    """The template that a check names in this generation."""
 
     check: CheckReference
     generation: int
@@ -36,26 +36,26 @@ class Naming(NamedTuple):
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A template is there, and cannot be decoded."""
+    """The template exists, but does not decode."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The API server does not let us read a template."""
+    """The API server refuses to let us read the template."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class NotServed(Refused):
-    """The API server does not serve the kind of a template."""
+    """The API server does not serve the kind of the template."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the last answer said of one template."""
+    """The last answer about one template."""
 
     at: float = field(compare=False)
     found: Template | Unreadable | Refused | None
@@ -63,7 +63,7 @@ class Reading:
 
 
 class TemplatePolling:
-    """What is known of each named template by itself; the kinds that may be listed are never asked for."""
+    """The latest reading of each named template; kinds that may be listed are not read."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class TemplatePolling:
         self._readings: dict[TemplateReference, Reading] = {}
 
     def name(self, namings: Iterable[Naming]) -> None:
-        """Read these from now on, and no others."""
+        """Read these templates from now on, and no others."""
         before, named = self._named, defaultdict[Kind, set[Naming]](set)
         for one in namings:
             named[one.template.api_version, one.template.kind].add(one)
@@ -95,9 +95,9 @@ class TemplatePolling:
         self._readings = {template: one for template, one in self._readings.items() if template in kept}
 
     async def read(self, kind: Kind, resource: Resource) -> None:
-        """Read all that is named of a kind.
+        """Read all named templates of a kind.
 
-        Raises KubernetesError: one of them could not be read; the others were.
+        Raises the first KubernetesError after all of them were tried.
         """
         self._edited[kind].clear()
         before, failure = dict(self._readings), None
@@ -112,7 +112,7 @@ class TemplatePolling:
             raise failure
 
     async def wait_due(self, kind: Kind) -> None:
-        """Return when it is time to read again."""
+        """Return when the next read is due: after the interval, or when a check was edited."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._every().total_seconds()):
                 await self._edited[kind].wait()
@@ -135,7 +135,7 @@ class TemplatePolling:
         )
 
     def problem(self, templates: Iterable[TemplateReference], limit: timedelta) -> str:
-        """Why what is known of these must not be acted on; "" if it may."""
+        """Why these templates must not be acted on; "" if they may."""
         for template in templates:
             age = self._age(template)
             if age is None:
@@ -145,7 +145,7 @@ class TemplatePolling:
         return ""
 
     def age(self, kind: Kind) -> timedelta | None:
-        """How old the oldest reading of a kind is; None if one was never read, or may not be."""
+        """Age of the oldest reading of a kind; None if one is missing or forbidden."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
         known = [one.at for one in readings if one is not None and not isinstance(one.found, Refused)]
         if not known or len(known) < len(readings):
@@ -158,7 +158,7 @@ class TemplatePolling:
 
     async def _read(self, template: TemplateReference, resource: Resource) -> None:
         if resource.namespaced and not template.namespace:
-            return  # its check is told so, and the path would be that of no object
+            return  # the check reports it, and the path would not lead to any object
         at, path = self._clock(), resource.path(template.namespace, template.name)
         try:
             found = self._decoder.object(await self._connection.transport.request("GET", path))

@@ -1,4 +1,4 @@
-"""WorkloadCluster: what is known of the Nodes of one of them, and why nothing may be judged by them."""
+"""WorkloadCluster: the Nodes of one workload cluster, and why they may not be judged."""
 
 import asyncio
 from datetime import timedelta
@@ -10,7 +10,7 @@ from objects.clusters import SecretField
 
 
 class WorkloadCluster:
-    """One workload cluster."""
+    """The state of the watch of one workload cluster."""
 
     def __init__(self, nodes: NodeWatch, secret: SecretField) -> None:
         self.nodes = nodes
@@ -19,18 +19,17 @@ class WorkloadCluster:
         self._unusable = ""
         """Why the Secret leads to no connection."""
         self.was_tried = asyncio.Event()
-        """Set when its Nodes were read, or could not be at the first try."""
+        """Set when its Nodes were read, or the first try failed."""
         self._skew: timedelta | None = None
         self.uid = ""
-        """Of its namespace kube-system, as it was read last."""
+        """The uid of its namespace kube-system, as last read."""
 
     @property
     def is_read(self) -> bool:
-        """Whether its Nodes were read completely, each of them told: until then none is known to be gone."""
+        """Whether all its Nodes were read and notified: before that, none is known to be gone."""
         return self._is_read
 
     def note_read(self) -> None:
-        """Note that its Nodes were read completely, each of them told."""
         self._is_read = True
 
     @property
@@ -39,26 +38,25 @@ class WorkloadCluster:
         return bool(self._unusable)
 
     def note_usable(self) -> None:
-        """Note that the Secret leads to a connection."""
         self._unusable = ""
 
     def note_unusable(self, why: str) -> None:
-        """Note that the Secret leads to none."""
+        """Note why the Secret leads to no connection."""
         self._unusable = why
 
     def problem(self, limit: timedelta) -> str:
-        """Why nothing may be judged by its Nodes; "" if nothing is wrong."""
+        """Why its Nodes must not be judged; "" if they may."""
         return self._unusable or self.nodes.problem(limit) or ("" if self._is_read else THEY_NOT_YET)
 
     def look(self, limit: timedelta, of_management: timedelta | None, *, is_distrusted: bool = False) -> None:
-        """Look at the connection, more often than `limit`, and note by how much its clock is off."""
+        """Look at the connection, and store the skew of its clock; call it more often than every `limit`."""
         self.nodes.look(limit, is_distrusted=is_distrusted)
         self._skew = self.clock_skew(of_management)
 
     def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
-        """By how much its clock is ahead of the management cluster's, where that is too much.
+        """How far its clock is ahead of the management cluster's; None within the tolerance.
 
-        `of_management` is by how much ours is ahead of that one; None where it does not tell.
+        `of_management` is how far our clock is ahead of the management cluster's; None if that is not known.
         """
         ours = self.nodes.clock_skew()
         known = None if of_management is None or ours is None else of_management - ours
@@ -66,5 +64,5 @@ class WorkloadCluster:
 
     @property
     def part(self) -> str:
-        """What is watched, for people."""
+        """The name of this source in logs and metrics."""
         return f"nodes of {self.nodes.cluster}"

@@ -1,11 +1,10 @@
-"""WorkloadClusters: the Nodes of other clusters, each watched while a check rests on it (rule 33).
+"""WorkloadClusters: watches the Nodes of each workload cluster that a check names (rule 33).
 
-Each cluster has a connection and a task of its own: one that is slow, gone, or whose kubeconfig cannot be
-used takes nothing from the others. The Secret with its kubeconfig is read again every minute, and every few
-seconds while something is wrong: what says something else leads to another connection, and what was seen
-through the one before counts until it grows old. A Secret that cannot be used holds the checks, also where
-the connection of an earlier one still works: it may have been taken away on purpose, and no act could be
-revalidated.
+Each cluster has its own connection and task, so a slow or missing cluster, or an unusable kubeconfig, does
+not affect the others. The Secret with the kubeconfig is read again every minute, and every few seconds after
+a failure. A changed Secret makes a new connection, and the cache of the previous one counts until it is
+stale. An unusable Secret holds the checks even if the earlier connection still works: the Secret may have
+been revoked on purpose, and no act could be revalidated.
 
 With the Secret the detector reads the uid of the namespace kube-system, which identifies the cluster.
 """
@@ -28,39 +27,38 @@ from runtime.problems import Problems
 
 READ_SECRET_EVERY = timedelta(minutes=1)
 READ_SECRET_AGAIN = timedelta(seconds=5)
-"""Where something is wrong."""
+"""After a failure."""
 LOOK_SECONDS = 0.5
 MOST_FORGOTTEN = 1000
-"""Of so many clusters that nobody asks for any more it is known when they were lost."""
+"""Limit of clusters without a check whose last loss is remembered."""
 
 Connect = Callable[[str, SecretField], Awaitable[ClusterConnection]]
-"""The connection to a cluster, one and the same while the Secret says the same; raises KubernetesError."""
+"""Returns the same connection while the Secret is unchanged; raises KubernetesError."""
 
 
 class WorkloadAccess(NamedTuple):
-    """How other clusters are reached, and what is known of each from before."""
+    """How to reach workload clusters, and the notes on them."""
 
     connect: Connect
     close: Callable[[str], Awaitable[None]]
-    """Close the connection to a cluster."""
     blind_time: Callable[[str], BlindTime]
     clock_skew: Callable[[], timedelta | None] = lambda: None
-    """By how much our wall clock is ahead of that of the management cluster's API server."""
+    """How far our wall clock is ahead of that of the management cluster's API server."""
 
 
 class ClusterHandlers(NamedTuple):
-    """Who is told of a cluster as a whole."""
+    """Callbacks about a cluster as a whole."""
 
     read: Callable[[str], None]
     """Its Nodes were read completely."""
     forgotten: Callable[[str], None]
-    """Nobody looks for them any more."""
+    """Its Nodes are no longer watched."""
     tried: Callable[[], None]
-    """What the first try at its Nodes came to is known, or which cluster it is."""
+    """The result of the first try at its Nodes is known, or its uid."""
 
 
 class WorkloadClusters:
-    """All of one detector."""
+    """The workload clusters of one detector."""
 
     def __init__(
         self,
@@ -73,22 +71,21 @@ class WorkloadClusters:
         self._watch = watch
         self._told = told
         self._guard = guard
-        # What is wrong with one cluster keeps its checks from acting, and no other: the detector is ready.
+        # A problem of one cluster holds only the checks that name it, so the detector is still ready.
         self._problems = Problems("checks are held")
         self._clusters: dict[str, WorkloadCluster] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._being_forgotten: dict[str, tuple[NodeWatch, asyncio.Task[None]]] = {}
-        """Clusters whose Nodes are being told as gone."""
-        # A check that cannot be read for a moment rests on no cluster, and then on the same one again.
+        """Clusters whose Nodes are being notified as gone."""
+        # A check that is invalid for a moment names no cluster, and then the same cluster again.
         self._forgotten: dict[str, BlindTime] = {}
 
     @property
     def watches(self) -> Collection[NodeWatch]:
-        """The Nodes of each."""
         return [one.nodes for one in self._clusters.values()]
 
     def name(self, wanted: Mapping[str, SecretField], tasks: asyncio.TaskGroup) -> None:
-        """Watch these, and no others."""
+        """Watch these clusters, and no others."""
         for cluster in self._clusters.keys() - wanted.keys():
             self._forget(cluster, tasks)
         for cluster in wanted.keys() - self._clusters.keys():
@@ -102,8 +99,8 @@ class WorkloadClusters:
         one = self._clusters.pop(cluster)
         self._problems.report(one.part, "")
         self._keep(cluster, one.nodes.blind_time)
-        one.was_tried.set()  # whoever waits looks whether it is asked for again
-        # Before its Nodes go: a Machine whose Node nobody looks for has not lost it.
+        one.was_tried.set()  # waiters check whether the cluster is still named
+        # Before its Nodes go: a Machine does not lose a Node that is no longer watched.
         self._told.forgotten(cluster)
         forgetting = tasks.create_task(self._forget_nodes(one.nodes))
         self._being_forgotten[cluster] = one.nodes, forgetting
@@ -114,14 +111,14 @@ class WorkloadClusters:
         del self._being_forgotten[nodes.cluster]
 
     def _stop_forgetting(self, nodes: NodeWatch) -> None:
-        """Leave what is not told as gone yet to a new watch of the same cluster."""
+        """Pass the Nodes that are not notified as gone yet to a new watch of the same cluster."""
         earlier, forgetting = self._being_forgotten.pop(nodes.cluster, (None, None))
         if earlier is not None and forgetting is not None:
             forgetting.cancel()
             nodes.take_over(earlier)
 
     def _keep(self, cluster: str, blind_time: BlindTime) -> None:
-        """Remember when a cluster was lost that nobody asks for now."""
+        """Remember the last loss of a cluster that no check names now."""
         if blind_time == BlindTime():
             return
         self._forgotten[cluster] = blind_time
@@ -129,40 +126,40 @@ class WorkloadClusters:
             del self._forgotten[next(iter(self._forgotten))]
 
     def blind_times(self) -> dict[str, BlindTime]:
-        """When each was lost, those that nobody asks for now included."""
+        """The last loss of each cluster, including clusters that no check names now."""
         return self._forgotten | {nodes.cluster: nodes.blind_time for nodes in self.watches}
 
     def is_named(self, cluster: str) -> bool:
-        """Whether somebody asked for its Nodes."""
+        """Whether a check names the cluster."""
         return cluster in self._clusters
 
     async def wait_tried(self, cluster: str) -> None:
-        """Return when the Nodes of a cluster were read, or could not be at first, or nobody asks for it."""
+        """Return when the Nodes were read, the first try failed, or no check names the cluster any more."""
         while (known := self._clusters.get(cluster)) is not None and not known.was_tried.is_set():
             await known.was_tried.wait()
 
     def is_read(self, cluster: str) -> bool:
-        """Whether its Nodes were read completely, however long ago."""
+        """Whether its Nodes were ever read completely."""
         known = self._clusters.get(cluster)
         return known is not None and known.is_read
 
     def problem(self, cluster: str, limit: timedelta) -> str:
-        """Why nothing may be judged by the Nodes of a cluster; "" if nothing is wrong."""
+        """Why the Nodes of a cluster must not be judged; "" if they may."""
         known = self._clusters.get(cluster)
-        return "nobody has connected to it yet" if known is None else known.problem(limit)
+        return "the detector has not connected to it yet" if known is None else known.problem(limit)
 
     def unreachable(self, limit: timedelta) -> dict[str, str]:
-        """Those of which something is wrong, and what."""
+        """The problem of each cluster that has one."""
         problems = {cluster: one.problem(limit) for cluster, one in self._clusters.items()}
         return {cluster: problem for cluster, problem in problems.items() if problem}
 
     def clock_skew(self, cluster: str) -> timedelta | None:
-        """By how much the clock of a cluster is ahead of the management cluster's, where that is too much."""
+        """How far the clock of a cluster is ahead of the management cluster's; None within the tolerance."""
         known = self._clusters.get(cluster)
         return None if known is None else known.clock_skew(self._access.clock_skew())
 
     def clock_skews(self) -> dict[str, timedelta]:
-        """The same of each where it is too much."""
+        """The skew of each cluster whose clock is off by too much."""
         skews = {cluster: self.clock_skew(cluster) for cluster in self._clusters}
         return {cluster: skew for cluster, skew in skews.items() if skew is not None}
 
@@ -171,14 +168,14 @@ class WorkloadClusters:
         return {cluster: one.uid for cluster, one in self._clusters.items() if one.uid}
 
     def connected_anew(self) -> dict[str, datetime]:
-        """When the connection to each was made anew, of those where it was."""
+        """When the connection to each cluster was last replaced, for clusters where it was."""
         known = {nodes.cluster: nodes.back for nodes in self.watches}
         return {cluster: back for cluster, back in known.items() if back is not None}
 
     def look(self, limit: timedelta, distrusted: Collection[str] = ()) -> dict[str, datetime]:
-        """Look at each connection, and report its problem; answers when each that was lost came back.
+        """Look at each connection and report its problem; returns the end of the last loss by cluster.
 
-        The Nodes of `distrusted` clusters are not believed.
+        The Nodes of `distrusted` clusters count as lost.
         """
         of_management = self._access.clock_skew()
         for cluster, one in self._clusters.items():
@@ -188,7 +185,7 @@ class WorkloadClusters:
         return {cluster: end for cluster, end in ends.items() if end is not None}
 
     def ages(self) -> dict[str, timedelta | None]:
-        """How old what is known of each is; None for one that was never complete."""
+        """Age of the cache of each cluster; None if it was never complete."""
         return {one.part: one.nodes.age() for one in self._clusters.values()}
 
     async def _supervise(self, one: WorkloadCluster) -> None:
@@ -199,7 +196,7 @@ class WorkloadClusters:
                     await self._run(one)
                 await asyncio.sleep(READ_SECRET_AGAIN.total_seconds())
         finally:
-            if cluster not in self._clusters:  # nobody asked for it again meanwhile
+            if cluster not in self._clusters:  # not named again meanwhile
                 await self._access.close(cluster)
 
     async def _run(self, one: WorkloadCluster) -> None:
@@ -223,7 +220,7 @@ class WorkloadClusters:
         await one.nodes.follow_budget()
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:
-        """The connection that the Secret leads to; None: to none, or nobody can say."""
+        """The connection that the Secret leads to; None if there is none, or on an error."""
         try:
             connection = await self._access.connect(one.nodes.cluster, one.secret)
             await self._identify(one, connection)
@@ -235,7 +232,7 @@ class WorkloadClusters:
         return connection
 
     async def _identify(self, one: WorkloadCluster, connection: ClusterConnection) -> None:
-        """Note which cluster is reached, before any of its Nodes is read."""
+        """Read the uid of the cluster, before any of its Nodes is read."""
         found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
         before, one.uid = one.uid, str(found["metadata"]["uid"])
         if one.uid != before:
@@ -261,7 +258,7 @@ class WorkloadClusters:
             found = await self._connected(one)
 
     async def _wait_due(self, one: WorkloadCluster, source: Reflector[Node]) -> None:
-        """Return when it is time to read the Secret again."""
+        """Return when the Secret is to be read again."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
