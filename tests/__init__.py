@@ -1,14 +1,14 @@
-"""Tests trust no authority of this machine, as none of their servers has its certificate from one.
+"""Make TLS clients in tests skip the authorities of this machine.
 
-Each client of an API server would read all of those authorities anew, which takes 50 ms. Processes that are
-forked (tests/forked.py) do without them, too; programs that a test starts as a person does read them.
+No test server has a certificate from one of them, and each client of an API server would read all of them
+again, which takes 50 ms. Forked processes (tests/forked.py) skip them, too. Programs that a test starts as a
+user would do read them.
 """
 
 import ssl
 
 
-def _read_none(self: ssl.SSLContext, purpose: ssl.Purpose = ssl.Purpose.SERVER_AUTH) -> None:
-    """As `load_default_certs`."""
+def _read_none(self: ssl.SSLContext, purpose: ssl.Purpose = ssl.Purpose.SERVER_AUTH) -> None: ...
 
 
 ssl.SSLContext.load_default_certs = _read_none  # type: ignore[method-assign]  # of tests alone

@@ -1,4 +1,7 @@
-"""Servers that all tests share: each starts when the first test asks for it, and ends with the session."""
+"""Servers that all tests share.
+
+Each server starts when the first test asks for it, and stops with the session.
+"""
 
 import gc
 import os
@@ -23,8 +26,9 @@ from tests.shared_temporal import (
 from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
 from tests.temporal_servers import set_up, skipping_environment
 
-# A commit is judged by what it changed, on a machine however busy: the same examples each time, and no clock.
-# Few, because more of the same find nothing new; `--hypothesis-profile default` looks for others.
+# The same few examples in each run, without a deadline: the result for a commit must depend on its change,
+# not on how busy the machine is. More examples of the same kind found nothing new; `--hypothesis-profile
+# default` tries other ones.
 settings.register_profile(
     "same",
     max_examples=50,
@@ -35,17 +39,17 @@ settings.register_profile(
 )
 settings.load_profile("same")
 
-# Thousands of tests, and what they import, stay until the end: to look through all of it again and again
-# costs a tenth of what the tests do.
+# Thousands of tests and their imports stay in memory until the end. Collecting garbage among them again and
+# again costs a tenth of the time of all tests.
 YOUNG_OBJECTS = 20_000
 gc.disable()
 
-# The servers of all workers fill the cores together: that each spreads over several costs a tenth more.
+# The servers of all workers use all cores together. Servers that use several cores each cost a tenth more.
 os.environ.setdefault("GOMAXPROCS", "1")
 
 
 def pytest_collection_finish() -> None:
-    """From now on look for garbage, but not among what is here already."""
+    """Exclude from garbage collection what exists after test collection."""
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)
     gc.enable()
@@ -53,27 +57,25 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the shared servers keep their data and logs."""
+    """The directory for the data and logs of the shared servers."""
     return tmp_path_factory.mktemp("servers")
 
 
 @pytest.fixture(scope="session")
 async def prepared(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What control planes begin with."""
+    """The prepared etcd data with which control planes start."""
     own = tmp_path_factory.getbasetemp()
     return await prepare(own.parent if is_one_of_many(pytestconfig) else own)
 
 
 @pytest.fixture(scope="session")
 async def control_plane(prepared: Path, directory: Path) -> AsyncIterator[ControlPlane]:
-    """A real control plane with our CRDs and RBAC installed."""
     async with installed_control_plane(prepared, directory / "kubernetes") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 async def temporal_server(pytestconfig: pytest.Config, directory: Path) -> AsyncIterator[TemporalServer]:
-    """A real Temporal server with our search attributes registered."""
     async with shared_temporal_server(pytestconfig, directory / "temporal") as running:
         await set_up(running)
         yield running
@@ -81,5 +83,4 @@ async def temporal_server(pytestconfig: pytest.Config, directory: Path) -> Async
 
 @pytest.fixture(scope="session")
 async def time_skipping(temporal_server: TemporalServer) -> WorkflowEnvironment:
-    """See `SkippingEnvironment`."""
     return await skipping_environment(temporal_server)

@@ -1,9 +1,9 @@
-"""Forked: processes of ours that begin as copies of one which has imported everything.
+"""Runs our programs as forks of a process that has already imported everything.
 
-To import what a process of ours needs costs more than most tests of one do. So each is forked from the fork
-server of `multiprocessing`, which has no threads and talks to nobody. A copy has its own pid, environment,
-arguments and streams, can be killed and frozen like any other, and ends with its parent. How a process begins
-from nothing is shown by the tests that start one as a person does.
+The imports of one of our programs take longer than most of its tests. So each program is forked from the fork
+server of `multiprocessing`, which has no threads and no open connections. A fork has its own pid,
+environment, arguments and streams, can be killed and frozen like any other process, and ends with its parent.
+Some tests start a program as a user would, and so cover the normal start.
 """
 
 import asyncio
@@ -41,8 +41,6 @@ PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Ran:
-    """What a program answered."""
-
     code: int
     out: str
     err: str
@@ -54,13 +52,13 @@ class Ran:
 
 
 class Inherited(Protocol):
-    """How `multiprocessing` hands a file descriptor over."""
+    """The part of `multiprocessing` that passes a file descriptor to a child process."""
 
     def detach(self) -> int: ...
 
 
 class Forked:
-    """A process that runs; as asyncio's, as far as tests use that."""
+    """A running process, with the part of asyncio's `Process` that tests use."""
 
     def __init__(self, process: ForkServerProcess) -> None:
         self._process = process
@@ -72,7 +70,7 @@ class Forked:
 
     @property
     def returncode(self) -> int | None:
-        """Less than 0 where a signal ended it; None while it runs."""
+        """Negative if a signal ended the process; None while it runs."""
         return self._process.exitcode
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -80,14 +78,14 @@ class Forked:
             os.kill(self.pid, number)
 
     async def wait(self) -> int:
-        """How it ended, once it has."""
+        """Wait for the process to exit, and return its exit code."""
         await asyncio.to_thread(wait, [self._process.sentinel])
         self._process.join()
         assert self._process.exitcode is not None
         return self._process.exitcode
 
 
-def fork(  # noqa: PLR0913  it is told as much
+def fork(  # noqa: PLR0913  each argument is needed
     program: str,
     arguments: Sequence[str],
     environment: Mapping[str, str],
@@ -96,9 +94,9 @@ def fork(  # noqa: PLR0913  it is told as much
     err: int,
     entry: Callable[[], NoReturn] | None = None,
 ) -> Forked:
-    """Run a program of ours with these arguments, just this environment, and descriptors to write to.
+    """Fork a program of ours with these arguments, only this environment, and descriptors to write to.
 
-    `entry` is how it begins, where not as usual: a function of a module.
+    `entry` replaces the program's usual entry point; it is a function of a module.
     """
     begins = entry or PROGRAMS[program]
     told = (program, begins, tuple(arguments), dict(environment), _Descriptor(out), _Descriptor(err))
@@ -113,7 +111,7 @@ async def run(
     environment: Mapping[str, str],
     entry: Callable[[], NoReturn] | None = None,
 ) -> Ran:
-    """Run a program of ours to its end; for `entry` see `fork`."""
+    """Run a program of ours until it exits; `entry` is as in `fork`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = fork(program, arguments, environment, out=out.fileno(), err=err.fileno(), entry=entry)
         try:
@@ -137,7 +135,7 @@ def _fork_server() -> ForkServerContext:
 
 
 class _Descriptor:
-    """A file descriptor on its way; it arrives as a number."""
+    """Pickles a file descriptor as its number in the child process."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -158,14 +156,14 @@ def _become(  # noqa: PLR0913, PLR0917  as fork
     out: int,
     err: int,
 ) -> None:
-    """The copy becomes the process."""
+    """Turn the forked process into the program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.environ.clear()
     os.environ.update(environment)
     for source, target in ((out, 1), (err, 2)):
         os.dup2(source, target)
         os.close(source)
-    # As an interpreter opens them; they stay open until the process ends.
+    # Opened as the interpreter does; they stay open until the process ends.
     sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.argv = [program, *arguments]

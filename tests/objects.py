@@ -1,4 +1,4 @@
-"""Values that tests share: checks, nodes, requests, steps, and what is seen of them."""
+"""Builders of the values that many tests use: checks, nodes, requests, steps, snapshots and observations."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,6 @@ def template(
 def incident_reference(
     cluster: str = "main-0a1b", uid: str = "11111111-2222-3333-4444-555555555555"
 ) -> IncidentReference:
-    """An incident of the check `workers` and the Node `node-1`."""
     return IncidentReference(
         cluster=cluster,
         check=CheckReference(kind="NodeHealthCheck", name="workers"),
@@ -66,16 +65,16 @@ THIRD = Step(template=REPLACE, timeout_seconds=600)
 ESCALATION = (FIRST, SECOND, THIRD)
 """Two templates of one kind, and one of another."""
 ADMITTED = Admission()
-"""Where no limit bears."""
+"""The admission when no limit is reached."""
 EMPTY_CONTEXT = ClusterContext()
-"""Of a cluster in which nothing is going on."""
+"""The context of a cluster without an upgrade or a stop."""
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="5 of 10 unhealthy, at most 4 allowed")
 ALLOWED = Allowance.of_required(6, total=10, healthy=9)
 BLOCKED = Allowance.of_required(6, total=10, healthy=5)
 
 
 def check_object(**spec: Any) -> dict[str, Any]:
-    """A NodeHealthCheck as the API server holds it; a field of None is left out."""
+    """A NodeHealthCheck as the API server returns it; fields that are None are left out."""
     fields = {
         "selector": {"matchLabels": {"role": "worker"}},
         "minHealthy": "51%",
@@ -96,7 +95,7 @@ def check_object(**spec: Any) -> dict[str, Any]:
 
 
 def limits(**fields: Any) -> Limits:
-    """Limits as the policy writes them."""
+    """Limits from fields with the names of the policy."""
     return Limits.model_validate(fields)
 
 
@@ -151,7 +150,7 @@ def request_snapshot(
 
 
 def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> RequestSnapshot:
-    """A request of `step` that was made `age` ago; its uid is the name of its template."""
+    """A request of `step`, created `age` ago; its uid is the name of its template."""
     template = step.template
     snapshot = request_snapshot(template.name, template=template.name, created=NOW - age, **fields)
     reference: RequestReference = snapshot.reference.model_copy(update={"kind": template.request_kind})
@@ -159,7 +158,7 @@ def request_of(step: Step, age: timedelta = timedelta(), **fields: object) -> Re
 
 
 def with_steps_tried(*steps: Step) -> list[RequestSnapshot]:
-    """Requests that failed, and were told to stop."""
+    """A target whose requests failed and were stopped."""
     return [request_of(step, succeeded=False, timed_out_at=NOW) for step in steps]
 
 
@@ -174,7 +173,7 @@ def seen(
     hold: Hold | None = None,
     **fields: Any,
 ) -> Observation:
-    """What the detector answers of a target with these requests, to a question that asks to act."""
+    """The detector's answer to a question that asks to act, for a target with these requests."""
     base = Observation(
         state=state,
         reason=f"it is {state}",
@@ -189,7 +188,7 @@ def seen(
 
 
 def classic(*requests: RequestSnapshot, **fields: Any) -> Observation:
-    """The same under a check with one template, which has no timeout."""
+    """The same, under a check with one template and without a timeout."""
     return seen(*requests, steps=CLASSIC, **fields)
 
 
@@ -213,7 +212,7 @@ def snapshot(
     allowance: Allowance | None = ALLOWED,
     context: CheckContext = NO_CONTEXT,
 ) -> CheckSnapshot:
-    """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
+    """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
@@ -226,10 +225,9 @@ INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be neg
 
 
 def hanging(*requests: RequestReference) -> LeftBehind:
-    """What remains where a finalizer keeps these."""
     return LeftBehind(hanging=requests, has_lease=True)
 
 
 def without_limits(_: IncidentReference, observation: Observation, intent: Intent) -> Observation:
-    """What a detector answers where no limit bears."""
+    """Answer as a detector in which no limit is reached."""
     return answered(observation, intent, Admission)

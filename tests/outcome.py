@@ -1,4 +1,4 @@
-"""How an incident ended."""
+"""Reads how an incident ended."""
 
 from typing import Any
 
@@ -8,10 +8,9 @@ from health.model.incident_result import IncidentResult
 
 
 async def result_of(workflow: WorkflowHandle[Any, Any]) -> IncidentResult:
-    """What the workflow returns; waits until it has ended."""
+    """Wait for the workflow to end and return its result."""
     return IncidentResult.model_validate(await workflow.result())
 
 
 async def outcome_of(workflow: WorkflowHandle[Any, Any]) -> str:
-    """The outcome alone."""
     return (await result_of(workflow)).outcome.value

@@ -1,4 +1,4 @@
-"""Keys for payloads, in files as people write them."""
+"""Writes keys for payloads into files, in the format that users write."""
 
 from base64 import b64encode
 from pathlib import Path

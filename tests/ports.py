@@ -1,10 +1,10 @@
-"""Free ports for servers of tests."""
+"""Finds free ports for test servers."""
 
 import socket
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on now."""
+    """A port of the loopback interface on which no server listens now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

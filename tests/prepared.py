@@ -1,7 +1,7 @@
-"""Prepared: what etcd keeps where everything is installed; control planes of tests begin on a copy.
+"""Prepares etcd data with everything installed; control planes of tests start on a copy of it.
 
-To install it costs as much as to start the servers. Whichever process of a run needs a copy first prepares it
-for all.
+Installing takes as long as starting the servers. The first process of a run that needs a copy prepares the
+data for all.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 async def prepare(directory: Path) -> Path:
-    """The data of etcd, below a directory that processes share."""
+    """Prepare the etcd data once, in a directory that all processes of the run share."""
     made = directory / "prepared"
     with (directory / "prepared.lock").open("w") as lock:
         await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
@@ -42,13 +42,13 @@ async def _install(directory: Path) -> Path:
 
 
 def put(prepared: Path, directory: Path) -> None:
-    """Let the control plane that is started on `directory` begin with it."""
+    """Copy the etcd data for the control plane that will start on `directory`."""
     shutil.copytree(prepared, lay_out(directory).etcd_data)
 
 
 @asynccontextmanager
 async def installed_control_plane(prepared: Path, directory: Path) -> AsyncIterator[ControlPlane]:
-    """Run a control plane that begins with it, ready when the block begins, ended when it is left."""
+    """Run a control plane that has everything installed; it is ready in the block and stopped after it."""
     put(prepared, directory)
     async with control_plane.control_plane(directory, assets.find()) as running:
         await until_served(running)
@@ -56,7 +56,7 @@ async def installed_control_plane(prepared: Path, directory: Path) -> AsyncItera
 
 
 async def until_served(running: ControlPlane) -> None:
-    """Return when all custom resources can be listed: an API server that just began asks to wait."""
+    """Wait until all custom resources can be listed: a new API server first answers them with 429."""
     async with await Transport.connect(str(running.kubeconfig)) as transport:
         client = Client(transport)
 

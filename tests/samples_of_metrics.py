@@ -1,4 +1,4 @@
-"""What a scrape shows, as Prometheus reads it: each sample by its name and labels."""
+"""Parses a scrape as Prometheus does: each sample by its name and labels."""
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,12 +9,10 @@ Series = tuple[str, frozenset[tuple[str, str]]]
 
 
 def series(name: str, /, **labels: str) -> Series:
-    """The key of one sample."""
     return name, frozenset(labels.items())
 
 
 def samples_in(text: str) -> dict[Series, float]:
-    """All samples of an exposition."""
     return {
         series(sample.name, **sample.labels): sample.value
         for family in text_string_to_metric_families(text)
@@ -23,10 +21,8 @@ def samples_in(text: str) -> dict[Series, float]:
 
 
 def scrape(registry: CollectorRegistry) -> dict[Series, float]:
-    """All samples of a registry."""
     return samples_in(in_text(list(registry.collect())).decode())
 
 
 def named(samples: dict[Series, float], name: str) -> dict[Series, float]:
-    """Those of one name."""
     return {key: value for key, value in samples.items() if key[0] == name}

@@ -1,6 +1,6 @@
-"""The Temporal server of a run: the process that hands out tests starts it for all that run them.
+"""Shares one Temporal server between all processes of a test run. The xdist controller starts it.
 
-Each of those has a namespace of its own there. A process that runs tests alone starts one for itself.
+Each worker process has its own namespace on that server. A run without xdist starts its own server.
 """
 
 import subprocess
@@ -23,12 +23,12 @@ from tests.temporal_servers import TIME_SKIPPING, temporal_server
 
 INPUT = "temporal"
 CORES = "2"
-"""As all share it."""
+"""All workers use this server."""
 
 
 @dataclass(frozen=True)
 class SharedServer:
-    """A server with a namespace for each process; it may not be ready yet."""
+    """A server with one namespace for each worker process; it may not be ready yet."""
 
     layout: Layout
     process: "subprocess.Popen[bytes]"
@@ -42,12 +42,12 @@ class SharedServer:
                 stdout=log,
                 stderr=log,
                 env={**inherited(), **COLLECT_RARELY, "GOMAXPROCS": CORES},
-                start_new_session=True,  # Ctrl-C is for who runs tests; it is ended after them
+                start_new_session=True,  # Ctrl-C is meant for pytest; the server is stopped after the tests
             )
         return cls(layout, process)
 
     def end(self) -> None:
-        """Politely, then by force."""
+        """Terminate the server, and kill it if it does not exit."""
         self.process.terminate()
         try:
             self.process.wait(ENDS_WITHIN.total_seconds())
@@ -60,7 +60,7 @@ SHARED = pytest.StashKey[SharedServer]()
 
 
 def pytest_configure_node(node: Any) -> None:
-    """Tell a process that is to run tests where the server is."""
+    """Pass the address of the server to a new worker process."""
     config = node.config
     if SHARED not in config.stash:
         directory = config._tmp_path_factory.getbasetemp() / "temporal"  # noqa: SLF001  pytest-xdist does so
@@ -70,19 +70,18 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End it."""
     if SHARED in config.stash:
         config.stash[SHARED].end()
 
 
 def is_one_of_many(config: pytest.Config) -> bool:
-    """Whether this process runs those tests that another one hands out to it."""
+    """True in an xdist worker, which uses the server of the run."""
     return hasattr(config, "workerinput")
 
 
 @asynccontextmanager
 async def shared_temporal_server(config: pytest.Config, directory: Path) -> AsyncIterator[TemporalServer]:
-    """The one of the run, or else one on `directory`; ready when the block begins."""
+    """The shared server of the run, or else a new one on `directory`; ready when the block begins."""
     if not is_one_of_many(config):
         async with temporal_server(directory, *TIME_SKIPPING) as own:
             yield own

@@ -1,8 +1,8 @@
-"""Sharing: which tests run in one process, because they share servers or processes of ours.
+"""Chooses which tests run in one process, because they share servers or processes of ours.
 
-Those of a file do; and the files of some folders, in as many parts as the figure says. What needs the control
-plane that tests share is for a few workers, as long as there is other work: each worker has one of its own,
-whose start costs more than most tests, and which idles to the end.
+The tests of one file run together. The files of some folders run together, in as many parts as `PARTS` says.
+Tests that need the shared control plane run on a few workers, as long as the other workers have other tests:
+each worker has its own control plane, which takes longer to start than most tests and runs until the end.
 """
 
 from collections.abc import Iterable
@@ -50,13 +50,13 @@ ON_THE_SHARED_CONTROL_PLANE = (
     "tests/kube/test_real_api_server.py",
     "tests/runtime/test_status_writer.py",
 )
-"""A file that is missing here costs time, and nothing else."""
+"""A file that is missing here only makes the run slower."""
 HOSTS = 3
-"""How many workers are enough for these."""
+"""How many workers run these files."""
 
 
 def scope_of(nodeid: str) -> str:
-    """What a test shares with others, by its file."""
+    """The scope of a test: tests of one scope run in one process."""
     file = nodeid.partition("::")[0]
     folder = file.rpartition("/")[0]
     if folder not in PARTS:
@@ -66,11 +66,11 @@ def scope_of(nodeid: str) -> str:
 
 
 class Sharing(LoadFileScheduling):  # type: ignore[misc]  # as above
-    """Hands out scopes.
+    """Distributes scopes to workers.
 
-    A worker is given the next one while it still has two tests to run. Behind tests that take minutes a short
-    one comes, because nobody else can take what waits there. The other short ones come last, so that all
-    workers end together.
+    A worker gets its next scope while it still has two tests to run. After a scope of tests that take minutes
+    it gets a short one, because no other worker can take the queued scope. The other short scopes are last,
+    so that all workers finish at the same time.
     """
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
@@ -88,7 +88,7 @@ class Sharing(LoadFileScheduling):  # type: ignore[misc]  # as above
         super()._assign_work_unit(node)
 
     def _rank(self, scope: str, node: Any) -> int:
-        """The lower, the sooner; of the same rank in the order of collection."""
+        """Scopes with a lower rank start sooner; equal ranks keep the order of collection."""
         if scope.startswith(SHORT):
             return -1 if self._is_long_busy(node) else 2
         if not scope.startswith(ON_THE_SHARED_CONTROL_PLANE):
@@ -101,11 +101,11 @@ class Sharing(LoadFileScheduling):  # type: ignore[misc]  # as above
         return any(scope.startswith(LONG) and not all(of.values()) for scope, of in self._given(node))
 
     def _given(self, node: Any) -> Iterable[tuple[str, dict[str, bool]]]:
-        """Scopes of a worker, and which of their tests are done."""
+        """The scopes that a worker got, and which of their tests are done."""
         given: dict[str, dict[str, bool]] = self.assigned_work.get(node, {})
         return given.items()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
-    """Ask for these scopes, whatever --dist says."""
+    """Replaces the scheduler of the option --dist."""
     return Sharing(config, log)

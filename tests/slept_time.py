@@ -1,4 +1,4 @@
-"""SleptTime: a clock that moves only when the code under test sleeps; nobody waits for it."""
+"""A clock that moves only when the code under test sleeps, so that tests do not wait."""
 
 import asyncio
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from tests.kube.api_server import Answer
 
 
 class SleptTime:
-    """The sleeps of one module, and when each request came by them."""
+    """The sleeps of one module, and the time of each request on this clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
         self._seconds = 0.0
@@ -19,7 +19,7 @@ class SleptTime:
         monkeypatch.setattr(f"{module}.asyncio", stand_in)
 
     def noting(self, answer: Answer) -> Answer:
-        """The same answer; when it was asked for is written down."""
+        """Return the same answer and record the time of the request."""
 
         async def note(request: web.Request) -> web.StreamResponse:
             self.sent.append(self._seconds)
@@ -29,7 +29,7 @@ class SleptTime:
 
     @property
     def gaps(self) -> list[float]:
-        """How much was slept between two requests."""
+        """How long the code slept between two requests."""
         return [after - before for before, after in zip(self.sent, self.sent[1:], strict=False)]
 
     async def _sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Temporal servers that live for as long as a block of a test, and what skips time on one."""
+"""Temporal servers for one block of a test, and time skipping on them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ TIME_SKIPPING = (
 
 @asynccontextmanager
 async def temporal_server(directory: Path, *settings: str) -> AsyncIterator[TemporalServer]:
-    """Run a Temporal server on `directory`, ready when the block begins, ended when it is left.
+    """Run a Temporal server on `directory`; it is ready in the block and stopped after it.
 
     `settings` are values of its dynamic configuration. Raises NotReadyError, HopelessError and
     MissingProgramError.
@@ -34,9 +34,9 @@ async def temporal_server(directory: Path, *settings: str) -> AsyncIterator[Temp
 
 
 class SkippingEnvironment(WorkflowEnvironment):
-    """A server on which `fast_forward(handle, duration)` moves one workflow's clock.
+    """A server on which `fast_forward(handle, duration)` moves the clock of one workflow.
 
-    Nothing is skipped unless a test says so: other workflows, and this one afterwards, run in real time.
+    Time is skipped only in that call: other workflows, and this workflow afterwards, run in real time.
     """
 
     def __init__(self, client: Client) -> None:
@@ -46,28 +46,27 @@ class SkippingEnvironment(WorkflowEnvironment):
     async def fast_forward(
         self, handle: WorkflowHandle[Any, Any], duration: timedelta | float | None = None, /
     ) -> bool:
-        """Move it; answers whether the workflow is still open."""
+        """Move the clock of the workflow; return whether the workflow is still open."""
         return await self._skipper.fast_forward(handle, duration)
 
     async def get_time_skipping_info(self, handle: WorkflowHandle[Any, Any]) -> TimeSkippingInfo | None:
-        """Its clock; None where nobody moved it."""
+        """The time-skipping state of the workflow; None if its clock was never moved."""
         return await self._skipper.get_time_skipping_info(handle)
 
 
 async def client_of(server: TemporalServer) -> Client:
-    """A client that reads and writes values as ours do."""
     return await Client.connect(
         server.address, namespace=server.namespace, data_converter=pydantic_data_converter
     )
 
 
 async def set_up(server: TemporalServer) -> Client:
-    """Register our search attributes, as `paramedic setup` does; answers a client."""
+    """Register our search attributes as `paramedic setup` does; return a client."""
     client = await client_of(server)
     await search_attributes.register(client, server.namespace)
     return client
 
 
 async def skipping_environment(server: TemporalServer) -> WorkflowEnvironment:
-    """See SkippingEnvironment; the server was started with TIME_SKIPPING."""
+    """Use a server that was started with TIME_SKIPPING."""
     return SkippingEnvironment(await client_of(server))

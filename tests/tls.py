@@ -1,4 +1,4 @@
-"""Certificates for servers of tests on the loopback interface."""
+"""Certificates for test servers on the loopback interface."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from devcluster.serving_certificate import certificate_of, in_pem, private_key
 
 
 def write_pair(directory: Path, name: str = "paramedic", *, is_authority: bool = True) -> str:
-    """Put a new self-signed pair tls.crt and tls.key there; return the certificate.
+    """Write a new self-signed pair tls.crt and tls.key into `directory`; return the certificate.
 
-    Of an authority the core of the Temporal SDK takes none for a server's.
+    The core of the Temporal SDK rejects an authority's certificate as the certificate of a server.
     """
     key = private_key()
     certificate = certificate_of(key, name, is_authority=is_authority)

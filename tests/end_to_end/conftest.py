@@ -27,36 +27,32 @@ from tests.end_to_end.world import REQUESTS, World
 from tests.temporal_servers import client_of
 
 IMPATIENT = ReflectorSettings(waits=Waits(longest=timedelta(seconds=1)))
-"""The log of a test must not lag behind the detector after an outage."""
+"""Shorter than the detector's, so that after an outage the log is never behind it."""
 
 
 @dataclass(frozen=True)
 class Paramedic:
-    """Our two processes."""
-
     detector: OurProcess
     worker: OurProcess
 
     @property
     def cluster_name(self) -> str:
-        """The configured name of the cluster that they work for."""
         return self.detector.environment["PARAMEDIC_CLUSTER"]
 
     async def start(self) -> None:
-        """Start both, or that which is down, and wait until they are ready."""
+        """Start the processes that are not running, and wait until they are ready."""
         down = [process for process in (self.detector, self.worker) if process.is_down]
         await asyncio.gather(*(process.start_ready() for process in down))
 
 
 @pytest.fixture(scope="session")
 async def temporal_client(temporal_server: TemporalServer) -> TemporalClient:
-    """A client of the shared Temporal server."""
     return await client_of(temporal_server)
 
 
 @pytest.fixture
 def cluster_name() -> str:
-    """A configured name of its own, so that no test works for another's cluster."""
+    """A unique cluster name, so that the processes of a test see no other test's incidents."""
     return f"c{uuid.uuid4().hex[:6]}"
 
 
@@ -64,7 +60,6 @@ def cluster_name() -> str:
 async def paramedic(
     cluster_name: str, control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path: Path
 ) -> AsyncIterator[Paramedic]:
-    """Detector and worker, not started yet."""
     detector, worker = (
         our_process(name, cluster_name, control_plane, temporal_server, tmp_path)
         for name in ("detector", "worker")
@@ -79,7 +74,7 @@ async def paramedic(
 async def world(
     cluster_name: str, control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[World]:
-    """One test's part of the cluster; our processes are stopped before it is removed."""
+    """The world of one test; our processes stop before it is removed."""
     async with watched_world(cluster_name, control_plane, temporal_client) as world:
         yield world
         await asyncio.gather(paramedic.detector.stop(), paramedic.worker.stop())
@@ -91,7 +86,7 @@ async def world(
 async def watched_world(
     cluster_name: str, control_plane: ControlPlane, temporal_client: TemporalClient
 ) -> AsyncIterator[World]:
-    """A world whose requests are watched while the block runs; afterwards they are judged."""
+    """A world that records its requests in the block and checks the record afterwards."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         client = Client(transport, "end-to-end-test")
         log = RequestLog()
@@ -108,7 +103,7 @@ async def watched_world(
 
 
 async def _end_workflows(client: TemporalClient, cluster: str) -> None:
-    """Later tests share the server: nothing of this one may go on."""
+    """Later tests share the server, so no workflow of this test may stay open."""
     query = f"ParamedicCluster = '{cluster}' AND ExecutionStatus = 'Running'"
     async for execution in client.list_workflows(query):
         await client.get_workflow_handle(execution.id).terminate("the test is over")

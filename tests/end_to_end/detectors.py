@@ -1,4 +1,4 @@
-"""Detectors: detectors in the process of a test, where what they are told of Temporal can be its own."""
+"""Detectors inside the test process, each of which can have its own connection to Temporal."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ QUICK = HandoverTimes(
 
 
 class Detectors:
-    """Detectors in this process, that hear of Temporal by the address that holds when they begin."""
+    """Detectors in this process; each connects to the current address of Temporal when it starts."""
 
     def __init__(self, world: World, control_plane: ControlPlane) -> None:
         self._world = world
@@ -47,7 +47,6 @@ class Detectors:
     async def running(
         self, identity: str, back_off_limit: timedelta = timedelta()
     ) -> AsyncIterator[Connections]:
-        """One that is told who it is."""
         async with await Transport.connect(self._kubeconfig) as transport:
             problems = Problems()
             link = TemporalLink(identity, problems)
@@ -72,7 +71,7 @@ class Detectors:
                     await task
 
     async def until_led_by(self, identity: str) -> None:
-        """Return when that detector holds the Lease of the leader."""
+        """Wait until that detector holds the leader's Lease."""
 
         async def is_led() -> bool:
             leases = await self._world.client.list(LEASES, "paramedic-system")

@@ -1,4 +1,4 @@
-"""Escalation: a check of a test that tries one template after the other, and the requests that come of it."""
+"""A check that escalates over several templates, and its requests."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,26 +10,26 @@ from tests.end_to_end.world import REQUESTS, World
 
 
 class Escalation:
-    """The steps of one world; a step is named by the suffix of its template."""
+    """The steps of one world, each named by the suffix of its template."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def add(self, *steps: str, each: str = "1h", **spec: Any) -> None:
-        """The templates, and a check that tries them in this order, `each` for so long."""
+        """Add the templates and a check that tries them in this order, with timeout `each`."""
         for step in steps:
             await self._world.add_template(step, multiple=True)
         await self._world.add_check(escalatingRemediations=self.steps(*steps, each=each), **spec)
 
     def steps(self, *steps: str, each: str = "1h") -> list[Object]:
-        """What a check says to try these steps in this order: the last stands first."""
+        """The entries of a check for these steps; they are stored in reverse order."""
         return [
             {"remediationTemplate": self._world.template(step), "order": 10 * number, "timeout": each}
             for number, step in reversed(list(enumerate(steps)))
         ]
 
     async def requests(self, node: str) -> dict[str, Object]:
-        """The requests of a node, by their steps."""
+        """The requests of a node, by step."""
         return {
             self._suffix(request["metadata"]["annotations"][TEMPLATE_NAME]): request
             for request in await self._world.client.list(REQUESTS, "default")
@@ -37,12 +37,12 @@ class Escalation:
         }
 
     def taken(self, node: str) -> list[str]:
-        """Every step of a node that there ever was a request of, in the order of the API server."""
+        """Every step for which the node ever had a request, in the order of the API server."""
         entries = self._world.requests.entries
         return [self._suffix(e.template) for e in entries if e.target == node and e.kind is ChangeKind.ADDED]
 
     async def until_steps(self, node: str, *steps: str) -> dict[str, Object]:
-        """Return when a node has the requests of these steps and no others, with them."""
+        """Wait until a node has the requests of exactly these steps, and return them."""
 
         async def are_there() -> bool:
             return set(await self.requests(node)) == set(steps)
@@ -51,7 +51,7 @@ class Escalation:
         return await self.requests(node)
 
     async def until_timed_out(self, node: str, step: str) -> Object:
-        """Return when the remediator of a step was told to stop, with its request."""
+        """Wait until the request of a step is marked as timed out, and return it."""
 
         async def is_told() -> bool:
             return timed_out(await self.request(node, step)) != ""
@@ -60,18 +60,17 @@ class Escalation:
         return await self.request(node, step)
 
     async def request(self, node: str, step: str) -> Object:
-        """The request of a step."""
         return (await self.requests(node))[step]
 
     async def report(self, node: str, step: str, succeeded: str) -> None:
-        """What the remediator of a step says: Succeeded is "True" or "False"."""
+        """Set the Succeeded condition of a step's request, as its remediator does."""
         name = (await self.request(node, step))["metadata"]["name"]
         await self._world.client.merge_patch(
             REQUESTS, name, reported(succeeded), "default", subresource="status"
         )
 
     async def in_status(self, node: str) -> dict[str, Object]:
-        """What the status of the check says of the requests of a node, by their steps."""
+        """The entries in the status of the check for a node's requests, by step."""
         nodes = (await self._world.status()).get("unhealthyNodes", ())
         entries = [entry for one in nodes if one["name"] == node for entry in one.get("remediations", ())]
         return {self._suffix(entry["templateName"]): entry for entry in entries}
@@ -79,7 +78,7 @@ class Escalation:
     async def until_in_status(
         self, node: str, *, over: tuple[str, ...] = (), running: tuple[str, ...] = ()
     ) -> None:
-        """Return when the status lists the requests of these steps, those that are over as timed out."""
+        """Wait until the status lists the requests of these steps, those in `over` as timed out."""
         wanted = dict.fromkeys(over, True) | dict.fromkeys(running, False)
 
         async def is_so() -> bool:
@@ -90,7 +89,7 @@ class Escalation:
         await self._world.until(is_so, f"the status never had {over} over and {running} running")
 
     async def until_told_once(self, node: str) -> None:
-        """Return when the Event that no template is left is there, once."""
+        """Wait for exactly one Event that no template is left."""
         message = (
             "[remediation] Remediation timed out, and no template left to try. "
             f"didn't find a template to use for NHC {self._world.name} and node {node}"
@@ -107,7 +106,7 @@ class Escalation:
 
 
 def reported(succeeded: str) -> Object:
-    """What a remediator writes on a request: its condition Succeeded is "True" or "False" since now."""
+    """The status that a remediator writes: the condition Succeeded, "True" or "False", as of now."""
     condition = {
         "type": "Succeeded",
         "status": succeeded,
@@ -119,17 +118,16 @@ def reported(succeeded: str) -> Object:
 
 
 def created(request: Object) -> datetime:
-    """When a request was created."""
     return datetime.fromisoformat(request["metadata"]["creationTimestamp"])
 
 
 def timed_out(request: Object) -> str:
-    """When the remediator of a request was told to stop, "" if it was not."""
+    """When the request was marked as timed out; "" if it was not."""
     return str(request["metadata"]["annotations"].get(TIMED_OUT, ""))
 
 
 def _is_of(entry: Object, request: Object) -> bool:
-    """Whether an entry of the status is about that very request."""
+    """An entry of the status belongs to a request if it has the request's uid."""
     metadata, resource = request["metadata"], entry["resource"]
     told = (resource["name"], resource["uid"], entry["started"])
     return told == (metadata["name"], metadata["uid"], metadata["creationTimestamp"])

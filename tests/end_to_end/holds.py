@@ -1,10 +1,10 @@
-"""What holds an incident, as it says itself."""
+"""Waits for the hold of an incident."""
 
 from tests.end_to_end.world import World
 
 
 async def until_held(world: World, node: str, *words: str) -> None:
-    """Return when the incident of a node is held, and says all these words."""
+    """Wait until the incident of a node is held, with all these words in its details."""
 
     async def is_held() -> bool:
         if not await world.has_incident(node):

@@ -1,4 +1,4 @@
-"""Leases of nodes as others write them, and as an administrator reads them."""
+"""Writes Leases of nodes as other controllers do, and reads them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,7 +16,7 @@ async def put_lease(  # noqa: PLR0913  a Lease has these parts
     acquired_ago: timedelta = timedelta(),
     renewed_ago: timedelta = timedelta(),
 ) -> Object:
-    """A Lease of the node that somebody holds."""
+    """Write a Lease of the node with this holder."""
     now = datetime.now(UTC)
     uid = (await world.client.get(NODES, node))["metadata"]["uid"]
     body: Object = {
@@ -39,14 +39,12 @@ async def put_lease(  # noqa: PLR0913  a Lease has these parts
 
 
 async def antedate(world: World, node: str, ago: timedelta) -> None:
-    """Let the Lease of a node be acquired so long ago; it is as long renewed as it was."""
+    """Set the acquire time of a node's Lease into the past; the renew time stays."""
     spec = {"acquireTime": micro_time(datetime.now(UTC) - ago)}
     await world.client.merge_patch(LEASES, f"node-{node}", {"spec": spec}, LEASE_NAMESPACE)
 
 
 async def until_free(world: World, node: str) -> None:
-    """Return when the node has no Lease."""
-
     async def is_free() -> bool:
         return await world.lease(node) is None
 
@@ -54,7 +52,7 @@ async def until_free(world: World, node: str) -> None:
 
 
 async def until_held(world: World, node: str, holder: str) -> Object:
-    """The spec of the Lease of a node, when somebody holds it."""
+    """Wait until the Lease of a node has a holder, and return its spec."""
 
     async def is_held() -> bool:
         lease = await world.lease(node)

@@ -1,4 +1,4 @@
-"""Nodes: those of one test, as their kubelets and their administrator would change them."""
+"""The Nodes of one test, as their kubelets and their administrator change them."""
 
 import asyncio
 import itertools
@@ -11,7 +11,7 @@ from kube.resource import NODES, Object
 
 
 class Nodes:
-    """Nodes whose names, and whose label `test`, begin with the name of the test."""
+    """Nodes with the test's name as prefix and as the value of their label `test`."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
@@ -19,14 +19,14 @@ class Nodes:
         self.nodes: list[str] = []
 
     async def add_nodes(self, count: int, *, ready: str = "True") -> list[str]:
-        """Healthy nodes that the check of this test selects."""
+        """Add healthy nodes that the check of this test selects."""
         names = [f"{self.name}-{number}" for number in range(len(self.nodes), len(self.nodes) + count)]
         await asyncio.gather(*(self._add_node(name, ready) for name in names))
         self.nodes += names
         return names
 
     async def add_named_nodes(self, *suffixes: str) -> dict[str, str]:
-        """Healthy nodes with names that say what each is for, by that suffix."""
+        """Add healthy nodes; return their names by these suffixes, which say what each is for."""
         names = {suffix: f"{self.name}-{suffix}" for suffix in suffixes}
         await asyncio.gather(*(self._add_node(name, "True") for name in names.values()))
         self.nodes += names.values()
@@ -38,39 +38,36 @@ class Nodes:
         await self.set_ready(name, ready)
 
     async def set_ready(self, node: str, status: str, since: datetime | None = None) -> None:
-        """Let the Ready condition of a node be `status` since then, or since now."""
+        """Set the Ready condition of a node, as of `since` or now."""
         await self.set_conditions(node, {"Ready": (status, since or datetime.now(UTC))})
 
     async def set_conditions(self, node: str, conditions: dict[str, tuple[str, datetime]]) -> None:
-        """Let a node have these conditions, each with its status since then, and no others."""
         body = [_condition(type_, status, since) for type_, (status, since) in conditions.items()]
         patch = {"status": {"conditions": body}}
         await self.client.merge_patch(NODES, node, patch, subresource="status")
 
     async def set_boot_id(self, node: str, boot_id: str) -> None:
-        """Let a node say that its machine booted."""
+        """Set the boot ID, as the kubelet does after a boot."""
         patch = {"status": {"nodeInfo": {"bootID": boot_id}}}
         await self.client.merge_patch(NODES, node, patch, subresource="status")
 
     async def set_label(self, node: str, key: str, value: str | None) -> None:
-        """Put a label on a node, or (None) take it off."""
+        """Set a label of a node; None removes it."""
         await self.client.merge_patch(NODES, node, {"metadata": {"labels": {key: value}}})
 
     async def set_annotation(self, node: str, key: str, value: str | None) -> None:
-        """Put an annotation on a node, or (None) take it off."""
+        """Set an annotation of a node; None removes it."""
         await self.client.merge_patch(NODES, node, {"metadata": {"annotations": {key: value}}})
 
     async def fail(self, *nodes: str) -> None:
-        """Let nodes fail."""
         await asyncio.gather(*(self.set_ready(node, "Unknown") for node in nodes))
 
     async def recover(self, *nodes: str) -> None:
-        """Let nodes become healthy."""
         await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
 
     @asynccontextmanager
     async def flapping(self, *nodes: str) -> AsyncIterator[None]:
-        """Change nodes as fast as the API server lets a controller do it, which finds them changed again."""
+        """Change nodes as often as a controller could that always conflicts with another writer."""
         writers = [asyncio.create_task(self._flap(node)) for node in nodes]
         try:
             yield
@@ -85,11 +82,10 @@ class Nodes:
             await self.set_label(node, "flaps", str(number))
 
     async def delete_node(self, node: str) -> None:
-        """Delete a node."""
         await self.client.delete(NODES, node)
 
     async def recreate_node(self, node: str, *, ready: str) -> None:
-        """Another node of the same name."""
+        """Replace a node by another of the same name."""
         await self._add_node(node, ready)
 
 

@@ -1,4 +1,4 @@
-"""A second kind of remediation request, whose CRDs and rights a test installs when it wants."""
+"""A second kind of remediation request, with CRDs and rights that a test installs."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -15,12 +15,12 @@ from kube.transport import Transport
 
 PATIENCE = timedelta(seconds=60)
 ON_REQUESTS = ["get", "list", "watch", "create", "update", "patch", "delete"]
-"""What remediators grant the NodeHealthCheck operator."""
+"""The rights that remediators grant to the NodeHealthCheck operator."""
 CLUSTER_ROLES = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
 
 
 class OtherKind:
-    """Its names are its own, so that no test meets another's."""
+    """A kind with unique names, so that no test sees the objects of another test."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -37,7 +37,6 @@ class OtherKind:
         self._role = f"ext-{self.group}"
 
     async def install(self) -> None:
-        """Install both CRDs and a template."""
         for resource in (self.requests, self.templates):
             await self._client.create(DEFINITIONS, self._crd(resource))
         template: Object = {
@@ -57,11 +56,11 @@ class OtherKind:
         await until(is_created, within=PATIENCE, otherwise="the CRD is not served")
 
     async def uninstall(self) -> None:
-        """Remove both CRDs, and with them what there is of the kinds; return when neither is served."""
+        """Remove both CRDs with their objects, and wait until neither is served."""
         await self.remove(self.requests, self.templates)
 
     async def remove(self, *resources: Resource) -> None:
-        """Remove the CRDs of these, where they are; return when none is served."""
+        """Remove these CRDs, if they exist, and wait until none is served."""
         for resource in resources:
             with suppress(NotFound):
                 await self._client.delete(DEFINITIONS, f"{resource.plural}.{self.group}")
@@ -78,11 +77,13 @@ class OtherKind:
         await until(are_gone, within=PATIENCE, otherwise="the CRDs are still served")
 
     async def serve_requests(self) -> None:
-        """Install the CRD of the requests again."""
         await self._client.create(DEFINITIONS, self._crd(self.requests))
 
     async def grant(self, *on_templates: str) -> None:
-        """Give us the rights, as a remediator's installation does: on templates these, or without any all."""
+        """Grant us the rights that a remediator's installation grants.
+
+        `on_templates` are the verbs on templates; without them, all.
+        """
         rules = [
             {"apiGroups": [self.group], "resources": ["resets"], "verbs": ON_REQUESTS},
             {"apiGroups": [self.group], "resources": ["resettemplates"], "verbs": on_templates or ["*"]},
@@ -100,7 +101,7 @@ class OtherKind:
             await self._client.merge_patch(CLUSTER_ROLES, self._role, {"rules": rules})
 
     async def names(self) -> list[str]:
-        """The requests of this kind that exist."""
+        """The names of the existing requests of this kind."""
         return [request["metadata"]["name"] for request in await self._client.list(self.requests)]
 
     def _crd(self, resource: Resource) -> Object:
@@ -117,7 +118,7 @@ class OtherKind:
 
 @asynccontextmanager
 async def installed_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
-    """A second kind with a template, which nobody gave us rights on, until the end of the block."""
+    """A second kind with a template, without rights for us, for the duration of the block."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         kind = OtherKind(Client(transport, "end-to-end-test"))
         await kind.install()

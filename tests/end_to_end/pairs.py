@@ -1,6 +1,7 @@
-"""Pairs: a detector and a worker that run through many tests, until one wants other settings.
+"""Detector and worker that run through many tests, until a test needs other settings.
 
-To start two processes costs as much as most scenarios do. Two pairs at once would both act on all checks.
+Starting two processes takes as long as most scenarios. Two pairs at the same time would both act on all
+checks.
 """
 
 import asyncio
@@ -16,8 +17,6 @@ from tests.end_to_end.processes import our_process
 
 
 class Pairs:
-    """What runs on one control plane."""
-
     def __init__(self, control_plane: ControlPlane, temporal: TemporalServer, directory: Path) -> None:
         self._control_plane = control_plane
         self._temporal = temporal
@@ -26,7 +25,7 @@ class Pairs:
         self._running: Paramedic | None = None
 
     async def get(self, settings: Mapping[str, str], policy: str) -> Paramedic:
-        """Both, ready, with these settings and this policy; what a test left ended is started again."""
+        """Both processes, ready, with these settings and this policy; stopped processes are started again."""
         if self._running is None or settings != self._settings:
             await self.stop()
             self._settings, self._running = settings, self._made(settings)
@@ -35,7 +34,6 @@ class Pairs:
         return self._running
 
     async def stop(self) -> None:
-        """End them."""
         if self._running is not None:
             await asyncio.gather(self._running.detector.stop(), self._running.worker.stop())
             self._running = None

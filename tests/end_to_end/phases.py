@@ -10,25 +10,24 @@ from tests.end_to_end.world import World
 
 @dataclass(frozen=True)
 class Phases:
-    """The nodes, by what their incidents do."""
+    """The names of the nodes, by phase."""
 
     waiting: str
-    """A timer runs."""
+    """The timer is running."""
     held: str
-    """It is excluded by its label."""
+    """The label excludes the node."""
     remediating: str
-    """The first step is at work."""
+    """The first step is under way."""
     escalated: str
-    """The first step has failed, the second is at work."""
+    """The first step has failed, and the second is under way."""
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All of them."""
         return (self.waiting, self.held, self.remediating, self.escalated)
 
 
 async def add_phases(world: World) -> Phases:
-    """The check, and its nodes in all phases."""
+    """Add the check, and nodes in all phases."""
     phases = Phases(**await world.add_named_nodes("waiting", "held", "remediating", "escalated"))
     await world.set_label(phases.held, EXCLUDE_LABEL, "true")
     await add_check(world)
@@ -37,7 +36,7 @@ async def add_phases(world: World) -> Phases:
 
 
 async def add_check(world: World) -> None:
-    """A check of two steps under which Ready=False has a longer timer than Ready=Unknown."""
+    """Add a check with two steps and a longer timer for Ready=False than for Ready=Unknown."""
     conditions = [
         {"type": "Ready", "status": "Unknown", "duration": "1s"},
         {"type": "Ready", "status": "False", "duration": "5m"},
@@ -46,7 +45,7 @@ async def add_check(world: World) -> None:
 
 
 async def until_in_phase(world: World, phases: Phases) -> None:
-    """Let the nodes fail; return when each is in its phase."""
+    """Let the nodes fail, and wait until each is in its phase."""
     escalation = Escalation(world)
     await world.set_ready(phases.waiting, "False", datetime.now(UTC))
     await world.fail(phases.held, phases.remediating, phases.escalated)

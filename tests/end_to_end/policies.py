@@ -11,17 +11,17 @@ from kube.transport import Transport
 from runtime.process_names import NAMESPACE
 
 NO_BACK_OFF = "backOffLimit: 0s"
-"""Nodes of a test fail again at once; back-off has a test of its own."""
+"""Nodes of a test fail again at once; back-off has its own tests."""
 
 
 async def put_policy(control_plane: ControlPlane, text: str) -> None:
-    """Let the policy be `text`; without text there is none."""
+    """Write the policy; an empty `text` deletes it."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         await write_policy(Client(transport), text)
 
 
 async def write_policy(client: Client, text: str) -> None:
-    """Let the policy be `text`; without text there is none."""
+    """Write the policy; an empty `text` deletes it."""
     if not text:
         with suppress(NotFound):
             await client.delete(CONFIG_MAPS, POLICY, NAMESPACE)

@@ -1,4 +1,4 @@
-"""Detector and worker as real processes, to be started, killed and stopped by a test."""
+"""Starts, kills and stops detector and worker as real processes."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 class OurProcess:
-    """`python -m detector` or `python -m worker`, of one cluster name."""
+    """`python -m detector` or `python -m worker` for one cluster name."""
 
     def __init__(
         self, name: str, environment: dict[str, str], log: Path, entry: Callable[[], NoReturn] | None = None
@@ -33,7 +33,7 @@ class OurProcess:
         self._process: Forked | None = None
 
     async def start(self) -> None:
-        """Start it; it need not be ready."""
+        """Start the process without waiting until it is ready."""
         self.environment["PARAMEDIC_READY_ADDRESS"] = f"127.0.0.1:{free_port()}"
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("TEMPORAL_")}
         environment = inherited | self.environment
@@ -43,13 +43,10 @@ class OurProcess:
             )
 
     async def start_ready(self) -> None:
-        """Start it and wait until it is ready."""
         await self.start()
         await self.ready()
 
     async def ready(self) -> None:
-        """Return when it is ready."""
-
         async def is_ready() -> bool:
             assert not self.has_died, f"{self.name} has died, see {self.log}"
             return (await self.readiness())[0] == 200
@@ -66,40 +63,38 @@ class OurProcess:
             return 0, ""
 
     async def metrics(self) -> dict[Series, float]:
-        """Every sample of GET /metrics."""
         url = f"http://{self.environment['PARAMEDIC_READY_ADDRESS']}/metrics"
         async with aiohttp.ClientSession(raise_for_status=True) as session, session.get(url) as response:
             return samples_in(await response.text())
 
     async def exit_code(self) -> int:
-        """How it ends by itself."""
+        """Wait until it exits by itself, and return its exit code."""
         async with asyncio.timeout(PATIENCE.total_seconds()):
             return await self._running.wait()
 
     async def kill(self) -> None:
-        """Kill it with -9, as a machine that loses power would."""
+        """Kill it with SIGKILL, as a loss of power would."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> None:
-        """End it as a Deployment would."""
+        """Send SIGTERM and wait, as the kubelet does with a Pod."""
         await self._end(signal.SIGTERM)
 
     def freeze(self) -> None:
-        """Stop its threads where they are, as a machine that swaps or is migrated would."""
+        """Stop its threads, as on a machine that swaps or is migrated."""
         self._running.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
         self._running.send_signal(signal.SIGCONT)
 
     @property
     def is_down(self) -> bool:
-        """Whether it was not started yet, or was ended by the test."""
+        """True before the start and after the test stopped it."""
         return self._process is None
 
     @property
     def has_died(self) -> bool:
-        """Whether it was started, was not ended by the test, and ended all the same."""
+        """True if it exited although the test did not stop it."""
         return self._process is not None and self._process.returncode is not None
 
     @property
@@ -112,11 +107,11 @@ class OurProcess:
         if process is None or process.returncode is not None:
             return
         process.send_signal(number)
-        process.send_signal(signal.SIGCONT)  # a frozen one ends, too
+        process.send_signal(signal.SIGCONT)  # a frozen process must exit, too
         await process.wait()
 
 
-def our_process(  # noqa: PLR0913  it is told as much
+def our_process(  # noqa: PLR0913  each argument is needed
     name: str,
     cluster: str,
     control_plane: ControlPlane,
@@ -126,9 +121,9 @@ def our_process(  # noqa: PLR0913  it is told as much
     alias: str = "",
     entry: Callable[[], NoReturn] | None = None,
 ) -> OurProcess:
-    """The process `name` with the RBAC of deploy/, for a cluster of that configured name.
+    """The process `name` with the RBAC of deploy/, for the cluster with that configured name.
 
-    `alias` tells a second one of that name from the first; `entry` is how it begins, where not as usual.
+    `alias` distinguishes a second process of that name; `entry` replaces its usual entry point.
     """
     kubeconfigs = {
         "detector": control_plane.detector_kubeconfig,

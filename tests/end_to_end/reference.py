@@ -1,4 +1,4 @@
-"""Reference: objects exactly as the NodeHealthCheck operator leaves them when it is stopped (NHC 2.4)."""
+"""Objects exactly as the NodeHealthCheck operator leaves them when it is stopped (NHC 2.4)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
 
 
 class Reference:
-    """What it made for the check of one world."""
+    """Objects that it created for the check of one world."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -32,7 +32,7 @@ class Reference:
         conditions: dict[str, str] | None = None,
         labels: dict[str, str] | None = None,
     ) -> Object:
-        """It made a request for a node, from the template of that step, and listed it."""
+        """Add a request for a node from the template of that step, and its entry in the status."""
         template = self._world.template(step)["name"]
         now = stamp(datetime.now(UTC))
         made = await self._world.client.create(
@@ -48,17 +48,17 @@ class Reference:
         return made
 
     async def holds(self, node: str, *, lasts: timedelta, since: timedelta) -> None:
-        """It took the Lease of a node so long ago, and renewed it just now."""
+        """Add the Lease of a node, acquired at `since` and renewed now."""
         await put_lease(
             self._world, node, f"NodeHealthCheck-{self._world.name}", lasts=lasts, acquired_ago=since
         )
 
     async def lists(self, node: str) -> None:
-        """It lists a node without a request."""
+        """List a node in the status without a request."""
         self._unhealthy[node] = []
 
     async def stops(self, *, observed: int) -> None:
-        """It writes its last status; an older version of it left its old field, too."""
+        """Write its last status; an older version of it also left its old field."""
         now = stamp(datetime.now(UTC))
         nodes = [
             {"name": node, "remediations": entries} if entries else {"name": node}

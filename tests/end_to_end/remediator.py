@@ -1,4 +1,4 @@
-"""What the remediator of a request says."""
+"""Writes the status of requests as a remediator does."""
 
 from datetime import UTC, datetime
 
@@ -7,7 +7,7 @@ from tests.end_to_end.world import REQUESTS, World
 
 
 async def report(world: World, request: str, **conditions: str) -> None:
-    """Let the request of that name have these conditions, each with that status, and no others."""
+    """Replace the conditions of the request with that name."""
     now = stamp(datetime.now(UTC))
     listed = [
         {"type": type_, "status": status, "lastTransitionTime": now, "reason": "Test", "message": ""}

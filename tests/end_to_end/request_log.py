@@ -1,4 +1,4 @@
-"""RequestLog: every remediation request that ever existed during a test, in the order of the API server."""
+"""Records every remediation request that ever existed in a test, in the order of the API server."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kube.record import Change, ChangeKind
 
 @dataclass(frozen=True)
 class Entry:
-    """One request came or went."""
+    """The creation or deletion of one request."""
 
     kind: ChangeKind
     target: str
@@ -17,14 +17,13 @@ class Entry:
 
 
 class RequestLog:
-    """Filled by a watch; asserts what must hold at every moment."""
+    """A watch fills the log; its assertions must hold at every moment."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.latest: dict[str, RemediationRequest] = {}
 
     def note(self, change: Change[RemediationRequest]) -> None:
-        """ChangeHandler of a reflector."""
         request = change.new or change.old
         assert request is not None
         if change.kind is not ChangeKind.MODIFIED:
@@ -36,15 +35,15 @@ class RequestLog:
             self.latest[request.metadata.name] = request
 
     def created(self, target: str) -> int:
-        """How many requests there ever were for a target."""
+        """How many requests a target ever had."""
         return sum(entry.kind is ChangeKind.ADDED and entry.target == target for entry in self.entries)
 
     def existing(self, target: str) -> int:
-        """How many there are now."""
+        """How many requests a target has now."""
         return sum(request.target_name == target for request in self.latest.values())
 
     def assert_never_two_for_one_target(self) -> None:
-        """No target ever had two requests of one template at a time."""
+        """A target must never have two requests of one template at the same time."""
         open_requests: dict[tuple[str, str], int] = {}
         for entry in self.entries:
             step, key = 1 if entry.kind is ChangeKind.ADDED else -1, (entry.target, entry.template)

@@ -1,4 +1,4 @@
-"""SecondCheck: another NodeHealthCheck beside the one of a test, over nodes that the test chooses."""
+"""A second NodeHealthCheck beside the check of a test, over nodes that the test selects."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -12,19 +12,16 @@ from tests.end_to_end.world import TEMPLATES, World
 
 @dataclass(frozen=True)
 class SecondCheck:
-    """A check that exists."""
-
     world: World
     name: str
 
     async def status(self) -> Object:
-        """Its status."""
         check = await self.world.client.get(NODE_HEALTH_CHECKS, self.name)
         status: Object = check.get("status", {})
         return status
 
     async def until_status(self, **fields: object) -> None:
-        """Return when its status has these fields."""
+        """Wait until its status has these fields."""
 
         async def is_so() -> bool:
             status = await self.status()
@@ -33,7 +30,6 @@ class SecondCheck:
         await self.world.until(is_so, f"the status of {self.name} never had {fields}")
 
     async def delete(self) -> None:
-        """Delete it."""
         await self.world.client.delete(NODE_HEALTH_CHECKS, self.name)
 
     async def events(self) -> list[tuple[str, str, str]]:
@@ -45,7 +41,7 @@ class SecondCheck:
 async def second_check(
     world: World, *, template: Object | None = None, selector: dict[str, str] | None = None, **spec: object
 ) -> AsyncIterator[SecondCheck]:
-    """A check over the same nodes as the check of the test, or those with these labels, until the end."""
+    """A check over the nodes of the test, or over those with these labels; it is deleted after the block."""
     own = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind}
     body: Object = {
         "apiVersion": NODE_HEALTH_CHECKS.api_version,
@@ -67,14 +63,14 @@ async def second_check(
 
 
 async def events_of(world: World, check: str) -> list[tuple[str, str, str]]:
-    """Type, reason and message of the Events of a check, in the order of their writing."""
+    """Type, reason and message of the Events of a check, in the order of their creation."""
     found = [e for e in await world.client.list(EVENTS, "default") if e["involvedObject"]["name"] == check]
     found.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
     return [(event["type"], event["reason"], event["message"]) for event in found]
 
 
 async def until_told(world: World, check: str, reason: str, message: str) -> None:
-    """Return when a Warning that begins with that text was written about a check."""
+    """Wait for a Warning about a check that begins with that text."""
     begin = f"[remediation] {message}"
 
     async def is_told() -> bool:

@@ -1,6 +1,7 @@
-"""Fixtures of a folder whose tests share a detector and a worker; its conftest takes them over by name.
+"""Fixtures for folders whose tests share a detector and a worker; their conftest imports them by name.
 
-A test leaves nothing behind: its check is deleted, its incidents end by themselves, and our processes run.
+A test leaves nothing behind: its check is deleted, its incidents end by themselves, and our processes keep
+running.
 """
 
 from collections.abc import AsyncIterator
@@ -19,21 +20,20 @@ from tests.end_to_end.world import World
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, str]:
-    """Settings of both processes that a file wants to be other than usual."""
+    """Settings of both processes that a test file overrides."""
     return {}
 
 
 @pytest.fixture(scope="module")
 def policy() -> str:
-    """The policy that a file wants; "" is none."""
+    """The policy of a test file; "" means none."""
     return NO_BACK_OFF
 
 
-@pytest.fixture(scope="package")  # no longer: they would act on the checks of other folders too
+@pytest.fixture(scope="package")  # not longer: they would act on the checks of other folders, too
 async def pairs(
     control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Pairs]:
-    """Our processes; none runs yet."""
     made = Pairs(control_plane, temporal_server, tmp_path_factory.mktemp("paramedic"))
     yield made
     await made.stop()
@@ -41,13 +41,13 @@ async def pairs(
 
 @pytest.fixture
 async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Paramedic:
-    """Detector and worker, ready; they run through all tests that want these settings."""
+    """One running detector and worker for all tests with the same settings."""
     return await pairs.get(settings, policy)
 
 
 @pytest.fixture(scope="module")
 async def other_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
-    """A second kind of request, with a template and our rights, for all tests of a file that ask for it."""
+    """A second kind of request with a template and our rights, for all tests of a file that use it."""
     async with installed_kind(control_plane) as kind:
         await kind.grant()
         yield kind
@@ -57,7 +57,6 @@ async def other_kind(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
 async def world(
     control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[World]:
-    """One test's part of the cluster."""
     async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
         yield world
         await world.remove()

@@ -1,4 +1,4 @@
-"""SlowCreate: an admission webhook that holds the creation of an object back until the test lets it go.
+"""An admission webhook that delays the creation of an object until the test lets it go.
 
 So a create is really in flight: sent by the worker, received by the API server, not stored yet.
 """
@@ -38,7 +38,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 class SlowCreate:
-    """What the webhook has received, and the gate that it waits at."""
+    """The requests that the webhook has received, and the gate at which they wait."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -47,7 +47,7 @@ class SlowCreate:
         self._gate = asyncio.Event()
 
     async def until_in_flight(self) -> None:
-        """Return when a create waits at the gate."""
+        """Wait until a create waits at the gate."""
 
         async def has_come() -> bool:
             return bool(self.names)
@@ -55,7 +55,7 @@ class SlowCreate:
         await until(has_come, within=PATIENCE, otherwise="no create came")
 
     def let_go(self) -> None:
-        """Let all creates pass, those that come later as well."""
+        """Let all creates pass, later ones too."""
         self._gate.set()
 
     async def review(self, request: web.Request) -> web.Response:
@@ -69,7 +69,7 @@ class SlowCreate:
         return web.json_response(review)
 
     async def until_asked(self, client: Client, of: Resource) -> None:
-        """Return when the API server asks before it creates: it learns of a webhook a moment later."""
+        """Wait until the API server calls the webhook: it learns of a new webhook with a delay."""
         body = {"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": self.probe}, "spec": {}}
 
         async def is_asked() -> bool:
@@ -80,14 +80,14 @@ class SlowCreate:
             await client.delete(of, self.probe, "default")
             return False
 
-        await until(is_asked, within=PATIENCE, otherwise="nobody asks the webhook")
+        await until(is_asked, within=PATIENCE, otherwise="the API server does not call the webhook")
 
 
 @asynccontextmanager
 async def slow_create(
     client: Client, name: str, directory: Path, of: Resource = REQUESTS
 ) -> AsyncIterator[SlowCreate]:
-    """Hold creates of objects of one name back for the time of the block: of the request of a target."""
+    """Delay creates of `of` objects named `name` for the duration of the block."""
     slow = SlowCreate()
     certificate = _certificate(directory)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -139,7 +139,7 @@ def _configuration(of: Resource, names: tuple[str, ...], port: int, certificate:
 
 
 def _certificate(directory: Path) -> Path:
-    """A self-signed certificate for 127.0.0.1, with its key beside it in key.pem."""
+    """A self-signed certificate for 127.0.0.1, with its key in key.pem beside it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "slow-create")])
     now = datetime.now(UTC)

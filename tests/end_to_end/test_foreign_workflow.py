@@ -1,4 +1,4 @@
-"""A workflow of somebody else, in our Temporal namespace, schedules our activities on the worker's queue."""
+"""A foreign workflow in our Temporal namespace schedules our activities on the worker's queue."""
 
 import uuid
 from datetime import timedelta
@@ -21,8 +21,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 52")]
 
 @workflow.defn(sandboxed=False)
 class Foreign:
-    """Has one activity done, with this input."""
-
     @workflow.run
     async def run(self, queue: str, name: str, asked: dict[str, Any]) -> Any:
         return await workflow.execute_activity(
@@ -48,7 +46,7 @@ def clean_up(incident: IncidentReference, request: RequestReference) -> dict[str
 async def test_foreign_workflow_deletes_no_request_of_another_tool_and_no_node(
     world: World, paramedic: Paramedic
 ) -> None:
-    """The worker has the right to delete all requests of the kind; this one names no incident."""
+    """The worker may delete all requests of the kind; this request names no incident."""
     (node,) = await world.add_nodes(1)
     await world.add_check()
     await paramedic.start()

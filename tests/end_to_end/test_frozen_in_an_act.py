@@ -1,4 +1,4 @@
-"""A worker that is frozen in its acts, while a person orders to stop, and another worker obeys."""
+"""A worker freezes during its acts; meanwhile a user orders an abort, and another worker obeys it."""
 
 import asyncio
 import re
@@ -40,19 +40,18 @@ async def successor(
     temporal_server: TemporalServer,
     tmp_path: Path,
 ) -> AsyncIterator[OurProcess]:
-    """Another worker, not started yet."""
     worker = our_process("worker", cluster_name, control_plane, temporal_server, tmp_path, alias="successor")
     yield worker
     await worker.stop()
 
 
 def _is_order_to_act(node: str, piece: bytes) -> bool:
-    """Whether it brings a worker the order to act for that node, as a task or in a history."""
+    """True if these bytes give a worker the task to act for that node, also inside a history."""
     return any(b'"holds_lease"' in message and node.encode() in message for message in _messages(piece))
 
 
 def _messages(piece: bytes) -> Iterator[bytes]:
-    """What Temporal has compressed in it."""
+    """The messages that Temporal compressed in these bytes."""
     for start in re.finditer(GZIP, piece):
         with suppress(zlib.error):
             yield zlib.decompressobj(wbits=31).decompress(piece[start.start() :])
@@ -89,7 +88,7 @@ async def test_worker_that_was_frozen_in_its_acts_makes_no_request_after_another
     temporal_server: TemporalServer,
     tmp_path: Path,
 ) -> None:
-    """Before it had read the order, between the revalidation and the request, and with the request sent."""
+    """The worker freezes before it reads the order, before the request, and after the request is sent."""
     worker = paramedic.worker
     unread, leasing, requesting = nodes = await world.add_nodes(3)
     await world.add_check()
@@ -109,7 +108,7 @@ async def test_worker_that_was_frozen_in_its_acts_makes_no_request_after_another
         await _in_time(is_on_its_way.wait())
         worker.freeze()
         line.let_go()
-        line.hang_up()  # or Temporal would go on giving it tasks, each for ten seconds
+        line.hang_up()  # else Temporal would keep giving it tasks, for ten seconds each
         lease.let_go()
 
         await successor.start_ready()

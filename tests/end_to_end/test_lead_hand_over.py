@@ -1,4 +1,4 @@
-"""Two detectors, of which the leading one is cut off from Temporal: the other goes on with the incidents."""
+"""Of two detectors, the leader loses its connection to Temporal: the other one takes over the incidents."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Servers, rights and set-up that are missing: a process says so, is not ready, and goes on by itself."""
+"""Missing servers, rights and set-up: a process reports them, is not ready, and recovers by itself."""
 
 import asyncio
 import socket
@@ -30,7 +30,6 @@ CRD = "nodehealthchecks.remediation.medik8s.io"
 async def processes(
     cluster_name: str, control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path: Path
 ) -> AsyncIterator[dict[str, OurProcess]]:
-    """Detector and worker, not started yet."""
     made = {
         name: our_process(name, cluster_name, control_plane, temporal_server, tmp_path)
         for name in ("detector", "worker")
@@ -68,7 +67,7 @@ async def test_without_temporal_both_wait_and_go_on_when_temporal_is_there(
     processes: dict[str, OurProcess], tmp_path: Path
 ) -> None:
     directory = tmp_path / "temporal"
-    # A server that is not there yet has its address: the one of its directory.
+    # The address of a server that does not run yet is known from its directory.
     address = lay_out(directory).address("temporal")
     for process in processes.values():
         process.environment |= {"TEMPORAL_ADDRESS": address, "TEMPORAL_NAMESPACE": NAMESPACE}
@@ -87,7 +86,7 @@ async def test_without_an_api_server_both_wait_name_what_they_asked_and_go_on_wh
     processes: dict[str, OurProcess], control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     way = TcpProxy(control_plane.server)
-    # No port that the kernel gives to whoever connects to something meanwhile.
+    # A port outside the kernel's range for outgoing connections, which could otherwise occupy it.
     port = allocate(tmp_path / "ports.json", ("way",))["way"]
     await way.start(socket.create_server(("127.0.0.1", port)))
     await way.stop()
@@ -127,7 +126,7 @@ async def test_without_our_crd_both_wait_and_go_on_when_it_is_installed(
 
 
 async def _removed_crd(client: Client) -> Object:
-    """Our CRD, as it may be installed again."""
+    """Remove our CRD, and return it for a later installation."""
     found = await client.get(DEFINITIONS, CRD)
     await client.delete(DEFINITIONS, CRD)
 

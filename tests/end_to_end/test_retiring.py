@@ -1,4 +1,4 @@
-"""`paramedic retire`: what is under way is handed over untouched, taken up again, and then cleaned up."""
+"""`paramedic retire`: running incidents are handed over unchanged, resumed, and then cleaned up."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.cluster
 async def command(
     control_plane: ControlPlane, temporal_server: TemporalServer, cluster_name: str
 ) -> AsyncIterator[Command]:
-    """A person with all rights; no stop of a retirement is left for the next tests of this control plane."""
+    """The command with all rights; a stop of a retirement is removed afterwards for the next tests."""
     command = Command(
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
@@ -42,7 +42,7 @@ async def command(
 
 
 async def everything_of(world: World, *nodes: str) -> list[Object]:
-    """The request and the Lease of each node, but for who wrote which field."""
+    """The request and the Lease of each node, without their managed fields."""
     found = [await world.request(node) for node in nodes] + [await world.lease(node) for node in nodes]
     for one in found:
         assert one is not None
@@ -51,7 +51,7 @@ async def everything_of(world: World, *nodes: str) -> list[Object]:
 
 
 async def install(client: Client, cluster_name: str) -> None:
-    """Say which cluster is installed: another test of this control plane may have left another name."""
+    """Name the installed cluster: another test on this control plane may have left another name."""
     for left in await client.list(PARAMEDIC_STATUSES, NAMESPACE):
         await client.delete(PARAMEDIC_STATUSES, left["metadata"]["name"], NAMESPACE)
     installation = Installation(cluster=await read_cluster_identity(client, cluster_name))
@@ -69,7 +69,7 @@ async def until_going(world: World, node: str) -> None:
 
 
 def calls_of(audit_log: Path, nodes: list[str], verb: str) -> list[tuple[str, str]]:
-    """Who did that to the requests of these nodes, and with which of them, where it was done."""
+    """Request and user of each successful call with this verb to the requests of these nodes."""
     events = [json.loads(line) for line in audit_log.read_text().splitlines() if f'"{verb}"' in line]
     return sorted(
         (one["objectRef"]["name"], one["user"]["username"].rpartition(":")[2])
@@ -111,7 +111,7 @@ async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up
     assert await everything_of(world, *nodes) == before
     await world.until_nothing_runs()
 
-    # It comes back: the stop holds what is new, and what exists is taken up.
+    # Paramedic returns: the stop holds new requests, and existing ones are resumed.
     await paramedic.start()
     for node in nodes:
         await world.until_phase(node, "Remediating")
@@ -141,7 +141,7 @@ async def test_incidents_are_handed_over_untouched_taken_up_again_and_cleaned_up
 
 def _assert_retired(ran: Ran, world: World) -> None:
     assert ran.code == 0, ran.err
-    # Where Temporal misses the worker for a while, retire cleans up in its place.
+    # If Temporal sees no worker for a while, retire cleans up in its place.
     ended = sum(ran.out.count(f"has ended: {why}") for why in ("it has cleaned up", "no worker is there"))
     assert ended == 3, ran.out
     assert "0 of 3 incidents have ended; waits for " in ran.err

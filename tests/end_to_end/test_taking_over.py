@@ -1,4 +1,4 @@
-"""Paramedic goes on where the NodeHealthCheck operator was stopped, and the other way round (rule 39)."""
+"""Paramedic takes over from a stopped NodeHealthCheck operator, and the other way round (rule 39)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ SOON = timedelta(seconds=20)
 
 
 async def uids(world: World, *names: str) -> list[str]:
-    """The uid of each request that exists, "" for one that does not."""
+    """The uid of each request; "" if it does not exist."""
     found = []
     for name in names:
         try:
@@ -84,7 +84,7 @@ async def test_classic_remediations_of_the_operator_are_gone_on_with(
     await world.until_clean(at_work, overdue, expected)
     await world.until_status(phase="Enabled", healthyNodes=3, unhealthyNodes=None)
     assert sum(world.requests.created(node) for node in (*nodes.values(), gone, expected)) == 5
-    # The NodeHealthCheck operator told of those that it made; of their end we tell.
+    # The NodeHealthCheck operator emitted the Events for their creation; we emit those for their end.
     assert {event[1] for event in await events_of(world, world.name)} == {"RemediationRemoved"}
 
 
@@ -155,7 +155,7 @@ async def _until_in_status(world: World, escalation: Escalation, node: str) -> N
 
 
 async def _assert_reference_can_read(world: World, escalation: Escalation, node: str) -> None:
-    """All fields that the NodeHealthCheck operator finds, by which it goes on (NHC 1.2, NHC 1.7, NHC 1.8)."""
+    """All fields must be there from which the reference continues (NHC 1.2, NHC 1.7, NHC 1.8)."""
     listed, incident = await escalation.in_status(node), await world.incident(node)
     uid = (await world.check())["metadata"]["uid"]
     for step, request in (await escalation.requests(node)).items():

@@ -1,6 +1,6 @@
-"""A detector takes the lead while Temporal answers no search: it starts and answers incidents.
+"""A detector takes the lead without visibility: it still starts and answers incidents.
 
-What may not be known without one is how often a target was remediated before.
+Only the number of earlier remediations of a target is unknown without visibility queries.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 14", "rule 3")]
 
 
 class Visibility:
-    """What searches are answered from; while it is away each one hangs, then fails."""
+    """Answers visibility queries; during an outage each query hangs and then fails."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_away = True

@@ -1,4 +1,4 @@
-"""World: a real cluster as its administrator sees it, for one test: nodes, a check, a template, requests."""
+"""One test's part of a real cluster, as its administrator sees it: nodes, a check, a template, requests."""
 
 import asyncio
 import uuid
@@ -28,11 +28,11 @@ TEMPLATES = Resource(GROUP, f"{KIND}Template", "powercycleremediationtemplates",
 LEASE_NAMESPACE = "medik8s-leases"
 PATIENCE = timedelta(seconds=60)
 LOOK_AGAIN = timedelta(milliseconds=300)
-"""Each look is a question to the API server or to a workflow; all tests of a machine share its cores."""
+"""Each poll asks the API server or a workflow, and all tests share the cores of the machine."""
 
 
 class World(Nodes):
-    """One test's part of a cluster; its names are its own."""
+    """One test's part of a cluster, with unique names."""
 
     def __init__(self, client: Client, temporal: TemporalClient, cluster: str, requests: RequestLog) -> None:
         super().__init__(client, f"t-{uuid.uuid4().hex[:8]}")
@@ -44,7 +44,7 @@ class World(Nodes):
         """How long to wait for what must become so."""
 
     async def add_template(self, suffix: str = "", *, multiple: bool = False) -> None:
-        """A template of this test; `multiple` lets its remediator be asked several times for one node."""
+        """Add a template; `multiple` allows several requests of its kind for one node."""
         reference = self.template(suffix)
         body = {
             "apiVersion": reference["apiVersion"],
@@ -60,7 +60,7 @@ class World(Nodes):
         await self.client.create(TEMPLATES, body, reference["namespace"])
 
     def template(self, suffix: str = "") -> dict[str, str]:
-        """How a check refers to a template of this test."""
+        """The reference to a template of this test in a check."""
         name = f"{self.name}-{suffix}" if suffix else self.name
         return {
             "apiVersion": TEMPLATES.api_version,
@@ -72,7 +72,7 @@ class World(Nodes):
     async def add_check(
         self, *, duration: str = "1s", annotations: dict[str, str] | None = None, **spec: Any
     ) -> None:
-        """A check over the nodes of this test, and its template unless it escalates."""
+        """Add a check over the nodes of this test, and its template unless the check escalates."""
         if "escalatingRemediations" not in spec:
             await self.add_template()
             spec = {"remediationTemplate": self.template()} | spec
@@ -89,26 +89,24 @@ class World(Nodes):
         await self.client.create(NODE_HEALTH_CHECKS, body)
 
     async def edit_check(self, **spec: Any) -> None:
-        """Change fields of the check."""
         await self.client.merge_patch(NODE_HEALTH_CHECKS, self.name, {"spec": spec})
 
     async def delete_check(self) -> None:
-        """Delete the check."""
         await self.client.delete(NODE_HEALTH_CHECKS, self.name)
 
     async def set_finalizers(self, node: str, finalizers: list[str] | None) -> None:
-        """What keeps the request of a node when it is deleted."""
+        """Set the finalizers of a node's request."""
         patch = {"metadata": {"finalizers": finalizers}}
         await self.client.merge_patch(REQUESTS, node, patch, "default")
 
     async def until_looked_at(self, node: str) -> None:
-        """Return when the incident has seen the check as it is stored now."""
+        """Wait until the incident has observed the current generation of the check."""
         generation = (await self.check())["metadata"]["generation"]
 
         await self.until_seen(node, lambda seen: seen.generation == generation)
 
     async def until_seen(self, node: str, is_so: Callable[[Observation], bool]) -> None:
-        """Return when the incident has seen what is so now."""
+        """Wait until an observation of the incident satisfies `is_so`."""
 
         async def has_seen() -> bool:
             seen = (await self.state(node)).observation
@@ -117,27 +115,23 @@ class World(Nodes):
         await self.until(has_seen, f"the incident of {node} never saw what is so now")
 
     async def check(self) -> Object:
-        """The check as it is stored."""
         return await self.client.get(NODE_HEALTH_CHECKS, self.name)
 
     async def status(self) -> Object:
-        """The status of the check."""
         status: Object = (await self.check()).get("status", {})
         return status
 
     async def request(self, node: str) -> Object:
-        """The request of a node."""
         return await self.client.get(REQUESTS, node, "default")
 
     async def lease(self, node: str) -> Object | None:
-        """The Lease of a node."""
         try:
             return await self.client.get(LEASES, f"node-{node}", LEASE_NAMESPACE)
         except NotFound:
             return None
 
     async def events(self) -> list[tuple[str, str, str]]:
-        """Type, reason and message of the Events of the check, in the order of their writing."""
+        """Type, reason and message of the Events of the check, in the order of their creation."""
         found = [
             e for e in await self.client.list(EVENTS, "default") if e["involvedObject"]["name"] == self.name
         ]
@@ -145,7 +139,7 @@ class World(Nodes):
         return [(event["type"], event["reason"], event["message"]) for event in found]
 
     async def until_told(self, reason: str, words: str) -> None:
-        """Return when an Event says so: it is written beside what it tells of."""
+        """Wait for an Event: it is written asynchronously."""
 
         async def is_told() -> bool:
             return any(reason == why and words in message for _, why, message in await self.events())
@@ -153,7 +147,7 @@ class World(Nodes):
         await self.until(is_told, f"no Event {reason} said {words!r}")
 
     async def incident(self, node: str) -> IncidentReference:
-        """The incident that a node has, should have, or had."""
+        """The reference of a node's incident, whether or not it exists."""
         uid = (await self.client.get(NODES, node))["metadata"]["uid"]
         return IncidentReference(
             cluster=self.cluster,
@@ -162,42 +156,36 @@ class World(Nodes):
         )
 
     async def workflow(self, node: str) -> WorkflowHandle[Any, Any]:
-        """The workflow of the incident of a node."""
         return self.temporal.get_workflow_handle((await self.incident(node)).workflow_id)
 
     async def state(self, node: str) -> State:
-        """The answer to the query `state`."""
         state: State = await (await self.workflow(node)).query("state", result_type=State)
         return state
 
     async def outcome(self, node: str) -> str:
-        """How the incident of a node ends; waits until it has."""
+        """Wait for the incident of a node to end, and return its outcome."""
         async with asyncio.timeout(self.patience.total_seconds()):
             return await outcome_of(await self.workflow(node))
 
     async def has_incident(self, node: str) -> bool:
-        """Whether the incident of a node ever had a workflow."""
+        """True if the incident of a node ever had a workflow, open or closed."""
         query = f"WorkflowId = '{(await self.incident(node)).workflow_id}'"
         return (await self.temporal.count_workflows(query)).count > 0
 
     async def until_phase(self, node: str, phase: str) -> None:
-        """Return when the incident of a node is in a phase."""
-
         async def is_in_phase() -> bool:
             return await self.has_incident(node) and (await self.state(node)).phase == phase
 
         await self.until(is_in_phase, f"{node} never was in phase {phase}")
 
     async def until_requested(self, *nodes: str) -> None:
-        """Return when each node has a request."""
-
         async def all_requested() -> bool:
             return all(self.requests.existing(node) == 1 for node in nodes)
 
         await self.until(all_requested, f"no request for each of {nodes}")
 
     async def until_clean(self, *nodes: str) -> None:
-        """Return when no node has a request or a Lease."""
+        """Wait until no node has a request or a Lease."""
 
         async def is_clean() -> bool:
             leases = [await self.lease(node) for node in nodes]
@@ -206,7 +194,7 @@ class World(Nodes):
         await self.until(is_clean, f"something is left of {nodes}")
 
     async def until_status(self, **fields: Any) -> None:
-        """Return when the status of the check has these fields."""
+        """Wait until the status of the check has these fields."""
 
         async def is_so() -> bool:
             status = await self.status()
@@ -215,7 +203,7 @@ class World(Nodes):
         await self.until(is_so, f"the status never had {fields}")
 
     async def until_ended(self, node: str) -> None:
-        """Return when no workflow of the node runs any more."""
+        """Wait until no workflow of the node is running."""
 
         async def has_ended() -> bool:
             workflow = await (await self.workflow(node)).describe()
@@ -224,7 +212,7 @@ class World(Nodes):
         await self.until(has_ended, f"the incident of {node} still runs")
 
     async def until_nothing_runs(self) -> None:
-        """Return when no incident of this cluster is open."""
+        """Wait until no incident of this cluster is open."""
         query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = 'Running'"
 
         async def has_ended() -> bool:
@@ -233,11 +221,9 @@ class World(Nodes):
         await self.until(has_ended, "incidents still run after the check is gone")
 
     async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
-        """Return when something is true."""
         await until(true, within=self.patience, otherwise=otherwise, every=LOOK_AGAIN)
 
     async def remove(self) -> None:
-        """Leave nothing of this test behind."""
         for resource, names, namespace in (
             (NODE_HEALTH_CHECKS, [self.name], ""),
             (TEMPLATES, self.templates, "default"),

@@ -1,7 +1,7 @@
-"""Two control planes of this folder's own: one with Clusters, Machines and checks, one with their Nodes.
+"""Two control planes for this folder: one with Clusters, Machines and checks, one with their Nodes.
 
-Detector and worker handle this kind alone, and run through all tests of the folder; each test has a namespace
-with a Cluster of its own, which is the same workload cluster for all.
+Detector and worker handle only this kind, and run through all tests of the folder. Each test has a namespace
+with its own Cluster; all these Clusters are the same workload cluster.
 """
 
 from collections.abc import AsyncIterator
@@ -41,33 +41,31 @@ Planes = tuple[ControlPlane, Workload]
 
 @pytest.fixture(scope="package")
 async def planes(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Planes]:
-    """Both control planes."""
     directory = tmp_path_factory.mktemp("cluster-api")
     async with (
         installed_control_plane(prepared, directory / "management") as management,
         own_servers(directory / "workload") as servers,
     ):
         workload = Workload(servers, await servers.start_control_plane())
-        # Nothing there needs controllers, and they take long to end once their API server was away.
+        # Nothing in the workload cluster needs controllers, and they end slowly after an outage of their
+        # API server.
         await servers.kill(CONTROLLER_MANAGER)
         yield management, workload
 
 
 @pytest.fixture(scope="package")
 def control_plane(planes: Planes) -> ControlPlane:
-    """The management cluster."""
     return planes[0]
 
 
 @pytest.fixture(scope="package")
 def workload(planes: Planes) -> Workload:
-    """The workload cluster."""
     return planes[1]
 
 
 @pytest.fixture(scope="module")
 async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Paramedic:
-    """Detector and worker, ready, for all tests of the folder that want these settings."""
+    """One running detector and worker for all tests of the folder with the same settings."""
     return await pairs.get(
         {"PARAMEDIC_CHECK_KINDS": CLUSTER_API_MACHINE_HEALTH_CHECK.resource_name} | settings, policy
     )
@@ -77,7 +75,6 @@ async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Para
 async def world(
     control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[World]:
-    """One test's part of the management cluster."""
     async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
         yield world
         await world.remove()
@@ -86,7 +83,7 @@ async def world(
 
 @pytest.fixture
 async def fleet(world: World, workload: Workload) -> AsyncIterator[Fleet]:
-    """Machines of a Cluster, whose Nodes are in the workload cluster."""
+    """Machines of a Cluster; their Nodes are in the workload cluster."""
     async with await Transport.connect(str(workload.control_plane.kubeconfig)) as transport:
         made = Fleet(world, Nodes(Client(transport, "end-to-end-test"), world.name))
         await made.make()

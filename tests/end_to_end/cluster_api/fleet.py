@@ -1,4 +1,4 @@
-"""Fleet: the Machines of one Cluster of Cluster API, as its administrator and other controllers see them."""
+"""The Machines of one Cluster of Cluster API, as its administrator and other controllers handle them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ SUCCEEDED, OWNER, EXTERNAL = "HealthCheckSucceeded", "OwnerRemediated", "Externa
 
 
 class Fleet(MachineIncidents):
-    """Machines whose names begin with that of the test, each with a Node of its own name elsewhere."""
+    """Machines with the test's name as prefix; the Node of each has another name."""
 
     def __init__(self, world: World, nodes: Nodes, api: ClusterApi = NEW, cluster: str = CLUSTER) -> None:
         super().__init__(world, GROUP)
@@ -39,45 +39,42 @@ class Fleet(MachineIncidents):
         self.cluster = cluster
 
     async def make(self, **conditions: str) -> None:
-        """The namespace, if it is not there, and a Cluster; ready unless `conditions` say otherwise."""
+        """Create the namespace, if missing, and a Cluster; it is ready unless `conditions` say otherwise."""
         with suppress(KubernetesError):
             await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
         await self._create(self.api.clusters, self.cluster, {"spec": {"paused": False}})
         await self.set_cluster(**({INITIALIZED: "True", READY: "True"} | conditions))
 
     async def publish(self, workload: ControlPlane) -> None:
-        """Let it be known how the workload cluster is reached."""
+        """Publish the kubeconfig of the workload cluster in its Secret."""
         await workload_cluster.publish_kubeconfig(self.client, workload, self.cluster, self.namespace)
 
     async def set_secret(self, kubeconfig: str) -> None:
-        """Let the Secret with the kubeconfig say this."""
         secret = workload_cluster.kubeconfig_secret(self.cluster, self.namespace, kubeconfig)
         name = workload_cluster.secret_name(self.cluster)
         await self.client.merge_patch(SECRETS, name, {"data": secret["data"]}, self.namespace)
 
     async def set_cluster(self, **conditions: str) -> None:
-        """Let these conditions of the Cluster have these statuses."""
+        """Set the statuses of these conditions of the Cluster."""
         for type_, status in conditions.items():
             said = MachineCondition(type=type_, status=status, reason="Said", message="by a test")
             await self._say(self.api.clusters, self.cluster, said)
 
     async def pause_cluster(self, *, paused: bool) -> None:
-        """Pause everything of the Cluster, or end that."""
         patch = {"spec": {"paused": paused}}
         await self.client.merge_patch(self.api.clusters, self.cluster, patch, self.namespace)
 
     async def delete_cluster(self) -> None:
-        """Delete the Cluster."""
         await self.client.delete(self.api.clusters, self.cluster, self.namespace)
 
     async def add(self, *suffixes: str, **metadata: Any) -> list[str]:
-        """Machines with healthy Nodes, and this beside the usual metadata."""
+        """Add Machines with healthy Nodes; the arguments extend their metadata."""
         names = list((await self.nodes.add_named_nodes(*suffixes)).values())
         await asyncio.gather(*(self.add_alone(name, name, **metadata) for name in names))
         return names
 
     async def add_alone(self, name: str, node: str = "", **metadata: Any) -> str:
-        """A Machine that is linked to that Node, or to none yet."""
+        """Add a Machine with a link to that Node, or without a Node."""
         labels = {CLUSTER_NAME: self.cluster} | POOL
         body = {"metadata": {"labels": labels} | metadata, "spec": {"clusterName": self.cluster}}
         made = await self._create(self.api.machines, name, body)
@@ -90,47 +87,45 @@ class Fleet(MachineIncidents):
     async def add_check(
         self, name: str = CHECK, annotations: dict[str, str] | None = None, **spec: Any
     ) -> Check:
-        """A check over all Machines, due one second after Ready is Unknown."""
+        """Add a check over all Machines; a timer of one second runs while Ready is Unknown."""
         selects = {"clusterName": self.cluster, "selector": {"matchLabels": POOL}}
         check = Check(self.world, name, self.api.machine_health_checks)
         await check.make(selects | self._usual() | spec, annotations or {})
         return check
 
     async def add_template(self) -> Object:
-        """A template in the namespace; answers how a check of v1beta2 refers to it."""
+        """Add a template; return the reference to it in a check of v1beta2."""
         reference = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
         body = {"spec": {"template": {"spec": {"powerOffSeconds": 7}}}}
         await self._create(TEMPLATES, CHECK, body)
         return reference
 
     async def get(self, machine: str) -> Object:
-        """A Machine as it is stored."""
         return await self.client.get(self.api.machines, machine, self.namespace)
 
     async def set_metadata(self, machine: str, **fields: Any) -> None:
-        """Change metadata of a Machine."""
         await self.client.merge_patch(self.api.machines, machine, {"metadata": fields}, self.namespace)
 
     async def delete(self, machine: str) -> None:
-        """As its owner does with one that is marked."""
+        """Delete a Machine, as its owner does after the mark."""
         await self.client.delete(self.api.machines, machine, self.namespace)
 
     async def say(self, machine: str, type_: str, reason: str, message: str, status: str = "False") -> None:
-        """Put a condition on a Machine, as another controller does; those of others are kept."""
+        """Set a condition of a Machine as another controller does; keep the other writers' conditions."""
         said = MachineCondition(type=type_, status=status, reason=reason, message=message)
         await self._say(self.api.machines, machine, said)
 
     async def condition(self, machine: str, type_: str) -> Object:
-        """A condition of a Machine in the form of the version; empty if it is not there."""
+        """The condition in the form of the served version; empty if missing."""
         return _named((await self.get(machine)).get("status", {}).get("conditions", []), type_)
 
     async def twin(self, machine: str, type_: str) -> Object:
-        """What stands in the form of v1beta1 beside one of v1beta2."""
+        """The v1beta1 counterpart of a v1beta2 condition."""
         status = (await self.get(machine))["status"]
         return _named(status["deprecated"]["v1beta1"]["conditions"], type_)
 
     async def until_said(self, machine: str, type_: str, **fields: str) -> Object:
-        """A condition of a Machine, once it says this."""
+        """Wait until the condition has these values, and return it."""
         last: Object = {}
 
         async def says_so() -> bool:
@@ -142,22 +137,22 @@ class Fleet(MachineIncidents):
         return last
 
     async def until_healthy(self, *machines: str) -> None:
-        """Return when each is said to be healthy."""
+        """Wait until each Machine is reported as healthy."""
         await asyncio.gather(*(self.until_said(one, SUCCEEDED, status="True") for one in machines))
 
     async def until_marked(self, *machines: str) -> None:
-        """Return when the owner of each is asked to remediate it, and it is said why."""
+        """Wait until each Machine is marked for its owner, with the reason."""
         for type_ in (SUCCEEDED, OWNER):
             await asyncio.gather(*(self.until_said(one, type_, status="False") for one in machines))
 
     @asynccontextmanager
     async def foreign_writers(self, machine: str, count: int) -> AsyncIterator[None]:
-        """So many other controllers, each of which finds what it said last whenever it looks."""
+        """Run controllers that each write a condition and check that their last value is still there."""
         ends = asyncio.Event()
         writers = [asyncio.create_task(self._write_on(machine, f"Foreign{n}", ends)) for n in range(count)]
         yield
         ends.set()
-        assert min(await asyncio.gather(*writers)) > 1, "they hardly wrote"
+        assert min(await asyncio.gather(*writers)) > 1, "too few foreign writes"
 
     async def _write_on(self, machine: str, type_: str, ends: asyncio.Event) -> int:
         said, written = "", 0
@@ -170,7 +165,7 @@ class Fleet(MachineIncidents):
         return written
 
     async def remove(self) -> None:
-        """Leave nothing behind that is looked at; the namespace may go with the control plane."""
+        """Remove everything that our processes watch; the namespace stays until the control plane stops."""
         for resource in (self.api.machine_health_checks, self.api.machines, self.api.clusters):
             for found in await self.client.list(resource, self.namespace):
                 with suppress(NotFound):
@@ -202,7 +197,7 @@ class Fleet(MachineIncidents):
 
 
 async def until_served(client: Client, api: ClusterApi = NEW) -> None:
-    """Return when all kinds can be listed: an API server that has just got a CRD asks to wait."""
+    """Wait until all kinds can be listed: after a new CRD the API server first answers 429."""
 
     async def are_served() -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Marks of v1beta2: what is said of each Machine, what is asked of its owner, and what the check shows."""
+"""Marks of v1beta2: the conditions of each Machine, the request to its owner, and the status of the check."""
 
 import asyncio
 
@@ -64,7 +64,7 @@ async def test_failed_machine_is_marked_between_the_writes_of_others_and_healthy
         assert not await fleet.condition(name, OWNER)
         assert not await fleet.events(name)
     assert len(await fleet.events(failed)) == 1
-    # The Node is in the workload cluster, and evidence of it is not.
+    # The Node is in the workload cluster, so no evidence of it is saved.
     (evidence,) = await fleet.client.list(CONFIG_MAPS, NAMESPACE, LABEL)
     assert f"uid: {(await fleet.get(failed))['metadata']['uid']}" in evidence["data"]["machine.yaml"]
     assert "status: Unknown" in evidence["data"]["node.yaml"]

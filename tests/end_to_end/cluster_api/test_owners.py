@@ -1,4 +1,4 @@
-"""The owner of a marked Machine: its words are shown and stay, and the Machine's end ends the incident."""
+"""The owner of a marked Machine: its messages are shown and kept, and its end ends the incident."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pause, of a check and of its whole Cluster, and Machines that people left alone or asked for."""
+"""Pauses of a check and of its Cluster, and Machines that users exclude or mark for remediation."""
 
 import pytest
 
@@ -76,7 +76,7 @@ async def test_gates_of_the_cluster_keep_all_machines_from_being_judged_but_thos
     assert (await fleet.condition(wanted, SUCCEEDED))["reason"] == "HasRemediateAnnotation"
     await check.until_numbers(3, 0, 0)
     await fleet.set_cluster(**{INITIALIZED: "True"})
-    await check.until_numbers(3, 1, 1)  # its Node is seen now, and not judged yet
+    await check.until_numbers(3, 1, 1)  # its Node is observed now, and not judged yet
     for name in (failed, starting):
         assert not await fleet.condition(name, OWNER)
     await fleet.set_cluster(**{READY: "True"})

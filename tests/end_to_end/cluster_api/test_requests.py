@@ -1,4 +1,4 @@
-"""Requests of a check with a template: one for each failed Machine, and what is said while there is none."""
+"""Requests of a check with a template: one for each failed Machine, and what is reported without one."""
 
 import pytest
 

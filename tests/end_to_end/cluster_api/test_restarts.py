@@ -1,4 +1,4 @@
-"""Processes die between a mark and what follows it: there is no second mark, and no deadline moves."""
+"""Processes die between a mark and the following step: no second mark is written and no deadline moves."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -50,7 +50,7 @@ async def test_deadline_and_mark_stay_whoever_dies_meanwhile(
 
 
 def _was_asked_anew(state: State) -> bool:
-    """Whether it waits for its deadline again; on a machine that is busy that may be over."""
+    """True while the incident waits for its deadline again; on a busy machine the deadline may be over."""
     return state.wakes_at is not None or state.phase != "Waiting"
 
 

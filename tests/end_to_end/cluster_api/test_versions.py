@@ -1,4 +1,4 @@
-"""A cluster that ceases to serve v1beta2 under running processes, serves v1beta1 alone, and goes back."""
+"""A cluster stops serving v1beta2 while our processes run, serves only v1beta1, and later v1beta2 again."""
 
 from collections.abc import AsyncIterator
 
@@ -17,33 +17,31 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def policy() -> str:
-    """What is looked for at the end of each watch is found sooner where watches end sooner."""
+    """Shorter watches: what is checked at the end of each watch is found sooner."""
     return f"{NO_BACK_OFF}\nstalenessLimit: 10s"
 
 
 @pytest.fixture
 async def versions(fleet: Fleet, control_plane: ControlPlane) -> AsyncIterator[Fleet]:
-    """Of a cluster that serves v1beta2, and does so again when the test is over."""
+    """A cluster that serves v1beta2 now and again after the test."""
     yield fleet
     if fleet.api != NEW:
         await switch(fleet, control_plane, NEW)
 
 
 async def switch(fleet: Fleet, control_plane: ControlPlane, api: ClusterApi) -> None:
-    """Let this version be the newest one that is served, under whatever runs."""
+    """Serve this version as the newest one while our processes run."""
     await cluster_api_crds.apply(control_plane.kubeconfig, NewestVersion(api.version))
     await until_served(fleet.client, api)
     fleet.api = api
 
 
 async def must_have_form_of_v1beta2(fleet: Fleet, machine: str) -> None:
-    """Of the marks of a Machine that failed."""
     assert "severity" not in await fleet.condition(machine, OWNER)
     assert (await fleet.twin(machine, OWNER))["severity"] == "Warning"
 
 
 async def must_have_form_of_v1beta1(fleet: Fleet, check: Check, machine: str) -> None:
-    """Of the marks of a Machine that failed, and of its check."""
     status = (await fleet.get(machine))["status"]
     told = [one for one in status["conditions"] if one["type"] in (SUCCEEDED, OWNER)]
     assert {one["severity"] for one in told} == {"Warning"}
@@ -74,7 +72,7 @@ async def test_marks_have_the_form_of_the_version_that_is_served_also_when_that_
     await switch(fleet, control_plane, OLD)
     old = Check(fleet.world, check.name, OLD.machine_health_checks)
     (after,) = await fleet.add("after")
-    # Applied by somebody who knows no other version.
+    # Applied by a client that knows no other version.
     conditions = [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]
     await old.edit(checks=None, unhealthyConditions=conditions)
     await old.until_numbers(3, 2, 2)

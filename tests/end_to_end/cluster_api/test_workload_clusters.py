@@ -1,4 +1,4 @@
-"""Workload clusters that are away, not known yet, known by other words, or no more."""
+"""Workload clusters that are unreachable, not known yet, renamed, or deleted."""
 
 import asyncio
 import json
@@ -38,13 +38,13 @@ SLOWLY = {"unhealthyNodeConditions": [SLOW]}
 
 @pytest.fixture(scope="module")
 def policy() -> str:
-    """What is lost is known as lost soon."""
+    """Connections are lost after a short time, so that tests need not wait long."""
     return f"{NO_BACK_OFF}\nstalenessLimit: 10s"
 
 
 @pytest.fixture
 async def home(world: World, control_plane: ControlPlane) -> AsyncIterator[Fleet]:
-    """Machines of a Cluster of the same namespace that manages itself."""
+    """Machines of a Cluster that is also the management cluster."""
     made = Fleet(world, Nodes(world.client, f"{world.name}-home"), cluster="home")
     await made.make()
     await made.publish(control_plane)
@@ -63,7 +63,7 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     await away.until_numbers(1, 1, 1)
     await beside.until_numbers(1, 1, 1)
     await fleet.nodes.fail(failed)
-    await fleet.until_state(failed, lambda state: state.phase == "Waiting")  # so it has been seen
+    await fleet.until_state(failed, lambda state: state.phase == "Waiting")  # the check has observed it
     await workload.servers.kill(API_SERVER)
 
     told = await away.until_condition("RemediationAllowed", status="False", reason=UNREACHABLE)
@@ -79,7 +79,7 @@ async def test_cluster_that_is_away_holds_its_own_check_alone_and_the_clocks_of_
     await fleet.until_marked(failed)
     since = datetime.fromisoformat((await fleet.condition(failed, OWNER))["lastTransitionTime"])
     assert since >= back + TIMEOUT
-    # The detector may have seen the check before its Cluster, and told of that.
+    # The detector may have seen the check before its Cluster, and reported the Cluster as missing.
     restricted = [event["message"] for event in await fleet.events(CHECK, "RemediationRestricted")]
     assert sum("cannot be seen" in message for message in restricted) == 1
 
@@ -159,7 +159,7 @@ async def test_cluster_that_is_deleted_is_watched_no_longer_and_its_incidents_en
 
     await fleet.world.until(is_watched, f"{watched} were never watched")
     await check.until_numbers(1, 0, 0)
-    await fleet.delete_cluster()  # and with it goes the check that it owns
+    await fleet.delete_cluster()  # this also removes the check that it owns
     assert await fleet.outcome(failed) == "Released"
     with pytest.raises(NotFound):
         await check.get()
@@ -167,18 +167,18 @@ async def test_cluster_that_is_deleted_is_watched_no_longer_and_its_incidents_en
 
 
 def tokens(kubeconfig: str) -> list[str]:
-    """What nobody but the two processes may know."""
+    """The secrets that only the two processes may know."""
     return [entry["user"]["token"] for entry in json.loads(kubeconfig)["users"]]
 
 
 def user_of(kubeconfig: str) -> str:
-    """Whom the API server takes its bearer for."""
+    """The user name that the API server assigns to its bearer token."""
     name: str = json.loads(kubeconfig)["users"][0]["name"]
     return name
 
 
 async def let_read_nodes(client: Client, name: str, user: str) -> str:
-    """Grant what `deploy/` grants in a workload cluster; answers the name of the binding."""
+    """Grant the rights of `deploy/` in a workload cluster; return the name of the binding."""
     role, binding = yaml.safe_load_all(READS_NODES.read_text())
     for grant in (role, binding):
         grant["metadata"]["name"] = name
@@ -190,7 +190,7 @@ async def let_read_nodes(client: Client, name: str, user: str) -> str:
 
 
 def reads_of_nodes(audit_log: Path) -> set[tuple[str, str]]:
-    """Verbs with which Nodes were read, and by whom."""
+    """The verbs of all reads of Nodes, with their users."""
     found = set()
     for line in audit_log.read_text().splitlines():
         if '"resource":"nodes"' not in line or not line.endswith("}"):
@@ -202,7 +202,7 @@ def reads_of_nodes(audit_log: Path) -> set[tuple[str, str]]:
 
 
 async def must_be_unknown(fleet: Fleet, paramedic: Paramedic, secrets: list[str], *machines: str) -> None:
-    """No history, log, Event, Machine or check of the test says any of these."""
+    """No history, log, Event, Machine or check of the test may contain any of these secrets."""
     histories = [await fleet.workflow(name).fetch_history() for name in machines]
     logs = [process.log.read_text() for process in (paramedic.detector, paramedic.worker)]
     resources = (EVENTS, fleet.api.machines, fleet.api.machine_health_checks)

@@ -1,7 +1,7 @@
-"""A detector and a worker of this folder's own: the cluster context disturbs whatever runs beside.
+"""A detector and a worker for this folder: changes of the cluster context would disturb other tests.
 
-A test takes away what it put there. Our processes need a while to see that a kind is served no more: they end
-before it goes.
+Each test removes what it adds. Our processes stop before a kind is removed, because they notice a removed
+kind only after a while.
 """
 
 from tests.end_to_end import shared_processes

@@ -1,4 +1,4 @@
-"""ClusterVersions of OpenShift, served and removed as a test wants."""
+"""The ClusterVersion API of OpenShift, served and removed by a test."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -18,13 +18,10 @@ PATIENCE = timedelta(seconds=60)
 
 
 class OpenShift:
-    """A cluster that has a ClusterVersion."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def serve_cluster_versions(self) -> None:
-        """Install the CRD; there is no ClusterVersion yet."""
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {
             "name": "v1",
@@ -45,7 +42,7 @@ class OpenShift:
         await until(self._is_served, within=PATIENCE, otherwise="the CRD is not served")
 
     async def set_progressing(self, status: str) -> datetime:
-        """Let the ClusterVersion progress, or not, from now on; answers the time."""
+        """Set the Progressing condition as of now; return the time."""
         now = datetime.now(UTC).replace(microsecond=0)
         body = _typed(CLUSTER_VERSIONS, {"metadata": {"name": "version"}, "spec": {}})
         with suppress(AlreadyExists):
@@ -60,7 +57,6 @@ class OpenShift:
         return now
 
     async def remove(self) -> None:
-        """Leave nothing behind."""
         with suppress(NotFound):
             await self._client.delete(DEFINITIONS, CRD)
         await until(self._is_not_served, within=PATIENCE, otherwise="the CRD is still served")
@@ -82,7 +78,7 @@ class OpenShift:
 
 @asynccontextmanager
 async def openshift_of(control_plane: ControlPlane) -> AsyncIterator[OpenShift]:
-    """An OpenShift whose ClusterVersion is made in the block; nothing of it is left behind."""
+    """A ClusterVersion for the duration of the block; it is removed afterwards with its CRD."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         made = OpenShift(Client(transport, "end-to-end-test"))
         yield made

@@ -1,4 +1,4 @@
-"""A policy that is required, pruned and restored while our processes run."""
+"""A required policy is missing, deleted and restored while our processes run."""
 
 import pytest
 
@@ -16,13 +16,11 @@ BODY: Object = {"metadata": {"name": POLICY}, "data": {KEY: NO_BACK_OFF}}
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, str]:
-    """Both processes require a policy."""
     return {"PARAMEDIC_MISSING_POLICY": "hold"}
 
 
 @pytest.fixture(scope="module")
 def policy() -> str:
-    """There is none at the beginning."""
     return ""
 
 
@@ -39,7 +37,7 @@ async def test_pruned_policy_holds_every_check_until_it_is_restored_and_nothing_
     await world.client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
     await world.fail(second)
     await until_held(world, second, "PolicyUnknown", "is required and missing")
-    await world.recover(first)  # what exists is cleaned up all the same
+    await world.recover(first)  # cleaning up needs no policy
     await world.until_clean(first)
     assert world.requests.created(second) == 0
 

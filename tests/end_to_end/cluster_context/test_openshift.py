@@ -1,4 +1,4 @@
-"""OpenShift: upgrades hold all that is new, and no clean-up; etcd holds a node that it cannot spare."""
+"""OpenShift: an upgrade holds new requests but not the clean-up; etcd's budget holds nodes it needs."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 DURATION = timedelta(seconds=10)
-"""So long that a timer is seen to run."""
+"""Long enough to observe a running timer."""
 SHORT = timedelta(seconds=4)
 POSTPONED = (
     "Normal",
@@ -34,14 +34,14 @@ POSTPONED = (
 
 @pytest.fixture(scope="module")
 def settings(other_kind: OtherKind) -> dict[str, str]:
-    """What the other kind signals is an upgrade, too."""
+    """Objects of the other kind signal upgrades, too."""
     signal = f"{other_kind.api_version}/{other_kind.requests.kind}/RollingOut=True"
     return {"PARAMEDIC_UPGRADE_SIGNALS": f"{CLUSTER_VERSION},{signal}"}
 
 
 @pytest.fixture(scope="module")
 async def openshift(control_plane: ControlPlane, pairs: Pairs) -> AsyncIterator[OpenShift]:
-    """ClusterVersions are served, from before our processes start until they have ended."""
+    """ClusterVersions are served from before our processes start until they have stopped."""
     await pairs.stop()
     async with openshift_of(control_plane) as made:
         await made.serve_cluster_versions()
@@ -88,7 +88,7 @@ async def test_nothing_new_is_done_during_an_upgrade_but_clean_ups_and_clocks_re
 
 
 async def _set_rolling_out(world: World, other: OtherKind, status: str) -> datetime:
-    """Let an object of another kind say that it is rolled out, or not, from now on; answers the time."""
+    """Set the rollout condition of an object of the other kind as of now; return the time."""
     now = datetime.now(UTC).replace(microsecond=0)
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {"type": "RollingOut", "status": status, "lastTransitionTime": stamp}
@@ -125,7 +125,7 @@ async def test_nothing_new_is_done_while_an_object_of_the_setting_signals_an_upg
 
 @pytest.fixture
 async def etcd(control_plane: ControlPlane, openshift: OpenShift) -> AsyncIterator[Openshift]:  # noqa: ARG001  it is of OpenShift
-    """Its namespace, which our worker may read, without a budget yet."""
+    """The namespace of etcd, which our worker may read, without a disruption budget yet."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         made = Openshift(Client(transport))
         with suppress(AlreadyExists):

@@ -1,4 +1,4 @@
-"""A policy that is edited while our processes run: windows, limits, and the outage guard."""
+"""Edits of the policy while our processes run: windows, limits, and the outage guard."""
 
 from datetime import timedelta
 
@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="module")
 def policy() -> str:
-    """It turns the outage guard on."""
     return f"{NO_BACK_OFF}\noutageGuard: {{}}"
 
 
@@ -52,7 +51,7 @@ LIMIT = "{backOffLimit: 0s, limits: {maxInFlight: 1}}"
 
 
 async def _edit_policy(world: World, text: str) -> None:
-    """Write it, and return when an Event reports that the detector took it."""
+    """Write the policy and wait for the Event that the detector has read it."""
     before = await _events_of_the_policy(world)
     await write_policy(world.client, text)
 
@@ -95,7 +94,7 @@ async def test_one_of_eight_nodes_is_remediated_when_all_leave_shadow_under_a_li
     first, *others = await world.add_nodes(12)
     await world.add_check()
     await world.fail(first)
-    await world.until_requested(first)  # by then the leader knows what there is
+    await world.until_requested(first)  # now the leader knows the existing requests
     await world.recover(first)
     await world.outcome(first)
 
@@ -106,7 +105,7 @@ async def test_one_of_eight_nodes_is_remediated_when_all_leave_shadow_under_a_li
         await world.until_phase(node, "Remediating")
     assert [world.requests.created(node) for node in down] == [0] * 8
 
-    # On a busy machine an act may be refused as stale, and its slot is kept for half a minute.
+    # On a busy machine an act may be refused as stale; its slot then stays reserved for half a minute.
     world.patience = timedelta(minutes=2)
     await _edit_policy(world, LIMIT)
     for _ in range(2):
@@ -119,7 +118,7 @@ async def test_one_of_eight_nodes_is_remediated_when_all_leave_shadow_under_a_li
 
 
 async def _until_one_is_requested(world: World, down: list[str]) -> list[str]:
-    """The node that has a request; no other has one."""
+    """The node that has a request; no other node may have one."""
 
     async def is_requested() -> bool:
         return any(world.requests.created(node) for node in down)

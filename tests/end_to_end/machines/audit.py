@@ -1,4 +1,4 @@
-"""What our processes asked of the objects of one test, as the audit log of kube-apiserver says."""
+"""Reads from the audit log of kube-apiserver how our processes accessed the objects of one test."""
 
 import json
 from pathlib import Path
@@ -12,16 +12,16 @@ WORKER, DETECTOR = "paramedic-worker", "paramedic-detector"
 WRITES = frozenset({"create", "update", "patch", "delete"})
 QUIET_LOOKS = 6
 Ask = tuple[str, str, str, int]
-"""Who, the verb, the kind and name with the subresource, and the answer."""
+"""User, verb, kind and name with subresource, and response code."""
 
 
 def writes(audit_log: Path, namespace: str) -> list[Ask]:
-    """Every write into a namespace by our processes, in order, whatever was answered."""
+    """Every write of our processes into a namespace, in order, with any response code."""
     return [ask for ask in _asked(audit_log, namespace) if ask[1] in WRITES]
 
 
 async def until_quiet(world: World, audit_log: Path, *incidents: WorkflowHandle[Any, Any]) -> None:
-    """Return when nobody has written into the namespace of a test, or woken these incidents, for a second."""
+    """Wait until our processes write nothing here, and wake none of these incidents, for a second."""
     seen: list[tuple[int, ...]] = []
 
     async def is_quiet() -> bool:
@@ -33,7 +33,7 @@ async def until_quiet(world: World, audit_log: Path, *incidents: WorkflowHandle[
 
 
 def deletions(audit_log: Path, namespace: str, machine: str) -> list[int]:
-    """What was answered to each of our wishes to delete a Machine."""
+    """The response code of each of our deletions of a Machine."""
     return [
         code
         for _, verb, what, code in _asked(audit_log, namespace)

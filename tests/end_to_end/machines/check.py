@@ -1,4 +1,4 @@
-"""Check: one MachineHealthCheck of a test, of whichever API group."""
+"""A MachineHealthCheck of a test, of either API group."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +13,13 @@ CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 
 @dataclass(frozen=True)
 class Check:
-    """One in the namespace of the test."""
+    """A check in the namespace of the test."""
 
     world: World
     name: str
     resource: Resource = CHECKS
 
     async def make(self, spec: Object, annotations: dict[str, str]) -> None:
-        """Create it."""
         body: Object = {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
@@ -30,42 +29,36 @@ class Check:
         await self.world.client.create(self.resource, body, self.world.name)
 
     async def get(self) -> Object:
-        """As it is stored."""
         return await self.world.client.get(self.resource, self.name, self.world.name)
 
     async def edit(self, **spec: Any) -> None:
-        """Change fields of its spec."""
         await self._patch({"spec": spec})
 
     async def annotate(self, key: str, value: str | None) -> None:
-        """Put an annotation on it, or (None) take it off."""
         await self._patch({"metadata": {"annotations": {key: value}}})
 
     async def pause(self, value: str = "") -> None:
-        """Pause it."""
         await self.annotate(PAUSED, value)
 
     async def unpause(self) -> None:
-        """End the pause."""
         await self.annotate(PAUSED, None)
 
     async def delete(self) -> None:
-        """Delete it."""
         await self.world.client.delete(self.resource, self.name, self.world.name)
 
     async def version(self) -> str:
-        """Its resourceVersion: whatever is written to it, status included, moves it."""
+        """The resourceVersion, which changes with every write to the check or its status."""
         version: str = (await self.get())["metadata"]["resourceVersion"]
         return version
 
     async def condition(self, type_: str) -> dict[str, str]:
-        """One condition of its status but for the time, empty if it is not there."""
+        """A condition of the status, without its time; empty if missing."""
         listed: list[dict[str, str]] = (await self.get()).get("status", {}).get("conditions", [])
         found = next((one for one in listed if one["type"] == type_), {})
         return {key: value for key, value in found.items() if key not in ("type", "lastTransitionTime")}
 
     async def until_condition(self, type_: str, **fields: str) -> dict[str, str]:
-        """A condition of its status, once it says this."""
+        """Wait until the condition has these values, and return it."""
         last: dict[str, str] = {}
 
         async def says_so() -> bool:
@@ -77,7 +70,7 @@ class Check:
         return last
 
     async def until_without(self, type_: str) -> None:
-        """Return when its status has no such condition."""
+        """Wait until the status has no such condition."""
 
         async def has_none() -> bool:
             return not await self.condition(type_)
@@ -85,7 +78,6 @@ class Check:
         await self.world.until(has_none, f"{type_} never went")
 
     async def until_numbers(self, expected: int, healthy: int, allowed: int) -> None:
-        """Return when its status says these numbers."""
         wanted = {"expectedMachines": expected, "currentHealthy": healthy, "remediationsAllowed": allowed}
 
         async def says_so() -> bool:

@@ -1,6 +1,7 @@
-"""A control plane of this folder's own: a MachineHealthCheck disables every NodeHealthCheck of a cluster.
+"""A control plane for this folder: a MachineHealthCheck disables every NodeHealthCheck of its cluster.
 
-Detector and worker handle both kinds, and run through all tests of the folder; each test has a namespace.
+Detector and worker handle both kinds, and run through all tests of the folder. Each test has its own
+namespace.
 """
 
 from collections.abc import AsyncIterator
@@ -26,14 +27,13 @@ other_kind = shared_processes.other_kind
 async def control_plane(
     prepared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ControlPlane]:
-    """The control plane of this folder."""
     async with installed_control_plane(prepared, tmp_path_factory.mktemp("machines")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Paramedic:
-    """Detector and worker, ready, for all tests of the folder that want these settings."""
+    """One running detector and worker for all tests of the folder with the same settings."""
     kinds = ",".join(kind.resource_name for kind in (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
     return await pairs.get({"PARAMEDIC_CHECK_KINDS": kinds} | settings, policy)
 
@@ -42,7 +42,6 @@ async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Para
 async def machines(
     control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
 ) -> AsyncIterator[Machines]:
-    """One test's part of the cluster."""
     async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
         made = Machines(world)
         await made.make()

@@ -1,4 +1,4 @@
-"""MachineIncidents: the incidents of the Machines of one namespace, and the Events about its objects."""
+"""The incidents of the Machines in one namespace, and the Events about its objects."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ CHECK = "workers"
 
 
 class MachineIncidents:
-    """Those of Machines of one API group, in the namespace of one test."""
+    """Incidents of Machines of one API group, in the namespace of one test."""
 
     def __init__(self, world: World, group: str) -> None:
         self.world = world
@@ -28,7 +28,7 @@ class MachineIncidents:
         """Of all Machines that there were, by name."""
 
     def incident(self, machine: str, check: str = CHECK) -> IncidentReference:
-        """The incident that a Machine has, should have, or had."""
+        """The reference of a Machine's incident, whether or not it exists."""
         return IncidentReference(
             cluster=self.world.cluster,
             check=CheckReference(
@@ -44,21 +44,19 @@ class MachineIncidents:
         )
 
     def workflow(self, machine: str, check: str = CHECK) -> WorkflowHandle[Any, Any]:
-        """The workflow of that incident."""
         return self.world.temporal.get_workflow_handle(self.incident(machine, check).workflow_id)
 
     async def has_incident(self, machine: str, check: str = CHECK) -> bool:
-        """Whether that incident ever had a workflow."""
+        """True if that incident ever had a workflow, open or closed."""
         query = f"WorkflowId = '{self.incident(machine, check).workflow_id}'"
         return (await self.world.temporal.count_workflows(query)).count > 0
 
     async def state(self, machine: str, check: str = CHECK) -> State:
-        """The answer to the query `state`."""
         state: State = await self.workflow(machine, check).query("state", result_type=State)
         return state
 
     async def until_state(self, machine: str, is_so: Callable[[State], bool], check: str = CHECK) -> State:
-        """The answer to the query `state`, once it is so."""
+        """Wait until the result of the query `state` satisfies `is_so`, and return it."""
         found: list[State] = []
 
         async def has_come() -> bool:
@@ -72,13 +70,13 @@ class MachineIncidents:
         return found[0]
 
     async def until_held(self, machine: str, words: str, check: str = CHECK) -> State:
-        """The state of the incident once it is held with these words."""
+        """Wait until the incident is held with these words, and return its state."""
         return await self.until_state(
             machine, lambda state: state.phase == "Held" and words in state.details, check
         )
 
     async def until_ended(self, *machines: str) -> None:
-        """Return when no incident of them runs."""
+        """Wait until all these incidents have ended."""
 
         async def all_ended() -> bool:
             for machine in machines:
@@ -90,7 +88,7 @@ class MachineIncidents:
         await self.world.until(all_ended, f"incidents of {machines} still run")
 
     async def outcome(self, machine: str, check: str = CHECK) -> str:
-        """How the incident of a Machine ends; waits until it has."""
+        """Wait for the incident of a Machine to end, and return its outcome."""
 
         async def has_begun() -> bool:
             return await self.has_incident(machine, check)
@@ -100,13 +98,13 @@ class MachineIncidents:
             return await outcome_of(self.workflow(machine, check))
 
     async def events(self, name: str, reason: str = "") -> list[Object]:
-        """The Events about an object of the namespace, or those with that reason."""
+        """The Events about an object of the namespace, of one reason if given."""
         found = await self.client.list(EVENTS, self.namespace)
         about = [event for event in found if event["involvedObject"]["name"] == name]
         return [event for event in about if reason in ("", event["reason"])]
 
     async def until_told(self, name: str, reason: str) -> Object:
-        """The one Event with that reason about an object, once it is there."""
+        """Wait for the one Event with that reason about an object, and return it."""
 
         async def is_told() -> bool:
             return bool(await self.events(name, reason))

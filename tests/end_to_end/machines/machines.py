@@ -1,4 +1,4 @@
-"""Machines: a namespace with Machines, as the administrator of an OpenShift cluster sees it, for one test."""
+"""A namespace with Machines for one test, as the administrator of an OpenShift cluster sees it."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -19,14 +19,14 @@ NEVER_STARTED: Object = {"phase": "Provisioned"}
 
 
 class Machines(MachineIncidents):
-    """Machines whose names begin with that of the test, each with a Node of its own name."""
+    """Machines with the test's name as prefix; the Node of each has another name."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world, MACHINE_HEALTH_CHECK.group)
         self._controller: Object = {}
 
     async def make(self) -> None:
-        """The namespace, and a MachineSet that nobody looks after: it makes no Machines."""
+        """Create the namespace and a MachineSet without a controller, so it creates no Machines."""
         await self.client.create(NAMESPACES, {"metadata": {"name": self.namespace}})
         body = _typed(MACHINE_SETS, {"metadata": {"name": CONTROLLER}, "spec": {"replicas": 0}})
         made = await self.client.create(MACHINE_SETS, body, self.namespace)
@@ -39,18 +39,18 @@ class Machines(MachineIncidents):
         }
 
     async def add(self, *suffixes: str, **metadata: Any) -> list[str]:
-        """Running Machines with healthy Nodes, and this beside the usual metadata."""
+        """Add running Machines with healthy Nodes; the arguments extend their metadata."""
         names = list((await self.world.add_named_nodes(*suffixes)).values())
         await asyncio.gather(*(self.add_alone(name, name, **metadata) for name in names))
         return names
 
     async def add_orphan(self, suffix: str) -> str:
-        """A running Machine that no controller owns."""
+        """Add a running Machine without a controlling owner."""
         (name,) = await self.add(suffix, ownerReferences=[])
         return name
 
     async def add_alone(self, name: str, node: str, **metadata: Any) -> None:
-        """A Machine that is linked to that Node, or ("") to none yet."""
+        """Add a Machine with a link to that Node; "" means no Node yet."""
         body: Object = {"name": name, "ownerReferences": [self._controller]} | metadata
         made = await self.client.create(MACHINES, _typed(MACHINES, {"metadata": body}), self.namespace)
         self.uids[name] = made["metadata"]["uid"]
@@ -58,19 +58,19 @@ class Machines(MachineIncidents):
         await self.set_status(name, **status, lastUpdated=stamp(datetime.now(UTC)))
 
     async def set_status(self, machine: str, **fields: Any) -> None:
-        """As the machine controller does."""
+        """Set the status as the machine controller does."""
         await self.client.merge_patch(MACHINES, machine, {"status": fields}, self.namespace, "status")
 
     async def set_metadata(self, machine: str, **fields: Any) -> None:
-        """Change metadata of a Machine; its kept finalizers, annotations or owners."""
+        """Set finalizers, annotations or owners of a Machine."""
         await self.client.merge_patch(MACHINES, machine, {"metadata": fields}, self.namespace)
 
     async def let_go(self, machine: str) -> None:
-        """Its hardware is gone: the finalizer that kept it goes as well."""
+        """Remove the finalizer, as the machine controller does after the hardware is gone."""
         await self.set_metadata(machine, finalizers=None)
 
     async def add_template(self, name: str = "", spec: Object | None = None) -> Object:
-        """A template in the namespace; answers how a check refers to it."""
+        """Add a template; return the reference to it in a check."""
         reference = self.template(name)
         contents = {"metadata": {"labels": {"team": "infra"}}, "spec": {"powerOffSeconds": 7}}
         metadata = {"name": reference["name"]}
@@ -79,15 +79,15 @@ class Machines(MachineIncidents):
         return reference
 
     def template(self, name: str = "") -> dict[str, str]:
-        """How a check refers to a template."""
+        """The reference to a template in a check."""
         return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": name or CHECK}
 
     async def add_check(
         self, name: str = CHECK, annotations: dict[str, str] | None = None, **spec: Any
     ) -> Check:
-        """A check over all Machines of the namespace, due one second after Ready is Unknown.
+        """Add a check over all Machines of the namespace; a timer of one second runs while Ready is Unknown.
 
-        What is None is left out of its spec.
+        Fields of None are left out of its spec.
         """
         usual = {"unhealthyConditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s"}]}
         check = Check(self.world, name)
@@ -96,25 +96,25 @@ class Machines(MachineIncidents):
         return check
 
     async def get(self, machine: str) -> Object | None:
-        """A Machine; None if it is gone."""
+        """The Machine, or None if it is gone."""
         try:
             return await self.client.get(MACHINES, machine, self.namespace)
         except NotFound:
             return None
 
     async def is_going(self, machine: str) -> bool:
-        """Whether it is gone or being deleted."""
+        """True if the Machine is gone or being deleted."""
         found = await self.get(machine)
         return found is None or "deletionTimestamp" in found["metadata"]
 
     async def annotation(self, machine: str, key: str) -> str | None:
-        """What an annotation of a Machine says; None if it is not there."""
+        """The value of an annotation of a Machine; None if missing."""
         found = await self.get(machine)
         value: str | None = ((found or {}).get("metadata", {}).get("annotations") or {}).get(key)
         return value
 
     async def until_going(self, *machines: str) -> None:
-        """Return when each is gone or being deleted."""
+        """Wait until each Machine is gone or being deleted."""
 
         async def all_go() -> bool:
             return all([await self.is_going(machine) for machine in machines])
@@ -122,7 +122,7 @@ class Machines(MachineIncidents):
         await self.world.until(all_go, f"{machines} were never deleted")
 
     async def remove(self) -> None:
-        """Leave no Machine and no check behind; the namespace may go with the control plane."""
+        """Delete all Machines and checks; the namespace stays until the control plane stops."""
         for check in await self.client.list(CHECKS, self.namespace):
             await self.client.delete(CHECKS, check["metadata"]["name"], self.namespace)
         for machine in await self.client.list(MACHINES, self.namespace):

@@ -1,4 +1,4 @@
-"""external-baremetal: Machines are marked for the provider of bare metal, which takes the mark off."""
+"""external-baremetal: Machines are marked for the provider of bare metal, which removes the mark."""
 
 import asyncio
 
@@ -41,14 +41,14 @@ async def test_machines_are_marked_once_and_counted_until_the_provider_takes_the
     waiting = await machines.until_state(owned, lambda state: state.phase == "Remediating")
     assert waiting.requests == ()
 
-    await machines.world.recover(owned)  # its Node is back before the provider is done
+    await machines.world.recover(owned)  # its Node recovers before the provider has finished
     assert await machines.outcome(owned) == "Remediated"
     await check.until_numbers(3, 0, 0)
     assert await machines.annotation(owned, MARK) == ""
     for name in (orphan, owned):
         await machines.set_metadata(name, annotations={MARK: None})
     await check.until_numbers(3, 1, 1)
-    # It is still unhealthy, and nobody works on it: it is marked again.
+    # The Machine is still unhealthy and no provider works on it, so it is marked again.
     await machines.until_state(orphan, lambda state: state.phase == "Remediating")
     await check.until_numbers(3, 1, 1)
     await machines.world.recover(orphan)
@@ -100,7 +100,7 @@ async def test_paused_check_writes_nothing_and_does_at_once_what_is_due_when_the
     await machines.until_held(fails, "Paused: ", "deleting")
     await machines.until_held(hiccups, "Paused: ", "deleting")
     await machines.world.recover(hiccups)
-    await machines.let_go(going)  # what was ordered goes on
+    await machines.let_go(going)  # the ordered deletion goes on
     await machines.until_state(recovers, lambda state: "Paused: " in state.details, "requesting")
 
     async def is_gone() -> bool:

@@ -1,4 +1,4 @@
-"""An unhealthy Machine is deleted, once, if something would make another one in its place."""
+"""An unhealthy Machine is deleted once, if a controller would replace it."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ async def test_machine_of_a_dead_node_is_deleted_once_and_waited_for_until_it_is
     )
     assert "it was deleted, and is not gone yet" in waiting.details or "is being deleted" in waiting.details
     await check.until_numbers(2, 1, 1)
-    await machines.world.recover(name)  # what its Node says changes nothing any more
+    await machines.world.recover(name)  # its Node has no influence any more
     await machines.until_state(
         name,
         lambda state: state.phase == "Remediating" and f"{name} is healthy; " in state.details,
@@ -120,7 +120,9 @@ async def test_machine_is_deleted_for_each_reason_but_one_that_goes_already_or_t
     assert not await machines.is_going(slow)
     assert not await machines.has_incident(slow)
     await machines.set_status(slow, lastUpdated=datetime.now(UTC).isoformat(timespec="seconds"))
-    await check.edit(nodeStartupTimeout="3s")  # its timer must be seen: one that goes has not failed
+    await check.edit(
+        nodeStartupTimeout="3s"
+    )  # a running timer is needed: a Machine that is being deleted has not failed
 
     await machines.until_going(slow)
     state = await machines.until_state(going, lambda state: state.phase == "Remediating")
@@ -138,4 +140,4 @@ async def test_machine_is_deleted_for_each_reason_but_one_that_goes_already_or_t
     assert [await machines.outcome(name) for name in every] == ["Remediated"] * 3 + ["Gone"]
     await check.until_numbers(0, 0, 0)
     counts = [len(await machines.events(name, "DetectedUnhealthy")) for name in (*every, orphan)]
-    assert counts == [0, 1, 1, 0, 0]  # the Machine without its Node waited five seconds (rule 50)
+    assert counts == [0, 1, 1, 0, 0]  # the Machine without a Node waited five seconds (rule 50)

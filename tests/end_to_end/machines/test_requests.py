@@ -1,4 +1,4 @@
-"""With a template, an external remediator is asked; its request goes when nobody needs it any more."""
+"""A check with a template asks an external remediator; the request is deleted when it is no longer needed."""
 
 from contextlib import suppress
 
@@ -21,7 +21,7 @@ FAILED = "ExternalRemediationRequestCreationFailed"
 
 
 def request_of(machines: Machines, name: str, uid: str) -> Object:
-    """As the machine-api-operator makes it."""
+    """A request as the machine-api-operator creates it."""
     return {
         "apiVersion": REQUESTS.api_version,
         "kind": REQUESTS.kind,
@@ -41,7 +41,7 @@ def request_of(machines: Machines, name: str, uid: str) -> Object:
 
 
 async def until_gone(machines: Machines, *names: str) -> None:
-    """Return when none of them has a request."""
+    """Wait until no Machine has a request."""
 
     async def are_gone() -> bool:
         return not any(machines.world.requests.existing(name) for name in names)
@@ -130,7 +130,7 @@ async def test_request_without_a_template_or_that_cannot_be_created_is_told_in_i
 
 
 async def until_restricted(machines: Machines, *words: str) -> None:
-    """Return when the check has one Event for each thing that held all its Machines, and no others."""
+    """Wait until the check has exactly one Event for each reason that held all its Machines."""
 
     async def are_told() -> bool:
         told = [event["message"] for event in await machines.events(CHECK, "RemediationRestricted")]
@@ -140,7 +140,7 @@ async def until_restricted(machines: Machines, *words: str) -> None:
 
 
 async def put_template(machines: Machines, kind: OtherKind, template: object) -> None:
-    """A template of that kind with this as spec.template, in the place of another."""
+    """Replace the spec.template of a template of that kind."""
     body: Object = {
         "apiVersion": kind.api_version,
         "kind": kind.templates.kind,

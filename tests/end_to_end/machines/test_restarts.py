@@ -1,4 +1,4 @@
-"""Both processes die at any moment of an incident: there is one deletion, and one request."""
+"""Both processes die at any moment of an incident: still only one deletion and one request happen."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -17,11 +17,10 @@ pytestmark = pytest.mark.cluster
 REQUESTING = "requesting"
 
 TIMEOUT = timedelta(seconds=10)
-"""So long that a busy machine sees it run, and both processes die meanwhile."""
+"""Long enough that a busy machine observes the timeout while it runs, and both processes die meanwhile."""
 
 
 async def kill(paramedic: Paramedic) -> None:
-    """Kill both with -9."""
     await asyncio.gather(paramedic.detector.kill(), paramedic.worker.kill())
 
 
@@ -68,7 +67,7 @@ async def test_machine_is_deleted_once_on_time_and_open_requests_are_kept_and_re
     assert await machines.outcome(recovers, REQUESTING) == "Remediated"
     await kill(paramedic)
     await machines.world.recover(name)
-    await requesting.edit(remediationTemplate=None)  # nothing but the incident knows of the request now
+    await requesting.edit(remediationTemplate=None)  # now only the incident knows the request
     await paramedic.start()
     await deleting.until_numbers(2, 0, 0)
     assert (await machines.state(name)).memory.disruption.has_deleted

@@ -1,4 +1,4 @@
-"""The threshold: two of five may be unhealthy, three may not; what is not allowed costs nothing."""
+"""The threshold: two of five may be unhealthy, three may not. A short-circuited check writes nothing."""
 
 import asyncio
 
@@ -72,7 +72,7 @@ async def test_three_of_five_are_too_many_for_half_of_them_and_are_remediated_wh
 
 
 async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, names: list[str]) -> None:
-    """Each Machine's state moves, its Node's kubelet reports, and nothing of that is written anywhere."""
+    """Changes of the Machines and reports of their kubelets must cause no write."""
     await until_quiet(
         machines.world, control_plane.audit_log, *(machines.workflow(name) for name in names[:3])
     )
@@ -93,7 +93,7 @@ async def _must_cost_nothing(machines: Machines, control_plane: ControlPlane, na
 
 
 async def _must_say_what_cannot_be_read(machines: Machines, check: Check) -> None:
-    """The field and the value, once, and no number of before; until the check can be read again."""
+    """The invalid field and its value are reported once, without old numbers, until the check is valid."""
     await check.edit(maxUnhealthy=-1)
     said = await check.until_condition("RemediationAllowed", reason="InvalidSpec")
     assert (said["status"], said["severity"]) == ("False", "Error")

@@ -1,4 +1,4 @@
-"""What the audit log of kube-apiserver says: nothing that happened is missing there, also after an outage."""
+"""Reads the audit log of kube-apiserver, which is complete also after an outage."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def created_requests(audit_log: Path, kind: Resource = REQUESTS) -> list[str]:
 
 
 def lists_of_detectors(audit_log: Path, since: datetime) -> dict[str, list[datetime]]:
-    """When each kind was listed by detectors since then."""
+    """When detectors listed each kind, since then."""
     lists: dict[str, list[datetime]] = {}
     for event in _events(audit_log, "list", OK):
         received = datetime.fromisoformat(event["requestReceivedTimestamp"])
@@ -36,14 +36,14 @@ def lists_of_detectors(audit_log: Path, since: datetime) -> dict[str, list[datet
 
 
 def _is_whole(uri: str) -> bool:
-    """Whether a kind is listed to be watched from there: not one object, nor who stands by for the lead."""
+    """True for lists of a whole kind: neither a single object nor the Leases of standby detectors."""
     asked = dict(parse_qsl(urlsplit(uri).query))
     return asked.get("limit") != "1" and CANDIDATE_FOR not in asked.get("labelSelector", "")
 
 
 def _events(audit_log: Path, verb: str, code: int) -> Iterator[dict[str, Any]]:
     for line in audit_log.read_text().splitlines():
-        # A server that is killed may leave half a line behind.
+        # A killed server may leave an incomplete line.
         if line.startswith("{") and line.endswith("}"):
             event = json.loads(line)
             if event["verb"] == verb and event["responseStatus"].get("code") == code and "objectRef" in event:

@@ -1,6 +1,7 @@
-"""Servers of a file's own in the place of those that all tests share, and a standby of the detector.
+"""Each file here has its own servers instead of the shared ones, and a standby of the detector.
 
-What Temporal keeps is encrypted here: so an incident in each phase goes on after a restart with keys, too.
+Payloads in Temporal are encrypted here, which proves that incidents in each phase survive restarts with keys,
+too.
 """
 
 from collections.abc import AsyncIterator
@@ -23,7 +24,7 @@ from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files whose tests may take longest, or all the others would wait for them in the end."""
+    """Run the slowest files first, so that the other workers do not wait for them at the end."""
     longest: dict[Path, float] = {}
     for item in items:
         timeout = item.get_closest_marker("timeout")
@@ -37,32 +38,28 @@ Started = tuple[OwnServers, ControlPlane, TemporalServer]
 
 @pytest.fixture(scope="module")
 async def started(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Started]:
-    """The servers of this file, running."""
     async with own_servers(tmp_path_factory.mktemp("own-servers")) as servers:
         yield servers, *await servers.start(prepared)
 
 
 @pytest.fixture(scope="module")
 def control_plane(started: Started) -> ControlPlane:
-    """The control plane of this file."""
     return started[1]
 
 
 @pytest.fixture(scope="module")
 def temporal_server(started: Started) -> TemporalServer:
-    """The Temporal server of this file."""
     return started[2]
 
 
 @pytest.fixture(scope="module")
 def payload_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file with the keys of this file's processes."""
+    """The file with the payload keys of this file's processes."""
     return keys_file(tmp_path_factory.mktemp("keys") / "keys", THIS_YEAR, LAST_YEAR)
 
 
 @pytest.fixture(scope="module")
 async def temporal_client(temporal_server: TemporalServer, payload_keys: Path) -> TemporalClient:
-    """A client of the Temporal server of this file."""
     return await TemporalClient.connect(
         temporal_server.address,
         namespace=temporal_server.namespace,
@@ -72,7 +69,6 @@ async def temporal_client(temporal_server: TemporalServer, payload_keys: Path) -
 
 @pytest.fixture
 def paramedic(paramedic: Paramedic, payload_keys: Path) -> Paramedic:
-    """Detector and worker, with these keys."""
     for process in (paramedic.detector, paramedic.worker):
         process.environment[PAYLOAD_KEYS_VARIABLE] = str(payload_keys)
     return paramedic
@@ -100,7 +96,7 @@ async def crew(
 
 
 async def _must_be_encrypted(world: World) -> None:
-    """What the detector told Temporal of incidents, and what the worker did."""
+    """The payloads of the detector and of the worker in Temporal must be encrypted."""
     async for execution in world.temporal.list_workflows(f"ParamedicCluster = '{world.cluster}'"):
         handle = world.temporal.get_workflow_handle(execution.id, run_id=execution.run_id)
         async for event in handle.fetch_history_events():

@@ -1,15 +1,13 @@
-"""Course: what becomes of one incident while something is away, and afterwards."""
+"""The expected course of one incident during and after an outage."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Course:
-    """What becomes of one incident."""
-
     before: str
     """Its phase when the outage begins."""
     after: str
-    """Its outcome, or the phase that it stays in, by the facts as they are then."""
+    """Its outcome, or the phase in which it stays, according to the facts after the outage."""
     requests: int
-    """How many requests there ever are for it; in an escalation one a step."""
+    """How many requests it creates in all; in an escalation, one for each step."""

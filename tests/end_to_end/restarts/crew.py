@@ -1,4 +1,4 @@
-"""Crew: our processes and the servers that they need."""
+"""Our processes and the servers that they need."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,8 +13,6 @@ from tests.end_to_end.restarts.servers import OwnServers
 
 @dataclass(frozen=True)
 class Crew:
-    """All that runs."""
-
     client: Client
     servers: OwnServers
     detector: OurProcess
@@ -26,13 +24,12 @@ class Crew:
         await asyncio.gather(self.detector.start_ready(), self.worker.start_ready())
 
     async def leader(self) -> str:
-        """Who holds the Lease of the detectors."""
         lease = await self.client.get(LEASES, "paramedic-detector", "paramedic-system")
         holder: str = lease["spec"]["holderIdentity"]
         return holder
 
     async def says(self, **conditions: str) -> bool:
-        """Whether the ParamedicStatus has these conditions."""
+        """True if the ParamedicStatus has these conditions."""
         try:
             stored = await self.client.get(PARAMEDIC_STATUSES, NAME, "paramedic-system")
         except NotFound:
@@ -41,6 +38,6 @@ class Crew:
         return conditions.items() <= found.items()
 
     def nobody_must_have_died(self) -> None:
-        """Each process of ours that the test did not kill is the one that it started."""
+        """No process of ours may have exited, except where the test killed it."""
         dead = [process.log for process in (self.detector, self.worker, self.standby) if process.has_died]
         assert not dead

@@ -1,6 +1,6 @@
-"""Escalations: incidents of a second check, in the phases that only steps and a healthy delay lead to.
+"""Incidents of a second check, in the phases that need several steps or a healthy delay.
 
-What holds of the others holds of these: what must be so afterwards follows from the facts alone.
+As with the other incidents, the facts alone determine the expected result.
 """
 
 from pathlib import Path
@@ -15,16 +15,16 @@ from tests.end_to_end.restarts.course import Course
 from tests.end_to_end.world import REQUESTS, World
 
 COURSES = {
-    "fails-a-step": Course("Remediating", "Remediating", 2),  # its remediator reports that it failed
+    "fails-a-step": Course("Remediating", "Remediating", 2),  # its remediator reports a failure
     "has-no-step-left": Course("Exhausted", "Exhausted", 2),
     "is-delayed": Course("HealthyDelay", "HealthyDelay", 1),
-    "is-confirmed": Course("HealthyDelay", "Remediated", 1),  # a person says that the node is healthy
+    "is-confirmed": Course("HealthyDelay", "Remediated", 1),  # a user confirms the recovery
 }
 OPEN = [role for role, course in COURSES.items() if course.after != "Remediated"]
 
 
 class Escalations:
-    """The incidents of one test beside its others, with nodes, templates and a check of their own."""
+    """A second set of incidents in one test, with its own nodes, templates and check."""
 
     def __init__(self, beside: World, audit_log: Path, second: OtherKind) -> None:
         self._beside = beside
@@ -35,7 +35,6 @@ class Escalations:
         self._before: dict[str, tuple[str, str | None]] = {}
 
     async def begin(self) -> None:
-        """Lead each incident into its phase."""
         world = self._world
         world.patience = self._beside.patience
         await self._add_check()
@@ -61,7 +60,7 @@ class Escalations:
         await self._world.add_check(escalatingRemediations=escalation, healthyDelay="1h")
 
     async def change(self) -> None:
-        """Let the facts of every incident change that does not go on as it was."""
+        """Change the facts of every incident, except those that continue unchanged."""
         await self._fail_a_step("fails-a-step", REQUESTS)
         await self._world.set_annotation(self._nodes["is-confirmed"], CONFIRMED_HEALTHY, "true")
 
@@ -72,7 +71,7 @@ class Escalations:
         )
 
     async def must_have_gone_on(self) -> None:
-        """Each incident becomes what the facts say, and the status of the check tells the same."""
+        """Each incident must follow the facts, and the status of the check must agree."""
         world, nodes = self._world, self._nodes
         assert await world.outcome(nodes["is-confirmed"]) == "Remediated"
         await world.until_clean(nodes["is-confirmed"])
@@ -86,7 +85,7 @@ class Escalations:
         self._none_must_have_been_made_twice()
 
     async def must_end_clean(self) -> None:
-        """After the recovery of all nodes, and without a delay, nothing is left."""
+        """After the recovery of all nodes, without a delay, all requests and Leases must be gone."""
         world, nodes = self._world, self._nodes
         await world.edit_check(healthyDelay=None)
         await world.recover(*nodes.values())
@@ -100,7 +99,7 @@ class Escalations:
         await world.remove()
 
     async def _until_second_steps(self, *roles: str) -> None:
-        """Return when these have a request of the second step, and no others."""
+        """Wait until exactly these incidents have a request of the second step."""
         nodes = {self._nodes[role] for role in roles}
 
         async def are_there() -> bool:
@@ -109,12 +108,12 @@ class Escalations:
         await self._world.until(are_there, f"there never was a second step of {roles} and no others")
 
     async def _first_request(self, role: str) -> tuple[str, str | None]:
-        """Which request an incident began with, and since when its node is healthy."""
+        """The first request of an incident, and since when its node is healthy."""
         metadata: Object = (await self._world.request(self._nodes[role]))["metadata"]
         return metadata["uid"], metadata["annotations"].get(HEALTHY_DELAY)
 
     async def _status_must_be_true(self) -> None:
-        """Of each node it tells one request for each of its steps."""
+        """The status of each node must list one request for each of its steps."""
         expected = {self._nodes[role]: COURSES[role].requests for role in OPEN}
 
         async def is_told() -> bool:

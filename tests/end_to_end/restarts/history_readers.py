@@ -1,4 +1,4 @@
-"""Which process answered an incident and which woke it, as the history of its workflow tells."""
+"""Reads from the history of an incident's workflow which process answered or woke it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from workflows.contracts import OBSERVE
 
 
 async def heard_since(world: World, nodes: Iterable[str], since: datetime) -> Counter[str]:
-    """How often each detector answered or woke the incidents of these nodes since then, by its identity."""
+    """How often each detector, by identity, answered or woke the incidents of these nodes since then."""
     heard: Counter[str] = Counter()
     for node in nodes:
         history = await (await world.workflow(node)).fetch_history()

@@ -1,7 +1,7 @@
-"""Incidents: one in each phase, what happens to each while something is away, and what must be so afterwards.
+"""One incident in each phase, the changes during an outage, and the expected result.
 
-The facts of all of them change during the outage, and what must be so afterwards follows from the facts
-alone: it is the same whatever was away, however, and for how long.
+The facts of all incidents change during the outage. The facts alone determine the expected result: it is the
+same for every kind and length of outage.
 """
 
 import asyncio
@@ -22,32 +22,33 @@ from tests.end_to_end.slow_create import SlowCreate, slow_create
 from tests.end_to_end.world import REQUESTS, World
 
 DURATION = timedelta(minutes=5)
-"""Of the check. Each node fails so long ago that its deadline comes when the test wants it."""
+"""The duration of the check.
+
+Each node fails early enough that its deadline is at the time that the test needs.
+"""
 
 PATIENCE = timedelta(seconds=90)
 LONG_AGO = timedelta(minutes=-1)
 LATEST = timedelta(seconds=20)
-"""How late an incident may act on a deadline that passes when all is well again."""
+"""How late an incident may act on a deadline that passes after the outage."""
 
 
 COURSES = {
     "runs-out": Course("Waiting", "Remediating", 1),  # the timer runs out during the outage
-    "waits": Course("Waiting", "Remediating", 1),  # the timer runs on, to a deadline after the outage
+    "waits": Course("Waiting", "Remediating", 1),  # the deadline is after the outage
     "recovers": Course("Waiting", "Recovered", 0),
-    "is-held": Course("Held", "Remediating", 1),  # what holds it goes
+    "is-held": Course("Held", "Remediating", 1),  # the reason of the hold goes away
     "is-acted-on": Course("Acting", "Remediating", 1),
     "is-mended": Course("Remediating", "Remediated", 1),
     "stays-down": Course("Remediating", "Remediating", 1),
-    "hangs": Course("CleaningUp", "Remediated", 1),  # the finalizer goes
-    "is-left-alone": Course("LeftAlone", "LeftAlone", 0),  # and its timer runs out
+    "hangs": Course("CleaningUp", "Remediated", 1),  # the finalizer is removed
+    "is-left-alone": Course("LeftAlone", "LeftAlone", 0),  # its timer runs out
 }
 OPEN = {role: course for role, course in COURSES.items() if course.after in ("Remediating", "LeftAlone")}
 REMEDIATED = [role for role, course in OPEN.items() if course.after == "Remediating"]
 
 
 class Incidents:
-    """The incidents of one test."""
-
     def __init__(self, world: World, crew: Crew, audit_log: Path, second_kind: OtherKind) -> None:
         world.patience = PATIENCE
         self._world = world
@@ -61,9 +62,9 @@ class Incidents:
     async def begun(
         self, directory: Path, runs_out_in: timedelta, waits_for: timedelta
     ) -> AsyncIterator[SlowCreate]:
-        """Each incident is in its phase; the create of one is in flight until it is let go.
+        """Bring each incident into its phase; one create stays in flight until the test lets it go.
 
-        From now on a timer runs out in so long, and another one waits until all is well again.
+        From now on one timer runs out in `runs_out_in`, and another one after the outage.
         """
         world = self._world
         await self._escalations.begin()
@@ -115,7 +116,7 @@ class Incidents:
         return self._failed_at[role] + DURATION
 
     async def change(self, create: SlowCreate) -> None:
-        """Let the facts of every incident change that does not go on as it was."""
+        """Change the facts of every incident, except those that continue unchanged."""
         world, nodes = self._world, self._nodes
         create.let_go()
         await self._escalations.change()
@@ -124,16 +125,16 @@ class Incidents:
         await world.set_finalizers(nodes["hangs"], None)
 
     async def until_run_out(self) -> None:
-        """Return when the timer that runs out has done so."""
+        """Wait until the timer has run out."""
         await self._until_deadline("runs-out")
 
     async def _until_deadline(self, role: str) -> None:
         await asyncio.sleep((self._deadline(role) - datetime.now(UTC)).total_seconds())
 
     async def must_have_gone_on(self) -> None:
-        """Each incident becomes what the facts say, and the status of the check tells the same."""
+        """Each incident must follow the facts, and the status of the check must agree."""
         world, nodes = self._world, self._nodes
-        await self._until_deadline("waits")  # before that, to ask for phases is work for nothing
+        await self._until_deadline("waits")  # before its deadline its phase cannot be reached
         for role, course in COURSES.items():
             if course.after in ("Recovered", "Remediated"):
                 assert await world.outcome(nodes[role]) == course.after, role
@@ -148,14 +149,14 @@ class Incidents:
         await self._escalations.must_have_gone_on()
 
     async def _requests_must_be(self, roles: Collection[str]) -> None:
-        """These have a request and no others; and there were never more than there should be."""
+        """Only these incidents have a request, and none ever had more requests than expected."""
         nodes = self._nodes
         found = {
             request["metadata"]["name"] for request in await self._world.client.list(REQUESTS, "default")
         }
         assert {role for role, node in nodes.items() if node in found} == set(roles)
         created = created_requests(self._audit_log)
-        # Of a create whose client was killed the log may say that it failed, and it was stored all the same.
+        # The log may report a create as failed although it was stored, if its client was killed.
         log = self._world.requests
         made = {role: max(created.count(node), log.created(node)) for role, node in nodes.items()}
         assert made == {role: course.requests for role, course in COURSES.items()}, made
@@ -190,11 +191,11 @@ class Incidents:
 
     @property
     def recovered_last(self) -> list[str]:
-        """The nodes that recover when the others are clean."""
+        """The nodes that recover after the others are clean."""
         return [self._nodes[role] for role in OPEN]
 
     async def must_end_clean(self) -> None:
-        """After the recovery of all nodes nothing is left, nothing happened twice, no process died."""
+        """After the recovery of all nodes nothing may be left, nothing done twice, and no process dead."""
         self._crew.nobody_must_have_died()
         world, nodes = self._world, self._nodes
         await world.recover(*self.recovered_last)

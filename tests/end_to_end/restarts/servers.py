@@ -1,4 +1,4 @@
-"""OwnServers: a control plane and a Temporal server that a test may kill, start again, freeze and thaw."""
+"""A control plane and a Temporal server that a test may kill, restart, freeze and thaw."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ TEMPORAL, ETCD = "temporal", "etcd"
 
 
 class OwnServers:
-    """The servers of one file of tests. A server that comes back has the address and the data it had."""
+    """The servers of one test file. A restarted server has the same address and data."""
 
     def __init__(self, supervisor: Supervisor, layout: Layout, servers: Servers) -> None:
         self._supervisor = supervisor
@@ -28,7 +28,6 @@ class OwnServers:
         self._servers = servers
 
     async def start(self, prepared: Path) -> tuple[ControlPlane, TemporalServer]:
-        """Start and set up both."""
         put(prepared, self._layout.directory)
         cluster = await self.start_control_plane()
         await until_served(cluster)
@@ -39,28 +38,26 @@ class OwnServers:
         return cluster, server
 
     async def start_control_plane(self) -> ControlPlane:
-        """Start it alone, with nothing of ours in it."""
+        """Start only the control plane, with nothing of ours installed."""
         return await control_plane.start(self._supervisor, self._layout, self._servers)
 
     async def start_api_server(self) -> None:
-        """Start kube-apiserver again; returns when it is ready."""
+        """Start kube-apiserver again, and wait until it is ready."""
         await control_plane.start_api_server(self._supervisor, self._layout, self._servers)
 
     async def start_temporal(self) -> TemporalServer:
-        """Start Temporal, again or for the first time; returns when it is ready."""
+        """Start or restart Temporal, and wait until it is ready."""
         return await temporal.start(self._supervisor, self._layout)
 
     async def kill(self, name: str) -> None:
-        """Kill a server with -9; it stays away."""
         self._send(name, signal.SIGKILL)
         await self._supervisor.stop(name)
 
     def freeze(self, name: str) -> None:
-        """Stop the threads of a server where they are; its sockets stay open."""
+        """Stop the threads of a server; its sockets stay open."""
         self._send(name, signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
-        """Let it go on."""
         self._send(name, signal.SIGCONT)
 
     def _send(self, name: str, number: signal.Signals) -> None:
@@ -69,7 +66,7 @@ class OwnServers:
 
 @asynccontextmanager
 async def own_servers(directory: Path) -> AsyncIterator[OwnServers]:
-    """Servers on `directory`, not started yet, ended when the block is left."""
+    """Servers on `directory`, not started yet; they stop after the block."""
     async with Supervisor() as supervisor:
         yield OwnServers(supervisor, lay_out(directory), assets.find())
 

@@ -1,4 +1,4 @@
-"""What does not move for a while, and then goes on as if no time had passed, or dies: servers, and ours."""
+"""Frozen servers and processes, which later continue as if no time had passed, or die."""
 
 import asyncio
 import json
@@ -24,10 +24,11 @@ from tests.kube.eventually import eventually
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 LASTING = timedelta(seconds=40)
-"""Longer than what was seen may be acted on, a leader keeps its Lease, and any activity may take."""
+"""Longer than the maximum age of facts, the duration of the leader's Lease, and the timeout of any activity.
+"""
 HALF = LASTING / 2
 TO_SEE_AGAIN = timedelta(seconds=40)
-"""A reflector looks for the server every 30 s at the latest, and lists within 2 s when it is told to."""
+"""A reflector tries to reach the server at least every 30 s, and lists within 2 s after that."""
 TO_WAKE = timedelta(seconds=20)
 SECONDS = 60
 ONCE_MORE = 2
@@ -37,7 +38,7 @@ APART = timedelta(seconds=0.3)
 async def test_incidents_in_every_phase_go_on_when_servers_that_were_frozen_wake_or_are_started_again(
     world: World, control_plane: ControlPlane, crew: Crew, second_kind: OtherKind, tmp_path: Path
 ) -> None:
-    """kube-apiserver hangs, dies and comes back while Temporal is frozen; facts change before that wakes."""
+    """kube-apiserver hangs, dies and returns while Temporal is frozen; facts change before Temporal thaws."""
     incidents = Incidents(world, crew, control_plane.audit_log, second_kind)
     await crew.start()
     async with incidents.begun(tmp_path, LASTING, LASTING + TO_SEE_AGAIN + TO_WAKE) as create:
@@ -57,9 +58,9 @@ async def test_incidents_in_every_phase_go_on_when_servers_that_were_frozen_wake
 
 
 def _lists_must_be_spread(lists: dict[str, list[datetime]]) -> None:
-    """No kind is listed over and over, and not all at the moment of the return.
+    """Each kind is listed a bounded number of times, and not all kinds at the moment of the return.
 
-    What a server that has just started breaks off, or cannot prove yet, is listed once more.
+    A restarted server may end a watch or fail a consistent list, which costs one more list.
     """
     times = sorted(time for times in lists.values() for time in times)
     assert len(lists) > 1, lists
@@ -70,7 +71,7 @@ def _lists_must_be_spread(lists: dict[str, list[datetime]]) -> None:
 async def test_incidents_in_every_phase_go_on_with_the_standby_which_a_leader_that_wakes_leaves_them_to(
     world: World, control_plane: ControlPlane, crew: Crew, second_kind: OtherKind, tmp_path: Path
 ) -> None:
-    """The worker is frozen too, and wakes; to the standby the leader is as good as dead."""
+    """The worker freezes and thaws, too; for the standby the frozen leader looks dead."""
     incidents = Incidents(world, crew, control_plane.audit_log, second_kind)
     await crew.start()
     await crew.standby.start_ready()
@@ -82,7 +83,7 @@ async def test_incidents_in_every_phase_go_on_with_the_standby_which_a_leader_th
         crew.worker.thaw()
         await incidents.must_have_gone_on()
 
-    # What it has not read yet is news to it when it wakes, of incidents that another one takes care of.
+    # A thawed leader reads old changes as new ones, for incidents that the standby already handles.
     woken = datetime.now(UTC)
     crew.detector.thaw()
     await crew.detector.ready()
@@ -96,12 +97,12 @@ async def test_incidents_in_every_phase_go_on_with_the_standby_which_a_leader_th
 async def test_api_server_whose_etcd_is_frozen_is_held_and_lifts_by_itself(
     world: World, control_plane: ControlPlane, crew: Crew
 ) -> None:
-    """It goes on accepting watches, and sends bookmarks."""
+    """With frozen etcd, the API server still accepts watches and sends bookmarks."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         before = await _cached_version(transport)
         await world.add_nodes(1)
         await world.fail(*world.nodes)
-        await world.add_check(duration="0s")  # last: bookmarks tell of nodes that nothing happened since
+        await world.add_check(duration="0s")  # last: bookmarks prove that the nodes did not change since
         observer = Observer(transport, await world.incident(world.nodes[0]))
         async with observer.open():
             await eventually(lambda: observer.observe().may_be_admitted, SECONDS)
@@ -116,14 +117,14 @@ async def test_api_server_whose_etcd_is_frozen_is_held_and_lifts_by_itself(
 
 
 async def _cached_version(transport: Transport) -> str:
-    """What the API server tells without asking etcd."""
+    """The resourceVersion that the API server returns from its cache, without etcd."""
     answer = await transport.request("GET", NODES.path(), query=[("resourceVersion", "0"), ("limit", "1")])
     version: str = json.loads(answer)["metadata"]["resourceVersion"]
     return version
 
 
 async def _bookmarked_version(transport: Transport, since: str) -> str:
-    """What the bookmark of a watch tells that is opened now."""
+    """The resourceVersion of a bookmark on a new watch."""
     lasting = Watching().lasting(timedelta(0))
     async with watch(transport, NODES.path(), (), since, lasting, 2 * lasting) as lines:
         told = [json.loads(line) async for line in lines]

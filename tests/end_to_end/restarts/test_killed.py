@@ -1,6 +1,6 @@
-"""Whatever dies in whatever phase of an incident: afterwards one request or none, as the facts say.
+"""Kills each process in each phase of an incident; the facts alone decide on the request afterwards.
 
-And from the beginning of an upgrade to the end of the next one: each check is paused once in each.
+The same from the start of one upgrade to the end of the next: each check is paused once in each upgrade.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from tests.samples_of_metrics import series
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 TO_BEGIN = timedelta(seconds=20)
-"""How long a busy machine may take to lead all incidents into their phases, and to kill what is to die."""
+"""How long a busy machine may need to bring all incidents into their phases and to kill the processes."""
 ALONE = timedelta(seconds=4)
 TO_START = timedelta(seconds=20)
 UNTIL_THE_CORE_GIVES_UP = timedelta(seconds=20)
-"""A worker of the SDK that cannot ask its first question ends after 10 to 19 s."""
+"""A worker of the SDK whose first call fails exits after 10 to 19 s."""
 
 WELL = dict.fromkeys(("DetectorLeading", "TemporalReachable", "WorkerAvailable", "SlotsAvailable"), "True")
 WITHOUT_TEMPORAL = WELL | {"TemporalReachable": "False", "WorkerAvailable": "Unknown"}
@@ -40,7 +40,7 @@ REACHABLE, POLLING = series("paramedic_temporal_reachable"), series("paramedic_w
 
 @pytest.fixture
 async def openshift(control_plane: ControlPlane) -> AsyncIterator[OpenShift]:
-    """A ClusterVersion that does not progress; a test asks for it before its world, which goes first."""
+    """A ClusterVersion that does not progress; requested before the world, which is removed first."""
     async with openshift_of(control_plane) as made:
         await made.serve_cluster_versions()
         await made.set_progressing("False")
@@ -49,7 +49,6 @@ async def openshift(control_plane: ControlPlane) -> AsyncIterator[OpenShift]:
 
 @pytest.fixture
 async def machines(openshift: OpenShift, world: World) -> AsyncIterator[Machines]:  # noqa: ARG001  it goes last
-    """The namespace of a test."""
     world.patience = timedelta(seconds=90)
     made = Machines(world)
     await made.make()
@@ -61,7 +60,7 @@ async def machines(openshift: OpenShift, world: World) -> AsyncIterator[Machines
 async def test_incidents_in_every_phase_go_on_when_processes_that_were_killed_are_started_again(
     world: World, control_plane: ControlPlane, crew: Crew, second_kind: OtherKind, tmp_path: Path
 ) -> None:
-    """The worker dies, then the detector; facts change while neither runs, and each is alone for a while."""
+    """The worker dies, then the detector; facts change while neither runs, and each runs alone for a time."""
     incidents = Incidents(world, crew, control_plane.audit_log, second_kind)
     await crew.start()
     async with incidents.begun(tmp_path, TO_BEGIN, TO_BEGIN + ALONE + TO_START) as create:
@@ -79,14 +78,14 @@ async def test_incidents_in_every_phase_go_on_when_processes_that_were_killed_ar
 async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_truth_and_go_on_with_it(
     world: World, crew: Crew
 ) -> None:
-    """And kubectl shows what is missing, whoever is left to say it."""
+    """`kubectl get` shows which part is missing, and each process that still runs can report it."""
     world.patience = timedelta(seconds=90)
     await crew.start()
     await crew.standby.start_ready()
     node, _ = await world.add_nodes(2)
     await world.add_check()
     await world.until_status(healthyNodes=2)
-    await world.until(lambda: crew.says(**WELL), "it is not said that all is well")
+    await world.until(lambda: crew.says(**WELL), "the status does not say that all is well")
 
     await crew.servers.kill(TEMPORAL)
     await crew.detector.kill()
@@ -94,10 +93,12 @@ async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_t
     await world.until_status(healthyNodes=1)
     assert await crew.leader() == "standby-of-the-tests"
     await asyncio.sleep(UNTIL_THE_CORE_GIVES_UP.total_seconds())
-    await world.until(lambda: crew.says(**WITHOUT_TEMPORAL), "it is not said that Temporal is away")
+    await world.until(lambda: crew.says(**WITHOUT_TEMPORAL), "the status does not say that Temporal is away")
     assert (await crew.standby.metrics())[REACHABLE] == 0
     await crew.standby.kill()
-    await world.until(lambda: crew.says(DetectorLeading="False"), "it is not said that nobody leads")
+    await world.until(
+        lambda: crew.says(DetectorLeading="False"), "the status does not say that no detector leads"
+    )
     await crew.detector.start()
     await world.recover(node)
     await world.until_status(healthyNodes=2)
@@ -106,7 +107,7 @@ async def test_detectors_that_take_the_lead_or_start_without_temporal_tell_the_t
 
     await world.until_requested(node)
     await crew.detector.ready()
-    await world.until(lambda: crew.says(**WELL), "it is not said that all is well again")
+    await world.until(lambda: crew.says(**WELL), "the status does not say that all is well again")
     assert (await crew.detector.metrics())[POLLING] == 1
     crew.nobody_must_have_died()
     assert world.requests.created(node) == 1
@@ -177,7 +178,7 @@ async def test_checks_are_paused_once_in_each_upgrade_and_unpaused_whatever_dies
         "anothers": CheckPauseState.FOUND_PAUSED,
         **dict.fromkeys((ours.name, "later", "latest"), CheckPauseState.UNPAUSED),
     }
-    # Paused before it was unpaused in the first upgrade, and in the second one; the others through both.
+    # This check was paused before the first upgrade unpaused it, and in the second one; the others in both.
     assert [upgrade.patches(check) for check in (ours, later, latest, anothers)] == [3, 2, 2, 0]
 
 

@@ -1,4 +1,4 @@
-"""Upgrade: what is seen of one, of checks that are paused for it, and of what our worker wrote on them."""
+"""Observes one upgrade: the paused checks, and the writes of our worker to them."""
 
 import asyncio
 from pathlib import Path
@@ -18,26 +18,23 @@ DONE = 200
 
 
 class Upgrade:
-    """That of the cluster of one test."""
-
     def __init__(self, world: World, audit_log: Path) -> None:
         self._world = world
         self._audit_log = audit_log
 
     @property
     def workflow(self) -> WorkflowHandle[object, UpgradePauseResult]:
-        """The upgrade pause."""
         return self._world.temporal.get_workflow_handle(
             upgrade_pause_id(self._world.cluster), result_type=UpgradePauseResult
         )
 
     async def result(self) -> UpgradePauseResult:
-        """How the pause ends; waits until it has."""
+        """Wait for the upgrade pause to end, and return its result."""
         async with asyncio.timeout(self._world.patience.total_seconds()):
             return await self.workflow.result()
 
     async def until_annotated(self, check: Check, *keys: str) -> None:
-        """Return when the check has these of the two annotations, and not the other."""
+        """Wait until the check has exactly these of the two annotations."""
 
         async def is_so() -> bool:
             annotations = (await check.get())["metadata"].get("annotations") or {}
@@ -46,6 +43,6 @@ class Upgrade:
         await self._world.until(is_so, f"{check.name} never had just {keys}")
 
     def patches(self, check: Check) -> int:
-        """How often our worker has changed it; what met another change was none."""
+        """How often our worker changed the check; conflicts do not count."""
         wanted = (WORKER, "patch", f"{CHECKS.plural}/{check.name}", DONE)
         return writes(self._audit_log, self._world.name).count(wanted)

@@ -1,1 +1,1 @@
-"""What Paramedic does, seen from the Kubernetes API; our processes run through the tests of all files."""
+"""The behaviour of Paramedic at the Kubernetes API; our processes run through the tests of all files."""

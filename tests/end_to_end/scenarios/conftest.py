@@ -1,4 +1,4 @@
-"""Detector and worker that run through all tests of the folder, and a world for each test."""
+"""One detector and worker for all tests of the folder, and a world for each test."""
 
 from tests.end_to_end import shared_processes
 

@@ -1,4 +1,4 @@
-"""A node that fails again right after its remediation is left in peace for a while."""
+"""Back-off: a node that fails again right after its remediation waits before the next one."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -13,18 +13,16 @@ from tests.end_to_end.world import REQUESTS, World
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 14")]
 
 LIMIT = timedelta(seconds=30)
-"""Shorter than the first wait, so that it is the wait; long enough for a busy machine to see it."""
+"""Shorter than the first wait, so this limit is the wait; long enough to be observed on a busy machine."""
 
 
 @pytest.fixture(scope="module")
 def policy() -> str:
-    """A limit that a test can wait for."""
+    """A limit short enough for a test."""
     return f"backOffLimit: {LIMIT.total_seconds():g}s"
 
 
 async def until_after(world: World, time: datetime) -> None:
-    """Return at that time."""
-
     async def is_over() -> bool:
         return datetime.now(UTC) >= time
 
@@ -32,7 +30,7 @@ async def until_after(world: World, time: datetime) -> None:
 
 
 async def until_held(world: World, node: str) -> datetime:
-    """When the next remediation is due, as the incident says while it is held."""
+    """When the next remediation is due, according to the held incident."""
 
     async def is_held() -> bool:
         state = await world.state(node)
@@ -51,7 +49,7 @@ async def until_held(world: World, node: str) -> datetime:
 async def test_remediation_that_follows_another_waits_visibly_until_it_is_due_over_a_restart(
     world: World, paramedic: Paramedic
 ) -> None:
-    """Also where somebody deleted the request, but not where the node was healthy for as long."""
+    """The wait also holds after a deletion of the request, but not after the node was healthy for as long."""
     again, deleted, rested = (await world.add_named_nodes("again", "deleted", "rested")).values()
     await world.add_check()
     await _remediate(world, again, rested)
@@ -71,14 +69,14 @@ async def test_remediation_that_follows_another_waits_visibly_until_it_is_due_ov
 
     await world.until_requested(again, deleted)
     assert created(await world.request(again)) >= due
-    # Creations are cut to whole seconds.
+    # Creation times have whole seconds.
     assert created(await world.request(deleted)) >= removed + LIMIT - timedelta(seconds=1)
     for node in (again, deleted):
         assert world.requests.created(node) == 2
         assert await attempt(world, node) == "2"
         assert len(await _told(world, node)) == 1
 
-    # Times of failures are cut to whole seconds.
+    # Failure times have whole seconds.
     await until_after(world, ended + LIMIT + timedelta(seconds=1))
     await world.fail(rested)
     await world.until_requested(rested)
@@ -94,12 +92,12 @@ async def _remediate(world: World, *nodes: str) -> None:
     for node in nodes:
         assert await world.outcome(node) == "Remediated"
     await world.until_clean(*nodes)
-    # A failure in the very second of the request would be taken for the one that it was made for.
+    # A failure in the same second as the request would count as the failure that the request was for.
     await until_after(world, made + timedelta(seconds=1))
 
 
 async def _until_told(world: World, node: str, why: str) -> None:
-    """Return when an Event says once that a node waits, and why."""
+    """Wait for exactly one Event that a node waits, with the reason."""
 
     async def is_told() -> bool:
         return [f"because of {why}" in message for message in await _told(world, node)] == [True]
@@ -108,12 +106,12 @@ async def _until_told(world: World, node: str, why: str) -> None:
 
 
 async def _told(world: World, node: str) -> list[str]:
-    """The Events of the check which say that a node waits."""
+    """The Events of the check that a node waits."""
     skipped = f"Skipped remediation of node: {node}, "
     return [message for _, _, message in await world.events() if skipped in message]
 
 
 async def attempt(world: World, node: str) -> str:
-    """What the request of a node says of which one in a row it is."""
+    """The attempt number in the request of a node."""
     annotations = (await world.request(node))["metadata"]["annotations"]
     return str(annotations.get("paramedic.dev/attempt", ""))

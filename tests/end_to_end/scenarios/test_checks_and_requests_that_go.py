@@ -1,4 +1,4 @@
-"""Checks and requests that are deleted, by whomever, in the middle of an incident."""
+"""Checks and requests that a user or another controller deletes during an incident."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -73,7 +73,7 @@ async def test_request_that_somebody_deletes_is_made_anew_and_status_shows_the_n
 
 
 async def _until_a_second_later(world: World, time: str) -> None:
-    """So that another creation is told from it: they are written in whole seconds."""
+    """Wait for the next second: creation times have whole seconds, so a new creation differs."""
 
     async def is_later() -> bool:
         return datetime.now(UTC) >= datetime.fromisoformat(time) + timedelta(seconds=1)
@@ -105,7 +105,7 @@ async def test_request_that_hangs_on_a_finalizer_counts_and_a_new_one_waits_unti
     await world.until_clean(first)
     await world.until_requested(second)
 
-    # And now the node itself fails again while its request is on its way out.
+    # The node fails again while its request is being deleted.
     await world.set_finalizers(second, WAIT)
     uid = (await world.request(second))["metadata"]["uid"]
     await world.recover(second)

@@ -1,4 +1,4 @@
-"""One control-plane node at a time."""
+"""Remediation of one control-plane node at a time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +23,7 @@ async def label(world: World, node: str, **labels: str) -> None:
 
 
 async def holder_of_the_lock(world: World) -> str:
-    """Who has the lock; "" if nobody does."""
+    """The holder of the lock; "" if it is free."""
     try:
         lease = await world.client.get(LEASES, CONTROL_PLANE_LOCK, LEASE_NAMESPACE)
     except NotFound:
@@ -93,7 +93,7 @@ async def test_of_two_control_plane_nodes_that_fail_in_the_same_second_one_waits
 
 
 async def one_is_skipped(world: World) -> bool:
-    """Whether the worker and one more have a request, and the Event of the other is there."""
+    """True when the worker and one control-plane node have a request, and the other has an Event."""
     return len(await skipped_of(world)) == 1 and len(world.requests.latest) == 2
 
 

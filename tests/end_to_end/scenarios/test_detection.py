@@ -1,4 +1,4 @@
-"""Which nodes are found, and when."""
+"""Which nodes are detected, and when."""
 
 from datetime import timedelta
 
@@ -47,7 +47,7 @@ async def test_labels_bring_a_node_into_a_check_and_out_of_it(world: World) -> N
     await world.until_clean(outside)
     await world.until_status(phase="Enabled", observedNodes=0, healthyNodes=0, unhealthyNodes=None)
 
-    # And back, still unhealthy: another incident.
+    # The node is selected again, still unhealthy: a new incident starts.
     await world.set_label(outside, "role", "worker")
     await world.until_requested(outside)
     assert world.requests.created(outside) == 2

@@ -1,4 +1,4 @@
-"""Templates that are tried one after the other while a node stays unhealthy."""
+"""Several templates, tried in order while a node stays unhealthy."""
 
 import pytest
 
@@ -10,7 +10,6 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def escalation(world: World) -> Escalation:
-    """The steps of the world."""
     return Escalation(world)
 
 

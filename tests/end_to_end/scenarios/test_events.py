@@ -1,4 +1,4 @@
-"""Events of requests that live for a moment, and of those that somebody takes away."""
+"""Events of requests that exist only for a moment, and of requests that a user deletes."""
 
 import pytest
 
@@ -33,13 +33,13 @@ async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
         "spec": {},
     }
 
-    await world.client.create(REQUESTS, body, "default")  # nobody needs it, so it is removed at once
+    await world.client.create(REQUESTS, body, "default")  # it is not needed, so it is removed at once
     await world.until_clean(node)
     await _until_told(world, RemediationCreated=1, RemediationRemoved=1)
 
 
 async def _until_told(world: World, **times: int) -> None:
-    """Return when there are that many Events of these reasons."""
+    """Wait until each of these reasons has that many Events."""
 
     async def are_told() -> bool:
         told = [reason for _, reason, _ in await world.events()]

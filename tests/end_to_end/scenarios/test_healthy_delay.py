@@ -1,4 +1,4 @@
-"""How long the request of a node that is healthy again is kept."""
+"""How long the request of a recovered node is kept."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -42,7 +42,7 @@ async def test_requests_are_kept_for_the_delay_which_an_edit_changes_and_another
     assert await world.lease(well) is not None
     assert await _healthy_nodes(world) == 0
 
-    # Another failure takes the stamp away, and the next recovery sets a later one.
+    # A new failure removes the stamp, and the next recovery sets a later one.
     await world.fail(relapsed)
     await _until_unstamped(world, relapsed)
     await _until_delayed(world, well)
@@ -88,7 +88,7 @@ async def test_confirmation_ends_a_positive_delay_and_is_taken_off_when_the_requ
     await _until_unmarked(world, node)
     await world.until_status(healthyNodes=2, unhealthyNodes=None)
 
-    # A mark that nothing waits for goes as well.
+    # A confirmation without a delay is removed, too.
     await world.set_annotation(healthy, CONFIRMED_HEALTHY, "true")
     await _until_unmarked(world, healthy)
     assert world.requests.created(healthy) == 0
@@ -99,7 +99,7 @@ async def _stamp(world: World, node: str) -> str:
 
 
 async def _until_stamped(world: World, node: str) -> datetime:
-    """When the request of a node says that its delay began; waits until it does."""
+    """Wait for the stamp of the delay on the request of a node, and return its time."""
 
     async def is_stamped() -> bool:
         return await _stamp(world, node) != ""
@@ -122,7 +122,7 @@ async def _entries(world: World) -> dict[str, Object]:
 
 
 async def _until_delayed(world: World, *nodes: str) -> None:
-    """Return when the status says of these nodes, and of no others, that they are kept for the delay."""
+    """Wait until the status lists exactly these nodes as kept for the delay."""
 
     async def are_delayed() -> bool:
         entries = await _entries(world)
@@ -142,7 +142,7 @@ async def _annotations(world: World, node: str) -> dict[str, str]:
 
 
 async def _until_unmarked(world: World, node: str) -> None:
-    """Return when a node is not marked as healthy any more."""
+    """Wait until the node has no confirmation of health."""
 
     async def is_unmarked() -> bool:
         return CONFIRMED_HEALTHY not in await _annotations(world, node)
@@ -151,7 +151,7 @@ async def _until_unmarked(world: World, node: str) -> None:
 
 
 async def _until_being_deleted(world: World, node: str) -> None:
-    """Return when nothing but a finalizer keeps the request of a node."""
+    """Wait until only a finalizer keeps the request of a node."""
 
     async def is_being_deleted() -> bool:
         return "deletionTimestamp" in (await world.request(node))["metadata"]

@@ -1,4 +1,4 @@
-"""The Lease of a node is given back when its remediation is overdue, and another check takes it."""
+"""The Lease of a node is released when its remediation is overdue, and another check acquires it."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cluster
 
 TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
 SOON = timedelta(seconds=20)
-"""Less than a minute, after which it would have asked again without having been told."""
+"""Less than the minute after which the incident would ask again without a wake."""
 
 
 def taken(node: str, by: str) -> str:

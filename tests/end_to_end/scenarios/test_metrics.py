@@ -1,4 +1,4 @@
-"""What Prometheus sees of an incident, during it and after it."""
+"""Metrics during and after an incident."""
 
 import pytest
 
@@ -20,7 +20,6 @@ def of(metric: str, node: str) -> Series:
 
 
 def sources_of(seen: dict[Series, float]) -> set[str]:
-    """The sources whose age is told."""
     ages = named(seen, "paramedic_cache_age_seconds")
     return {value for _, labels in ages for name, value in labels if name == "source"}
 
@@ -30,12 +29,12 @@ def ended(outcome: str) -> Series:
 
 
 def grown(key: Series, before: dict[Series, float], after: dict[Series, float]) -> float:
-    """What was counted meanwhile; the processes run through other tests, too."""
+    """How much a counter grew; the processes serve other tests, too."""
     return after[key] - before.get(key, 0)
 
 
 async def shows(world: World, paramedic: Paramedic, key: Series, value: float | None) -> dict[Series, float]:
-    """What the detector tells as soon as one series has a value; None: as soon as it is not there."""
+    """The detector's metrics, as soon as one series has a value; None waits until the series is gone."""
     seen: dict[Series, float] = {}
 
     async def is_so() -> bool:
@@ -48,7 +47,7 @@ async def shows(world: World, paramedic: Paramedic, key: Series, value: float | 
 
 
 def of_world(seen: dict[Series, float], world: World) -> dict[Series, float]:
-    """The series that name something of this test's world."""
+    """The series with labels of this test's world."""
     return {key: value for key, value in seen.items() if any(world.name in text for _, text in key[1])}
 
 

@@ -1,4 +1,4 @@
-"""Nodes that are deleted, and that come back under their name, in the middle of an incident."""
+"""Nodes that are deleted or recreated during an incident."""
 
 import pytest
 

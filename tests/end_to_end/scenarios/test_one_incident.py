@@ -1,4 +1,4 @@
-"""The path of one incident, through a real Temporal server and a real kube-apiserver."""
+"""One incident through a real Temporal server and a real kube-apiserver."""
 
 from datetime import datetime
 
@@ -77,7 +77,7 @@ async def test_a_failed_node_gets_a_request_and_is_clean_again_after_its_recover
     in_order = (saved, lease, request)
     created = [datetime.fromisoformat(one["metadata"]["creationTimestamp"]) for one in in_order]
     assert created == sorted(created)
-    (kept,) = await world.client.list(CONFIG_MAPS, NAMESPACE, LABEL)  # one at most, by a setting
+    (kept,) = await world.client.list(CONFIG_MAPS, NAMESPACE, LABEL)  # the setting allows one document
     assert kept["metadata"]["uid"] == saved["metadata"]["uid"]
     await world.until_status(
         healthyNodes=2,

@@ -1,4 +1,4 @@
-"""Orders of people: to stop while a create is in flight, and to go on."""
+"""Orders of users: abort while a create is in flight, and resume."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ async def test_abort_while_a_create_is_in_flight_leaves_nothing_until_a_person_r
         await world.fail(node)
         await create.until_in_flight()
         workflow = await world.workflow(node)
-        # An update is answered when the act is over.
+        # The update is answered after the act has ended.
         ordered = asyncio.ensure_future(
             workflow.execute_update("abort", {"reason": "we look at it ourselves"})
         )

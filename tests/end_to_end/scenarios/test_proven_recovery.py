@@ -1,4 +1,4 @@
-"""A node that is healthy after a step counts as recovered when it booted, and stayed healthy for a time."""
+"""Proven recovery: a node counts as recovered after it has booted and stayed healthy for a time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -47,7 +47,7 @@ async def test_node_that_comes_back_without_a_boot_gets_the_next_step_and_keeps_
 
 
 async def _until_status_is_that_of_the_reference(world: World) -> None:
-    """A node without an unhealthy condition, whose request is there; kept by no healthyDelay."""
+    """Wait for a status entry with the request, without an unhealthy condition or a healthyDelay."""
 
     async def is_so() -> bool:
         entries = (await world.status()).get("unhealthyNodes", [])

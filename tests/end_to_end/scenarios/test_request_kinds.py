@@ -1,4 +1,4 @@
-"""Kinds of requests that are replaced in the middle of an incident."""
+"""Kinds of requests that are replaced during an incident."""
 
 import pytest
 

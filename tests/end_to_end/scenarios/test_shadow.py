@@ -1,4 +1,4 @@
-"""Beside the present controller: an incident in shadow records what would be done, and nothing is written."""
+"""Shadow mode beside the present controller: an incident records its steps and writes nothing."""
 
 import json
 from datetime import UTC, datetime
@@ -83,7 +83,7 @@ async def _annotate(world: World, value: str | None) -> None:
 
 
 def _written(control_plane: ControlPlane, since: datetime) -> list[str]:
-    """What our processes wrote since then, but to lead, and of themselves."""
+    """Writes of our processes since then, except leader election and their own status."""
     found = []
     for line in control_plane.audit_log.read_text().splitlines():
         event = json.loads(line)

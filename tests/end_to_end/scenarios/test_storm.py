@@ -11,9 +11,9 @@ from tests.end_to_end.world import World
 pytestmark = pytest.mark.cluster
 
 COOLING = timedelta(seconds=10)
-"""Long enough to be seen."""
+"""Long enough to be observed."""
 SOON = timedelta(seconds=20)
-"""Far less than the time until a detector would look again by itself."""
+"""Far less than the time after which a detector would evaluate the check again without a change."""
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 
 
@@ -23,7 +23,7 @@ async def conditions(world: World) -> dict[str, Object]:
 
 
 async def until_conditions(world: World, **statuses: str) -> dict[str, datetime]:
-    """Return when the conditions of a storm have these statuses, with the time of each."""
+    """Wait until the conditions of a storm have these statuses, and return the time of each."""
 
     async def are_so() -> bool:
         found = await conditions(world)
@@ -35,7 +35,7 @@ async def until_conditions(world: World, **statuses: str) -> dict[str, datetime]
 
 
 async def until_held(world: World, node: str, reason: str) -> None:
-    """Return when the incident of a node says that it is held for that reason."""
+    """Wait until the incident of a node is held for that reason."""
 
     async def is_held() -> bool:
         return await world.has_incident(node) and f"{reason}: " in (await world.state(node)).details
@@ -44,12 +44,11 @@ async def until_held(world: World, node: str, reason: str) -> None:
 
 
 async def created(world: World, node: str) -> datetime:
-    """When the request of a node was created."""
     return datetime.fromisoformat((await world.request(node))["metadata"]["creationTimestamp"])
 
 
 async def storm_events(world: World) -> list[tuple[str, str]]:
-    """Type and reason of the Events about storms, in their order."""
+    """Type and reason of the Events about storms, in order."""
     return [(type_, reason) for type_, reason, message in await world.events() if "torm" in message]
 
 
@@ -83,7 +82,7 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over_and_keeps_its_
         await until_held(world, node, "Threshold")
     assert world.requests.existing(first) == 1
 
-    # The request of a node that recovers is removed during the storm; and so the threshold holds again.
+    # The request of a node that recovers is removed during the storm, and then the threshold holds again.
     await world.recover(first)
     assert await world.outcome(first) == "Remediated"
     await world.until_clean(first)

@@ -1,4 +1,4 @@
-"""Templates that are missing, broken, edited and back, and kinds that come after our start and go."""
+"""Missing, invalid, edited and restored templates, and kinds that come and go while we run."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from tests.end_to_end.world import TEMPLATES, World
 pytestmark = pytest.mark.cluster
 
 SOON = timedelta(seconds=20)
-"""Less than a minute, after which an incident asks again without having been told."""
+"""Less than the minute after which an incident asks again without a wake."""
 
 
 def _created(thing: Object) -> datetime:

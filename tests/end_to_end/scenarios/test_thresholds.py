@@ -1,4 +1,4 @@
-"""A dozen nodes fail at once."""
+"""A dozen nodes fail at the same time."""
 
 import re
 
@@ -42,7 +42,7 @@ async def test_a_dozen_nodes_that_fail_at_once_get_no_request_until_the_threshol
     ]
     assert world.requests.entries == []
 
-    # The threshold is edited, and so all that it held may go.
+    # After the edit of the threshold, all held incidents may act.
     await world.edit_check(minHealthy=0)
     await world.until_requested(*nodes)
 

@@ -1,4 +1,4 @@
-"""What changes while nobody looks: a failure, a recovery, a workflow that is gone. Each phase: restarts."""
+"""Changes while our processes are down: a failure, a recovery, a deleted workflow. Every phase: restarts/."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 async def test_what_changes_while_everything_is_down_is_made_up_for_when_it_is_back(
     world: World, paramedic: Paramedic
 ) -> None:
-    """A failure, a recovery; and workflows that are gone: of a node that recovers, and of another."""
+    """One node fails, one recovers; two workflows are deleted: of a recovering node and of another one."""
     names = ("fails", "recovers", "lost", "lost-and-well")
     fails, recovers, lost, lost_and_well = (await world.add_named_nodes(*names)).values()
     began = (recovers, lost, lost_and_well)

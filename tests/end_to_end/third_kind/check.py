@@ -1,6 +1,6 @@
-"""A kind of check that was made up: MachineHealthCheck of fleet.test, in two versions of different words.
+"""A made-up kind of check: MachineHealthCheck of fleet.test, in two versions with different fields.
 
-Its targets are Machines of that group, which say themselves since when they have failed.
+Its targets are Machines of that group, which report the start of their failure themselves.
 """
 
 from collections.abc import Mapping
@@ -44,8 +44,6 @@ class MachineStatus(FrozenObject):
 
 
 class Machine(FrozenObject):
-    """A Machine; satisfies Target."""
-
     metadata: ObjectMetadata
     status: MachineStatus = MachineStatus()
 
@@ -138,7 +136,7 @@ class MachineHealthCheck(OfItsOwnCluster):
 
 
 def parse(raw: Mapping[str, Any]) -> MachineHealthCheck:
-    """v1 says `failedForSeconds`, v2 says it in a block of its own."""
+    """v1 has `failedForSeconds`; v2 has it in a nested object."""
     spec, metadata = raw["spec"], ObjectMetadata.model_validate(raw["metadata"])
     try:
         is_old = raw["apiVersion"] == f"{GROUP}/v1"

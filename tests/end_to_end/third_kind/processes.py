@@ -1,4 +1,4 @@
-"""Detector and worker that know the made-up kind: an entry in each registry, and nothing else."""
+"""Detector and worker with the made-up kind: an entry in each registry, and nothing else."""
 
 from typing import NoReturn
 
@@ -49,22 +49,16 @@ async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  #
 
 
 class Machines:
-    """Machines as they are: their Nodes do not matter."""
-
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
 
-    def node_changed(self, name: TargetName, node: Node | None) -> None:
-        """Nothing."""
+    def node_changed(self, name: TargetName, node: Node | None) -> None: ...
 
-    def node_decoding_changed(self, name: TargetName) -> None:
-        """Nothing."""
+    def node_decoding_changed(self, name: TargetName) -> None: ...
 
-    def cluster_read(self, cluster: str) -> None:
-        """Nothing."""
+    def cluster_read(self, cluster: str) -> None: ...
 
-    def cluster_forgotten(self, cluster: str) -> None:
-        """Nothing."""
+    def cluster_forgotten(self, cluster: str) -> None: ...
 
     def target_changed(self, key: Key, record: Machine | None) -> None:
         name = TargetName(kind_name(MACHINES.group_kind), key.namespace, key.name)

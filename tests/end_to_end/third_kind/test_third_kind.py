@@ -1,7 +1,7 @@
-"""A kind of check is an entry in each registry: one that was made up runs an incident from end to end.
+"""Adds a made-up kind of check by one entry in each registry, and runs one of its incidents.
 
-Its name is that of a kind that is there already, and while its incident runs the API server goes over from
-one of its versions to the other.
+Its name equals that of an existing kind. During the incident the API server switches from one version of the
+kind to the other.
 """
 
 import asyncio
@@ -68,8 +68,6 @@ def crd(resource: Resource, *versions: str) -> Object:
 
 
 class Fleet:
-    """The objects of the made-up group."""
-
     def __init__(self, world: World) -> None:
         self.world = world
         self.client = world.client
@@ -94,7 +92,7 @@ class Fleet:
         await self.until_served(OLD)
 
     async def _let_the_detector_write_status(self) -> None:
-        """As an installation with this kind has it."""
+        """Grant the detector writes of the status, as an installation with this kind does."""
         name, beginning = "paramedic-detector-writes", "variables.written in ["
         policy = await self.client.get(ADMISSION_POLICIES, name)
         (validation,) = policy["spec"]["validations"]
@@ -104,7 +102,6 @@ class Fleet:
         await self.client.merge_patch(ADMISSION_POLICIES, name, patch)
 
     async def upgrade(self) -> None:
-        """Serve the new version, and the old one no more."""
         patch = {"spec": crd(NEW, "v2", "v1")["spec"]}
         await self.client.merge_patch(DEFINITIONS, f"{NEW.plural}.{GROUP}", patch)
         await self.until_served(NEW)
@@ -128,7 +125,7 @@ class Fleet:
         await self.client.merge_patch(MACHINE, self.machine, {"status": status}, NAMESPACE, "status")
 
     async def add_check(self) -> None:
-        """A check in the words of the old version, and in those of the new one."""
+        """Add a check with the fields of the old version, and one with those of the new version."""
         await self.world.add_template()
         body = {
             "apiVersion": OLD.api_version,
