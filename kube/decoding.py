@@ -23,6 +23,7 @@ from kube.status import Status
 from objects.frozen import FrozenObject
 
 _LONGEST_VALUE = 64  # in characters, as quoted in errors
+_LONGEST_FIELD = 256  # in characters: a field may be the key of a label, which may have any length
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 2 * _LONGEST_VALUE
 
@@ -211,8 +212,11 @@ def _identity(item: dict[str, Any]) -> _Identity:
 
 def _quoted(value: object) -> str:
     """`value` as shown in errors; a large value is shortened before it is formatted."""
-    text = _SHORT.repr(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return _shortened(_SHORT.repr(value), _LONGEST_VALUE)
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _status(item: dict[str, Any]) -> Status:
@@ -231,6 +235,6 @@ def _first(error: ValidationError) -> str:
 def _place(error: ValidationError) -> str:
     """The field and the problem, without the value, which may be the whole answer."""
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    field = ".".join(str(part) for part in problem["loc"])
+    field = _shortened(".".join(str(part) for part in problem["loc"]), _LONGEST_FIELD)
     where = f"{field}: " if field else ""  # there is no field if the whole is not JSON, or not an object
     return f"{where}{problem['msg']}"

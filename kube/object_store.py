@@ -2,12 +2,12 @@
 
 Each object is one or the other. Methods return the changes of decodable objects, in order. Two versions with
 equal records are no change, which filters out a Node's heartbeats. A new object under an old name is two
-changes: DELETED and ADDED. An undecodable object is reported to `on_undecodable` and logged once per version,
-before its record is reported DELETED. `tell_resolved` reports it again, without an error, when it decodes
-again or is gone; call it after its changes were reported, otherwise the object looks deleted for a moment.
+changes: DELETED and ADDED. An undecodable object is reported to `on_undecodable`, once per version and
+before its record is reported DELETED, and logged at a bounded rate (kube/undecodable_log.py).
+`tell_resolved` reports it again, without an error, when it decodes again or is gone; call it after its
+changes were reported, otherwise the object looks deleted for a moment.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -19,11 +19,8 @@ from pydantic import BaseModel
 from kube.decoding import Seen, Undecodable
 from kube.listing import Listed
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
-
-MOST_NAMED = 5
-"""Objects of one list that do not decode and are named in the log."""
-
-_logger = logging.getLogger(__name__)
+from kube.server_clock import monotonic_clock
+from kube.undecodable_log import UndecodableLog
 
 
 class Store(Generic[RecordT]):
@@ -85,9 +82,15 @@ def _fields(of: type[object]) -> tuple[str, ...]:
 class ObjectStore(Generic[RecordT]):
     """Keeps records and undecodable objects; sends no requests, and calls only `on_undecodable`."""
 
-    def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
+    def __init__(
+        self,
+        source: str,
+        on_undecodable: Callable[[Key, str], None] | None,
+        clock: Callable[[], float] = monotonic_clock,
+    ) -> None:
+        """`source` names the objects in the log, and `clock` paces it, in seconds of a steady clock."""
         self._store: Store[RecordT] = Store()
-        self._undecodable = UndecodableObjects(kind, on_undecodable)
+        self._undecodable = UndecodableObjects(UndecodableLog(source, clock), on_undecodable)
 
     @property
     def records(self) -> Mapping[Key, RecordT]:
@@ -136,8 +139,8 @@ class ObjectStore(Generic[RecordT]):
 class UndecodableObjects:
     """The objects that do not decode, with their errors, by key."""
 
-    def __init__(self, kind: str, on_undecodable: Callable[[Key, str], None] | None) -> None:
-        self._kind = kind
+    def __init__(self, log: UndecodableLog, on_undecodable: Callable[[Key, str], None] | None) -> None:
+        self._log = log
         self._on_undecodable = on_undecodable
         self._versions: dict[Key, str] = {}
         self._errors: dict[Key, str] = {}
@@ -149,10 +152,11 @@ class UndecodableObjects:
 
     def add(self, undecodable: Undecodable) -> None:
         """Record and report an undecodable object; a known version is not reported again."""
+        is_known = undecodable.key in self._errors
         if not self._note(undecodable):
             return
-        name = _name(undecodable.key)
-        _logger.warning("Leaving out %s %s, which cannot be read: %s", self._kind, name, undecodable.error)
+        if not is_known:
+            self._log.add([undecodable])
         self._tell(undecodable.key, undecodable.error)
 
     def _note(self, undecodable: Undecodable) -> bool:
@@ -193,23 +197,9 @@ class UndecodableObjects:
 
     def replace(self, undecodable: Iterable[Undecodable]) -> None:
         """Make these objects of a complete list the only ones."""
-        listed = {one.key: one for one in undecodable}
+        listed, before = {one.key: one for one in undecodable}, {*self._errors}
         for key in [key for key in self._errors if key not in listed]:
             self.discard(key)
         new = [one for one in listed.values() if self._note(one)]
         self._listed |= dict.fromkeys(one.key for one in new)
-        self._log(new)
-
-    def _log(self, new: list[Undecodable]) -> None:
-        """Log the first of them: a line for each would block the process."""
-        if not new:
-            return
-        named = "; ".join(f"{_name(one.key)}: {one.error}" for one in new[:MOST_NAMED])
-        more = f"; and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
-        _logger.warning(
-            "Leaving out %d %s of a list, which cannot be read: %s%s", len(new), self._kind, named, more
-        )
-
-
-def _name(key: Key) -> str:
-    return "/".join(part for part in key if part)
+        self._log.add([one for one in new if one.key not in before])

@@ -101,8 +101,8 @@ class Reflector(Generic[RecordT]):
         self._notify = notify
         self._clock = clock
         self._settings = settings
-        self._object_store: ObjectStore[RecordT] = ObjectStore(resource.kind, on_undecodable)
         self.name = in_words(_full_name(resource), namespace, self._selectors, cluster)
+        self._object_store: ObjectStore[RecordT] = ObjectStore(self.name, on_undecodable, clock)
         self._status = ReflectorStatus(self.name)
         self._freshness = Freshness(clock)
         self._reads = ConsistentReads(

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from health.model.node import Node
 from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE
 from kube.decoding import Bookmark, Decoder, Seen, Undecodable, WatchError
 from kube.errors import Malformed
@@ -125,3 +126,12 @@ def test_long_value_of_a_broken_field_is_cut() -> None:
     page: dict[str, Any] = listed(1, widget("a", 1, size="x" * 1000))
 
     assert len(DECODER.page(_bytes(page)).undecodable[0].error) < 200
+
+
+def test_long_name_of_a_broken_field_is_cut() -> None:
+    labels = {"k" * 1_000_000: 1}
+    node = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "labels": labels}}
+    page = Decoder(Node).page(_bytes(listed(1, node)))
+
+    assert page.undecodable[0].error.startswith("metadata.labels.kkk")
+    assert len(page.undecodable[0].error) < 500

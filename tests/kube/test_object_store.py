@@ -89,18 +89,21 @@ def test_event_says_up_to_where_the_watch_has_told() -> None:
     assert received(ChangeKind.ADDED, undecodable(A, 8)).resource_version == "8"
 
 
-def test_list_logs_the_first_of_its_objects_that_do_not_decode_in_one_line(
+def test_object_that_does_not_decode_is_logged_once_until_it_decodes_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    object_store: ObjectStore[Widget] = ObjectStore("Widget", None)
-    broken = [undecodable(Key("", f"w{number}"), 1) for number in range(1000)]
+    object_store: ObjectStore[Widget] = ObjectStore("widgets", None)
     with caplog.at_level(logging.WARNING):
-        object_store.replace(Listed([], broken, "1"))
-        object_store.replace(Listed([], broken, "2"))
+        for version in range(1, 1000):
+            object_store.apply(received(ChangeKind.MODIFIED, undecodable(A, version)))
+        object_store.replace(Listed([], [undecodable(A, 1000)], "1000"))
+        assert len(caplog.records) == 1
+        object_store.apply(received(ChangeKind.MODIFIED, read("a", 1001)))
+        object_store.apply(received(ChangeKind.MODIFIED, undecodable(A, 1002)))
 
-    named = "; ".join(f"w{number}: wrong in 1" for number in range(5))
-    words = f"Leaving out 1000 Widget of a list, which cannot be read: {named}; and 995 more"
-    assert [record.getMessage() for record in caplog.records] == [words]
+    left_out = "1 of widgets do not decode and are left out: a: wrong in "
+    assert [record.getMessage() for record in caplog.records] == [f"{left_out}1", f"{left_out}1002"]
+    assert object_store.undecodable == {A: "wrong in 1002"}
 
 
 def test_objects_of_a_list_that_do_not_decode_are_told_one_at_a_time() -> None:

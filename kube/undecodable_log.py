@@ -1,0 +1,51 @@
+"""UndecodableLog: logs the undecodable objects of one source at a bounded rate.
+
+Another writer decides how often an undecodable object changes, decodes again, or gets a new name. So
+ObjectStore reports an object once until it decodes again, and the log has at most ten lines at once and ten a
+minute.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from kube.decoding import Undecodable
+from kube.record import Key
+
+MOST_LINES_AT_ONCE = 10
+SECONDS_FOR_A_LINE = 6.0
+MOST_NAMED = 5
+"""The most objects with their errors in one line."""
+LONGEST_NAME = 253
+"""In characters: what Kubernetes allows. An API server that is not trusted may send more."""
+
+_logger = logging.getLogger(__name__)
+
+
+class UndecodableLog:
+    """The log lines about one source of objects; `clock` returns seconds of a steady clock."""
+
+    def __init__(self, source: str, clock: Callable[[], float]) -> None:
+        self._source = source
+        self._clock = clock
+        self._next = clock() - MOST_LINES_AT_ONCE * SECONDS_FOR_A_LINE
+        """When the next line would be due at the steady rate; earlier times allow lines at once."""
+        self._omitted = 0
+        """The objects without a line since the last line."""
+
+    def add(self, new: Sequence[Undecodable]) -> None:
+        """Log objects that stopped decoding in one line, or count them for the next line."""
+        now = self._clock()
+        if not new or self._next > now - SECONDS_FOR_A_LINE:
+            self._omitted += len(new)
+            return
+        self._next = max(self._next, now - MOST_LINES_AT_ONCE * SECONDS_FOR_A_LINE) + SECONDS_FOR_A_LINE
+        count, self._omitted = len(new) + self._omitted, 0
+        named = [f"{_name(one.key)}: {one.error}" for one in new[:MOST_NAMED]]
+        more = f"; and {count - len(named)} more" if count > len(named) else ""
+        _logger.warning(
+            "%d of %s do not decode and are left out: %s%s", count, self._source, "; ".join(named), more
+        )
+
+
+def _name(key: Key) -> str:
+    return "/".join(part[:LONGEST_NAME] for part in key if part)
