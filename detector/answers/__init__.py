@@ -1,1 +1,1 @@
-"""What an incident is told when it asks."""
+"""Answers the questions of incidents: the observation, and whether they may act."""

@@ -1,4 +1,4 @@
-"""AdmissionQueue: the incidents that wait for limits, and the selection of those that begin next.
+"""AdmissionQueue: holds incidents that wait for limits, and selects those that begin next.
 
 The target that waits longest goes first. An incident that was notified of its turn and does not ask in time
 is passed over until it asks: a worker may be stuck, or a person may hold the incident.
@@ -35,17 +35,17 @@ class QueueEntry:
 
 
 class AdmissionQueue:
-    """The queue of one cluster."""
+    """The admission queue of one cluster, by check and target."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
         self._entries: dict[Remediated, QueueEntry] = {}
         self._notified: dict[Remediated, datetime] = {}
-        """When the incidents that have not asked since were notified of their turn."""
+        """When incidents were notified of their turn, for those that have not asked since."""
         self._declined: dict[Remediated, IncidentReference] = {}
-        """The incidents that would not act on an admission, as they said."""
+        """The incidents whose latest question says that they would not act on an admission."""
         self._in_turn: dict[str, QueueEntry] = {}
-        """What the selection was made of, by the name of the incident."""
+        """The entries of the latest selection, by the name of the incident."""
         self.selection = Selection()
         self._select_by = _NOW
 
@@ -58,7 +58,7 @@ class AdmissionQueue:
             self.select_soon(now)
 
     def leave(self, incident: IncidentReference) -> None:
-        """Remove an incident: something else holds it, or it wants nothing any more."""
+        """Remove an incident: another hold applies, or it no longer wants to act."""
         key = Remediated.of(incident)
         known = self._entries.get(key)
         if known is not None and known.incident == incident:
@@ -92,7 +92,7 @@ class AdmissionQueue:
             self._deselect(key)
 
     def empty(self, check: CheckReference | None = None) -> None:
-        """Remove the incidents of a check, or all of them: each of them is observed anew."""
+        """Remove the incidents of a check, or all; each will be observed again."""
         for key in {*self._entries, *self._notified, *self._declined}:
             if check in (None, key.check):
                 self._remove(key)
@@ -100,7 +100,7 @@ class AdmissionQueue:
         self._select_by = _NOW
 
     def slots_changed(self, key: Remediated, change: SlotChange, usage: LimitUsage, now: datetime) -> None:
-        """Take in which slots the remediation of a target took or freed."""
+        """Update the queue for slots that the remediation of a target took or freed."""
         is_unexpected = bool(change.taken) and not self._take_out(key)
         if is_unexpected and change.by and not usage.has_room_for(self.selection, change.by, now):
             self._select_by = _NOW

@@ -1,7 +1,7 @@
-"""Answering: the activity `observe`, and others beside it, polled only while this detector holds the lead.
+"""Answering: serves the activity `observe` and others, polled only while this detector is the leader.
 
-An incident whose answer cannot be made is told so: nobody knows, so it holds. Whatever the cause is, it is
-the same a moment later; so the incident asks again after a minute, and earlier only if something changes.
+An incident whose answer cannot be computed is held. The cause would be the same a moment later, so the
+incident asks again after a minute, or earlier if something changes.
 """
 
 import importlib.metadata
@@ -28,11 +28,11 @@ _LONGEST_PROBLEM = 200
 
 
 class NotLeading(Exception):
-    """Another detector answers now; Temporal asks again."""
+    """Another detector is the leader now; Temporal retries the activity there."""
 
 
 class Answering:
-    """Answers incidents from the cluster state."""
+    """Answers incidents from the cluster state, each from one moment."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Answering:
 
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
-        """What is with the target, and may the incident act: one answer from one moment."""
+        """Return the state of the target, and whether the incident may act, both from one moment."""
         if not self._is_leader():
             raise NotLeading("this detector does not hold the lead any more")
         return self._answer(asked, activity.info().started_time)
@@ -60,7 +60,7 @@ class Answering:
             answer = self._dispatch.answer(asked.incident, observation, seen, asked.intent)
             self._cluster_state.found(asked.incident, asked.found)
             return answer
-        # An admission that is not noted has no reservation.
+        # Without its notes an admission would have no reservation, so the answer is a hold.
         failed = _failed(asked.incident, self._cluster_state, caught.error)
         return failed.model_copy(update={"answered_at": answered_at})
 
@@ -70,13 +70,13 @@ class Answering:
             client,
             task_queue=detector_queue(cluster),
             activities=[self.observe, *others],
-            # Without one the SDK hashes all modules, which stops the event loop for a second.
+            # Without a build id the SDK hashes all modules, which blocks the event loop for a second.
             build_id=importlib.metadata.version("paramedic"),
         )
 
 
 def never_failing(observe: Observe, cluster_state: ClusterState) -> Observe:
-    """`observe`, with a hold as the answer for an incident that it fails for."""
+    """`observe`, with a hold instead of an exception."""
 
     def answer(incident: IncidentReference) -> Observation:
         with cluster_state.guard.item("answers", incident.workflow_id) as caught:

@@ -1,7 +1,8 @@
-"""EndedRemediations: those that ended within the last hour, read from Temporal for limits of starts per hour.
+"""EndedRemediations: reads the remediations that ended within the last hour, for limits of starts per hour.
 
-What is under way tells by itself when it began, and what begins is seen. So it is read once, where such a
-limit is chosen, on taking the lead; and once more when all that ended until then is surely listed.
+Remediations under way show when they began, and later starts are seen in the watch. So ended ones are read
+only if such a limit is chosen, after becoming the leader, and once more when visibility must list all of
+them.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ LOOK_AGAIN_SECONDS = 1.0
 
 
 class EndedRemediations:
-    """Tells the limits of one detector what there was."""
+    """Reads ended remediations into the limits of one detector."""
 
     def __init__(self, calls: IncidentCalls, limits: RemediationLimits, problems: Problems) -> None:
         self._calls = calls
@@ -27,7 +28,7 @@ class EndedRemediations:
         self._problems = problems
 
     async def lead(self) -> None:
-        """Read what there was when it begins to matter, until cancelled."""
+        """Read once a limit of starts is chosen, until cancelled."""
         while True:
             if self._limits.needs_ended:
                 await self._try_for_ever()

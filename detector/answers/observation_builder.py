@@ -1,8 +1,8 @@
-"""ObservationBuilder: the answer to one incident, from the cluster state at one moment.
+"""ObservationBuilder: builds the answer to one incident from the cluster state at one moment.
 
-The first thing that is so decides: kind not handled here, state too old, check gone, unreadable or fully
-paused, target or its Node unreadable, target gone, target not selected; else the verdict of the check, and
-the admission. A clock that is off makes every verdict unknown that rests on time.
+The first of these that applies decides: kind not handled here, state too old, check gone, invalid or fully
+paused, target or its Node undecodable, target gone, target not selected; else the verdict of the check and
+the admission. A clock that is off makes every verdict unknown that depends on time.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,26 +37,26 @@ _STATES = {
 
 @dataclass(frozen=True)
 class CheckFreshness:
-    """How old the cluster state is for one check, and how old it may be."""
+    """The age of the cluster state for one check, and other reasons not to use it."""
 
     age: timedelta | None
     """Age of the oldest source; None while one was never read completely."""
     limit: timedelta
     unread_requests: str = ""
-    """Why the requests that matter to the check are not known well enough to act."""
+    """Why the requests of the check are not fresh enough to act; "" if they are."""
     unread_templates: str = ""
-    """The same of its templates."""
+    """Why its templates are not fresh enough to act."""
     unread_context: str = ""
-    """The same of the cluster context."""
+    """Why the cluster context is not fresh enough to act."""
     unreachable: Hold | None = None
-    """Why the Nodes of its targets, which are in another cluster, cannot be seen."""
+    """Why the Nodes of its targets in a workload cluster are unreachable or distrusted."""
     clock: Hold | None = None
-    """Why nothing that rests on time can be told of those Nodes."""
+    """Why deadlines by the timestamps of those Nodes cannot be judged."""
     is_handled: bool = True
-    """Whether checks of its kind are handled here at all."""
+    """Whether this detector handles checks of its kind."""
 
     def unseen(self, clock: Hold | None) -> Unseen:
-        """What status and Events are told of it; `clock` is why nothing that rests on time can be told."""
+        """What status and Events report of it; `clock` is why deadlines cannot be judged."""
         return Unseen(
             stale_cache(self.age, self.limit) or clock or self.clock,
             self.unread_context,
@@ -67,23 +67,23 @@ class CheckFreshness:
 
 @dataclass(frozen=True)
 class ObservationBuilder:
-    """One look at one incident."""
+    """Builds one observation of one incident, from values of one moment."""
 
     cluster_state: ClusterState
     incident: IncidentReference
     freshness: CheckFreshness
     now: datetime
     storm: Hold | None = None
-    """Why a storm of the check allows nothing yet."""
+    """The storm of the check, if it holds new requests."""
     back_off: BackOff = NO_BACK_OFF
-    """What is known of the latest remediation of the target."""
+    """The latest remediation of the target."""
     clock: Hold | None = None
-    """Why nothing that rests on time can be told."""
+    """Why deadlines cannot be judged; None if the clock is right."""
     limits: Limiting = nothing_is_limited
-    """Why the remediation would be one too many."""
+    """Returns the limit that the remediation would break."""
 
     def observation(self) -> Observation:
-        """What is with the target, may the incident act, and may anything be written for it."""
+        """The state of the target, whether the incident may act, and whether the check is in shadow."""
         return self._observation().model_copy(update={"is_shadow": self._is_shadow})
 
     @property
@@ -92,7 +92,7 @@ class ObservationBuilder:
             self.cluster_state.checks.get(self.incident.check),
             self.cluster_state.cluster_context,
         )
-        if check is None:  # what was chosen for it went with it
+        if check is None:  # its annotations went with it
             return context.policy.is_shadow or None
         return check.is_shadow_in(context)
 
@@ -116,9 +116,9 @@ class ObservationBuilder:
         return self._of_target(check.check)
 
     def _replaced_by(self, check: HealthCheck) -> str:
-        """The owner that replaces the target after what the check does to it; "" where nobody does.
+        """The owner that replaces the target after the check's step; "" if there is none.
 
-        What is left to a remediator is not replaced: back-off of others does not go by it.
+        A target that is left to a remediator is not replaced, so its attempts do not count for others.
         """
         target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
         if target is None or target.metadata.uid != self.incident.target.uid:
@@ -140,7 +140,7 @@ class ObservationBuilder:
         return self._judged(check, seen)
 
     def _replaced(self, check: HealthCheck, other: Target) -> Observation:
-        """Another has its name; to the check that is somebody only if it selects it (NHC 2.1/12)."""
+        """The answer if another object has its name; it is a replacement only if selected (NHC 2.1/12)."""
         target = self.incident.target
         if not check.selects(other):
             return self._ended(TargetState.GONE, f"{target} is gone; another of its name is not selected")
@@ -184,9 +184,10 @@ class ObservationBuilder:
         )
 
     def _provable(self, check: HealthCheck, target: Target, seen: Observation) -> Observation:
-        """The same with what the incident tells from whether a recovery is proven, where that is asked.
+        """`seen` with the values by which the incident proves recovery, if the check asks for proof.
 
-        A healthy target that did not boot counts as unhealthy to it, so it is told what it needs for that.
+        A healthy target that has not booted may be remediated, so the observation has the values of an
+        unhealthy one.
         """
         boot = what_tells_a_boot(check, target)
         if not boot or seen.state is not TargetState.HEALTHY:
@@ -204,7 +205,7 @@ class ObservationBuilder:
         return seen.model_copy(update=boot | unproven)
 
     def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
-        """Why it may not act; limits are asked of what nothing else holds but back-off, and is to begin."""
+        """Why it may not act; limits are checked only if at most back-off holds the next remediation."""
         question = self._question(check, target, failed)
         hold = admission(question)
         is_under_way = self._requests or target.is_marked or check.under_way(target)
@@ -220,9 +221,10 @@ class ObservationBuilder:
         return version_of(templates, self.cluster_state.template_kinds)
 
     def _question(self, check: HealthCheck, target: Target, failed: datetime | None = None) -> Question:
-        """None: it is healthy. A step may follow all the same, where it has not booted since the one before.
+        """The question to the gate; `failed` is None for a healthy target.
 
-        The incident waits by itself, then, if that one's request or mark was removed.
+        A healthy target that has not booted since its last step may get another one. The incident then waits
+        by itself if the request or mark of that step was removed.
         """
         reference = self.incident.check
         checks_own = self.cluster_state.requests.targets_of(reference)
@@ -255,7 +257,7 @@ class ObservationBuilder:
             requests=self._requests,
             healthy_delay_seconds=check.healthy_delay.total_seconds(),
             counts_as_healthy=check.counts_as_healthy(target, self.cluster_state.cluster_context),
-            # Of a deletion whose answer was lost: what is going is not unhealthy any more once its Node went.
+            # For a deletion without an answer: a deleted Machine is not unhealthy once its Node is gone.
             under_way=check.under_way(target),
             is_marked=target.is_marked,
             is_confirmed=target.is_confirmed_healthy,
@@ -278,7 +280,7 @@ class ObservationBuilder:
 
 @dataclass(frozen=True)
 class Observer:
-    """Makes the answer of one moment from what each part of a detector knows then."""
+    """Collects the values of one moment from the parts of a detector, and builds the observation."""
 
     cluster_state: ClusterState
     freshness: Callable[[CheckReference], CheckFreshness]
@@ -289,7 +291,7 @@ class Observer:
     now: Callable[[], datetime]
 
     def observe(self, incident: IncidentReference) -> Observation:
-        """The answer to one incident; its storm is first brought up to this moment."""
+        """The observation of one incident now; first brings the storm of its check up to date."""
         check, target = incident.check, incident.target
         freshness = self.freshness(check)
         self.storms.advance(check)
@@ -308,7 +310,7 @@ class Observer:
 
     @contextmanager
     def _in_line(self, incident: IncidentReference) -> Iterator[Limiting]:
-        """The limits to be asked of; who is not asked about leaves the line."""
+        """The limits to check; an incident for which they are not checked leaves the queue."""
         is_asked = False
 
         def line_up(question: LimitQuestion) -> Hold | None:

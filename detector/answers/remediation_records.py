@@ -1,4 +1,4 @@
-"""RemediationRecords: the remediations that limits count, and the usage of the limits, kept up to date.
+"""RemediationRecords: the remediations that limits count, and the current usage of the limits.
 
 A target counts while its remediation is under way, and before that while it is reserved: from its admission
 until the remediation is seen, or is proven not to have begun.
@@ -20,14 +20,14 @@ from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 
 SECOND = timedelta(seconds=1)
-"""Creations are told in whole seconds."""
+"""Creation timestamps are in whole seconds."""
 
 SlotsChanged = Callable[[Remediated, SlotChange], None]
-"""Takes in which slots the remediation of a target took or freed."""
+"""Called with the slots that the remediation of a target took or freed."""
 
 
 class RemediationRecords:
-    """The records of one cluster."""
+    """The counted remediations of one cluster, by check and target."""
 
     def __init__(
         self, cluster_state: ClusterState, scopes: LimitScopes, proves: Proves, slots_changed: SlotsChanged
@@ -36,7 +36,7 @@ class RemediationRecords:
         self._scopes = scopes
         self._slots_changed = slots_changed
         self._under_way: dict[Remediated, UnderWay] = {}
-        """With the labels that the targets had when it began."""
+        """Remediations under way, with the labels that the targets had at the beginning."""
         self._reservations = Reservations(proves)
         self._starts = RecentStarts()
         self.usage = LimitUsage(scopes.of)
@@ -46,7 +46,7 @@ class RemediationRecords:
         return self._under_way.values()
 
     def has_begun(self, remediated: Remediated) -> bool:
-        """Whether a remediation is under way, or may begin at any moment."""
+        """Whether a remediation is under way, or admitted and so may begin at any moment."""
         return remediated in self._under_way or remediated in self._reservations.targets()
 
     def has_reserved(self, incident: IncidentReference) -> bool:
@@ -59,7 +59,7 @@ class RemediationRecords:
         self._count(Remediated.of(reserved.incident))
 
     def began(self, remediated: Remediated, since: datetime | None, now: datetime) -> None:
-        """Note a remediation that is seen now; `since` is when it began as far as an object says."""
+        """Count a remediation that is seen now; `since` is when it began, None if no object says so."""
         reserved = self._reservations.take(remediated)
         labelled = self._labelled(remediated, reserved.remediation if reserved else None)
         self._under_way[remediated] = UnderWay(remediated.target, labelled, since or now)
@@ -71,12 +71,12 @@ class RemediationRecords:
         self._count(remediated)
 
     def note_ended(self, remediated: Remediated, ended: datetime) -> None:
-        """Note a remediation that Temporal lists as ended; one that was seen to begin is known."""
+        """Note a remediation that Temporal lists as ended; a start that was seen is not counted twice."""
         if self._starts.note_ended(remediated, ended):
             self._count(remediated)
 
     def forget(self, now: datetime, horizon: datetime) -> None:
-        """Forget reservations that are proven to be over, and starts before the horizon."""
+        """Forget settled reservations, and starts before the horizon."""
         for reserved in self._reservations.pop_settled(now):
             remediated = Remediated.of(reserved.incident)
             if self._is_gone(reserved.incident):
@@ -90,7 +90,7 @@ class RemediationRecords:
             self._count(remediated)
 
     def limit_otherwise(self, check: CheckReference | None) -> None:
-        """Count by other limits the remediations of a check; None: of all checks."""
+        """Count the remediations of a check, or (None) of all checks, by changed limits."""
         for remediated, known in self._under_way.items():
             if check in (None, remediated.check):
                 labelled = self._labelled(remediated, known.remediation)
@@ -100,7 +100,7 @@ class RemediationRecords:
                 self._count(remediated)
 
     def remediation(self, check: CheckReference, target: Target) -> Remediation:
-        """What a remediation of a target counts as, by the labels that it has now."""
+        """How a remediation of the target would count, by its labels now."""
         return Remediation(check, self._scopes.labels(check, target))
 
     def _targets(self) -> set[Remediated]:
@@ -118,12 +118,12 @@ class RemediationRecords:
         return Use(remediated.check, remediation, is_reserved=reserved is not None, starts=starts)
 
     def _labelled(self, remediated: Remediated, known: Remediation | None) -> Remediation:
-        """With the labels that its target has now, where it is not known what it had."""
+        """The remediation with the labels of its start, and current labels where those are not known."""
         seen = self._cluster_state.targets.get(*remediated)
         labels = {} if seen is None else dict(self.remediation(remediated.check, seen).labels)
         return Remediation(remediated.check, labels | (dict(known.labels) if known else {}))
 
     def _is_gone(self, incident: IncidentReference) -> bool:
-        """Whether its target was deleted, which is how a Machine without a finalizer is remediated."""
+        """Whether the target was deleted, which is how a Machine without a finalizer is remediated."""
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         return seen is None or seen.metadata.uid != incident.target.uid

@@ -1,7 +1,7 @@
-"""Reservations: what was admitted, and may be beginning without anybody seeing it yet.
+"""Reservations: admissions whose remediation is not seen yet.
 
-Each lasts until its remediation is seen, or until the state is proven to be younger than anything that the
-admission can have made: of that nothing will be seen any more.
+A reservation lasts until the remediation is seen, or until the state is proven to be younger than anything
+that the admission can have caused: then the remediation will not appear any more.
 """
 
 from collections.abc import Callable, Iterator, KeysView
@@ -14,15 +14,15 @@ from health.model.references import CheckReference, IncidentReference
 from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH
 
 LIVES = FRESH + CLOCK_TOLERANCE + ACT.attempt
-"""What an admission leads to is written by then: no act writes on an older one, and none lasts longer."""
+"""After this time an admission can have no further effect: no act writes on an older one or runs longer."""
 
 Proves = Callable[[CheckReference, timedelta], bool]
-"""Whether all that matters to a check was proven, within the time given, to be as it is seen."""
+"""Returns whether every source of a check was confirmed within the given time."""
 
 
 @dataclass(frozen=True)
 class Reserved:
-    """One that may be beginning now."""
+    """An admission whose remediation may be starting now."""
 
     incident: IncidentReference
     since: datetime
@@ -30,34 +30,32 @@ class Reserved:
 
 
 class Reservations:
-    """Those of the detector that leads."""
+    """The reservations of the leading detector, by target."""
 
     def __init__(self, proves: Proves) -> None:
         self._proves = proves
         self._reserved: dict[Remediated, Reserved] = {}
-        """The oldest first."""
+        """In the order of admission, oldest first."""
 
     def reserve(self, one: Reserved) -> None:
-        """Reserve one; one of the same target that was reserved before is reserved anew."""
+        """Reserve for a target, in place of an earlier reservation."""
         key = Remediated.of(one.incident)
         self._reserved.pop(key, None)
         self._reserved[key] = one
 
     def of(self, incident: IncidentReference) -> Reserved | None:
-        """What an incident has."""
+        """The reservation of an incident; None without one."""
         found = self._reserved.get(Remediated.of(incident))
         return found if found is not None and found.incident == incident else None
 
     def at(self, remediated: Remediated) -> Reserved | None:
-        """What is reserved for a target."""
         return self._reserved.get(remediated)
 
     def targets(self) -> KeysView[Remediated]:
-        """The targets of all."""
         return self._reserved.keys()
 
     def take(self, remediated: Remediated) -> Reserved | None:
-        """What was reserved for a remediation that is seen now."""
+        """Remove and return the reservation of a remediation that is seen now."""
         return self._reserved.pop(remediated, None)
 
     def clear(self) -> tuple[Remediated, ...]:
@@ -67,8 +65,8 @@ class Reservations:
         return targets
 
     def pop_settled(self, now: datetime) -> Iterator[Reserved]:
-        """Those of which nothing will be seen any more; they are forgotten."""
-        unproven = set()  # what is reserved later for the same check is not proven either
+        """Remove and return reservations whose remediation cannot appear any more."""
+        unproven = set()  # later reservations of the same check are not proven either
         for remediated, reserved in list(self._reserved.items()):
             if remediated.check in unproven:
                 continue

@@ -1,9 +1,9 @@
-"""Storms: the storm of each check, remembered by the detector that leads.
+"""Storms: the storm of each check, as the leader remembers it.
 
-What the leader remembers began with the stored conditions, and is published in them; a detector that does not
-lead forgets. A storm is advanced by every change of its check's numbers, so that the shortest breach counts;
-by a timer, when a cooldown or the first deadline of a broken threshold is over; and before every answer.
-While the cluster is not seen well enough nothing begins and nothing ends.
+The leader starts from the stored conditions, and publishes its memory in them; a standby remembers nothing. A
+storm is updated by every change of its check's numbers, so that the shortest breach counts; by a timer, when
+a cooldown or the first deadline of a broken threshold is over; and before every answer. While the sources of
+the check are not fresh, no storm begins or ends.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ _BLIND = timedelta(seconds=STALE_ASK_AGAIN_SECONDS)
 
 @dataclass
 class _Memory:
-    """What is remembered of one check."""
+    """The storm of one check, and when it may change."""
 
     uid: str
     storm: Storm | None
     first_deadline: datetime | None = None
-    """No deadline of a target is earlier; None where that is not known."""
+    """No target has an earlier deadline; None if the first deadline is not known."""
     due: datetime | None = None
-    """When the passing of time may change the storm."""
+    """When the storm may change without an event."""
 
 
 class Storms:
-    """The storms of one cluster; to be told of changes before whoever answers by them."""
+    """The storms of one cluster; its change handler must run before handlers that use the answers."""
 
     def __init__(
         self, cluster_state: ClusterState, sees: Callable[[CheckReference], bool], now: Callable[[], datetime]
@@ -53,7 +53,7 @@ class Storms:
         self._rescheduled = asyncio.Event()
 
     async def lead(self) -> None:
-        """Remember, and turn storms when their time is over, until cancelled."""
+        """Remember storms, and update them when their time is over, until cancelled."""
         self._is_leading = True
         try:
             self._advance_all(self._cluster_state.checks)
@@ -67,19 +67,19 @@ class Storms:
             self._turned.clear()
 
     def advance(self, check: CheckReference) -> None:
-        """Take in what numbers and time did to the storm of a check; who does not lead remembers nothing."""
+        """Update the storm of a check by current numbers and time; only the leader remembers it."""
         check_state = self._cluster_state.checks.get(check)
         if check_state is None:
             self._memories.pop(check, None)
         elif self._is_leading:
             memory = self._memory(check, check_state)
             if isinstance(check_state.check, InvalidCheckError):
-                self._schedule(memory, None)  # it goes on when that is mended, and no sooner
+                self._schedule(memory, None)  # continues when the check is valid again
             else:
                 self._advance_one(check, check_state.check, memory)
 
     def of(self, check: CheckReference) -> Storm | None:
-        """The storm of a check, as it was when it was advanced last; else as it is stored."""
+        """The storm as of its latest update; as stored, if this detector does not remember it."""
         check_state, memory = self._cluster_state.checks.get(check), self._memories.get(check)
         if check_state is None:
             return None
@@ -88,14 +88,14 @@ class Storms:
         return memory.storm
 
     def hold(self, check: CheckReference) -> Hold | None:
-        """Why the storm of a check allows nothing, as it was when it was advanced last."""
+        """Why the storm of a check holds new requests, as of its latest update; None if it does not."""
         storm, check_state = self.of(check), self._cluster_state.checks.get(check)
         if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None
         return storm_hold(storm, check_state.check.storm_cooldown, self._now())
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """A change of the cluster may have changed the numbers of a check, or a deadline."""
+        """Update the storm after a change of the check's numbers, or of a target's deadline."""
         if not self._is_leading:
             return
         if target is None:
@@ -137,13 +137,13 @@ class Storms:
             self._rescheduled.set()
 
     def _is_held(self, check: CheckReference, now: datetime) -> bool:
-        """Whether the check holds all its targets already, whatever its numbers."""
+        """Whether the check holds all its targets for another reason than its numbers."""
         return check_context(self._cluster_state, check, now).holds
 
     def _has_expired(
         self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
     ) -> bool:
-        """Whether the deadline of a target is over; all are looked at only when one may be."""
+        """Whether the deadline of a target is over; looks at all targets only if one may be."""
         if memory.first_deadline is not None and now <= memory.first_deadline:
             return False
         targets, context = (
@@ -156,7 +156,7 @@ class Storms:
         return any(verdict.health is Health.EXPIRED for verdict in verdicts)
 
     def _note_deadline(self, check: CheckReference, target: str) -> None:
-        """Keep the first deadline no later than that of a target that changed."""
+        """Lower the first deadline to that of a changed target."""
         memory, check_state = self._memories.get(check), self._cluster_state.checks.get(check)
         if memory is None or memory.first_deadline is None or check_state is None:
             return
@@ -179,7 +179,7 @@ class Storms:
         return [check for check, memory in self._memories.items() if memory.due and memory.due <= now]
 
     async def _wait(self) -> None:
-        """Return when a storm turned, or something else is due, or the first that was due is."""
+        """Return when a storm changed, a due time changed, or the first due time has come."""
         due = min((memory.due for memory in self._memories.values() if memory.due), default=None)
         timeout = None if due is None else max(0.0, (due - self._now()).total_seconds())
         try:
@@ -199,7 +199,7 @@ def _is_active(storm: Storm | None) -> bool:
 
 
 def _next_change(memory: _Memory, cooldown: timedelta, *, may_begin: bool) -> datetime | None:
-    """When the passing of time alone ends the storm, or begins one."""
+    """When the storm would end or begin without an event."""
     if memory.storm is not None and memory.storm.is_active:
         return memory.storm.ends(cooldown) if memory.storm.is_cooling else None
     if may_begin and memory.first_deadline is not None:

@@ -1,1 +1,1 @@
-"""Which remediations ended before, for back-off."""
+"""Remembers ended remediations, for back-off."""

@@ -1,9 +1,9 @@
-"""AttemptReading: the remediations that ended before our watch began, read from Temporal on taking the lead.
+"""AttemptReading: reads from Temporal the remediations that ended before this detector became the leader.
 
-Read once, and once more when all that ended until then is surely listed: what people search in is eventually
-consistent. From then on the watch tells of every end. Until the first answer nothing new is admitted. Without
-a limit nothing is read; where it grows, what ended longer ago matters, too, and all is read anew. One that is
-encrypted with a key that we lack is waited for as Temporal is, until it ended too long ago to matter.
+It reads them once, and once more when visibility, which is eventually consistent, must list all of them.
+Later ends are seen in the watch. Nothing new is admitted before the first answer. Without a limit nothing is
+read; when the limit grows, everything is read again, as older ends matter too. An incident that is encrypted
+with a missing key is waited for like an unreachable Temporal, until it ended too long ago to matter.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from runtime.problems import Problems
 from runtime.retrying import retry_forever
 
 LONGEST_WAIT = timedelta(seconds=1)
-"""Before it is read all that back-off could hold is held, and asks twice; no start or answer waits longer."""
+"""Starts and answers wait no longer; without the reading, everything that back-off could hold is held."""
 
 _NOT_READ = (RPCError, UnreadablePayload)
 LOOK_AGAIN_SECONDS = 1.0
-"""For a limit that grew."""
+"""How often to look for a limit that grew."""
 
 
 class AttemptReading:
-    """Fills the Attempts of one detector."""
+    """Reads ended remediations into the `Attempts` of one detector."""
 
     def __init__(
         self, calls: IncidentCalls, attempts: Attempts, cluster_state: ClusterState, problems: Problems
@@ -41,7 +41,7 @@ class AttemptReading:
         self._tried = asyncio.Event()
 
     async def lead(self) -> None:
-        """Read what there was, until cancelled."""
+        """Read when the limit grows, until cancelled."""
         known = timedelta()
         while True:
             if (limit := self._attempts.limit) > known:
@@ -56,7 +56,7 @@ class AttemptReading:
         await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
 
     async def wait_tried(self) -> None:
-        """Return when Temporal was asked once, with whatever result, or takes longer than a moment."""
+        """Return after the first answer of Temporal, whatever it is, or after `LONGEST_WAIT`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT.total_seconds()):
                 await self._tried.wait()

@@ -1,16 +1,14 @@
-"""Attempts: the ended remediations of each target, by name; what back-off is decided by (rule 14).
+"""Attempts: the ended remediations of each target, by name, which decide back-off (rule 14).
 
-A target that its owner replaces ends with its deletion. One that was made after that follows it: after the
-latest deletion under the owner before it was made, whatever is deleted beside it later. Else two that fail by
-turns would take each other's waits away.
+Deletion ends a target that its owner replaces. The replacement counts as the next attempt: a new target
+follows the latest deletion under its owner before its creation, even if other targets are deleted later.
+Otherwise two targets that fail in turn would end each other's back-off.
 
-A remediation ends when the last request of its check for the target is gone. That is seen here first, in the
-watch, a moment before the incident that deleted it ends, and also by a detector that does not lead. What
-ended before our watch began is read from the incidents (`attempt_reading`), which note the same number and,
-within a second, the same time, so that both may tell of one.
-
-An end is remembered for twice the limit. It holds nothing after once the limit; a target that fails within
-the limit, and is then held by something else for as long, begins anew.
+A remediation ends when the last request of its check for the target is gone. The watch shows that a moment
+before the incident that deleted it ends, also to a standby. Earlier ends are read from the incidents
+(`attempt_reading`), which note the same number and, within a second, the same time, so an end may be noted
+twice. An end is remembered for twice the limit. It holds nothing after once the limit; a target that fails
+within the limit, and is then held for another reason for as long, starts at the first attempt again.
 """
 
 from bisect import bisect_left
@@ -27,9 +25,9 @@ from health.model.target import Target, TargetName, TargetPlace, owner_name
 
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND
-"""Creations and deletions are told in whole seconds, and one that takes an instant is seen a moment later."""
+"""Kubernetes times are in whole seconds, and a deletion is seen a moment after it."""
 CLOCK_SKEW = timedelta(minutes=1)
-"""How far another's clock may be ahead of ours."""
+"""How far the clock of another process may be ahead of ours."""
 NOT_READ = "which remediations ended before was not read yet"
 
 
@@ -40,14 +38,14 @@ class Deletion:
     target: Target
     place: TargetPlace
     failed: datetime
-    """Since when it was unhealthy."""
+    """When it became unhealthy."""
     ended: datetime
     is_observed: bool
-    """Whether it was seen to be deleted, before what is seen after it."""
+    """Whether its deletion was seen in the watch, before whatever is seen after it."""
 
 
 class Attempts:
-    """The ended remediations of each target."""
+    """The ended remediations of each target of one detector."""
 
     def __init__(
         self, policy: CurrentPolicy, cluster_state: ClusterState, now: Callable[[], datetime]
@@ -57,24 +55,24 @@ class Attempts:
         self._cluster_state = cluster_state
         self._now = now
         self._ended: dict[TargetName, list[EndedAttempt]] = {}
-        """By target or owner, in the order in which their latest ones became known; each list by its ends."""
+        """By target or owner, in the order of their latest notes; each list is in the order of ends."""
 
     @property
     def limit(self) -> timedelta:
-        """The longest wait between two remediations of one target; zero: none."""
+        """The longest wait between two remediations of one target; zero without back-off."""
         return self._policy().back_off_limit
 
     @property
     def unread(self) -> str:
-        """Why it is not known yet what there was before; "" once it is."""
+        """Why earlier ends are not known yet; "" once they are."""
         return self._unread
 
     def complete(self) -> None:
-        """Note that all is known that ended before our watch began."""
+        """Note that all earlier ends are known."""
         self._unread = ""
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """Note the end of a remediation, if its last request went."""
+        """Note the end of a remediation if its last request is gone."""
         if before is None or after is not None or before.owner is None:
             return
         request, owner = before.request, before.owner
@@ -82,18 +80,18 @@ class Attempts:
             return
         target = place_of(owner).named(request.target_name)
         check = self._cluster_state.checks.get(owner)
-        # Times are in whole seconds: that one failed again in the second of its request is seen only here.
+        # Times are in whole seconds, so only this event shows a failure in the second of the request.
         goes_on = check is None or request.target_name in check.unhealthy
         requested = request.metadata.creation_timestamp if goes_on else None
         self.note(target, EndedAttempt(request.attempt, self._now(), requested))
 
     def note(self, target: TargetName, attempt: EndedAttempt) -> None:
-        """Remember the end of a remediation, once; of two that ended together the later one in a row."""
+        """Remember an end once; two ends at the same time count as the one with the higher number."""
         self._forget_the_old()
         ended = self._ended.get(target, [])
         at = bisect_left(ended, attempt.ended, key=_end)
         if not self.horizon <= attempt.ended <= self._now() + CLOCK_SKEW:
-            return  # it does not matter any more; or it is said to end later, as nothing does
+            return  # too old to matter, or too far in the future to be true
         if at < len(ended) and ended[at].ended == attempt.ended:
             ended[at] = max(ended[at], attempt, key=_number)
             return
@@ -104,7 +102,7 @@ class Attempts:
         del ended[: bisect_left(ended, self.horizon, key=_end)]
 
     def deleted(self, deletion: Deletion) -> None:
-        """Note that an unhealthy target was deleted, which its owner replaces."""
+        """Note the deletion of an unhealthy target that its owner replaces."""
         target, place = deletion.target, deletion.place
         number = self.before(place.named(target.metadata.name), target).earlier(deletion.failed) + 1
         coexisting = self._coexisting(deletion) if deletion.is_observed else frozenset()
@@ -112,19 +110,19 @@ class Attempts:
         self.note(owner_name(place.namespace, target.replaced_by), attempt)
 
     def _coexisting(self, deletion: Deletion) -> frozenset[str]:
-        """Those of its owner that are there, and are so young that their times could not tell."""
+        """Existing targets of its owner that are too young to be told from replacements by their times."""
         others = self._cluster_state.targets.at(deletion.place).values()
         young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
         return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)
 
     def before(self, name: TargetName, seen: Target | None = None) -> BackOff:
-        """What is known of the latest remediation of a target, or of one that it replaces."""
+        """The latest remediation of a target, or of the target that it replaces."""
         own = self._ended.get(name, [])[-1:]
         replaced = self._replaced(name.namespace, seen) if seen is not None else []
         return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
 
     def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
-        """The latest deletion under the same owner that `seen` came after, if there is one (rule 14)."""
+        """The latest deletion under the same owner before `seen` was created, or an empty list (rule 14)."""
         ended = self._ended.get(owner_name(namespace, seen.replaced_by), []) if seen.replaced_by else []
         before = bisect_left(ended, seen.metadata.creation_timestamp + LATE, key=_end)
         earlier = [one for one in ended[:before] if seen.metadata.uid not in one.coexisting]
@@ -132,7 +130,7 @@ class Attempts:
 
     @property
     def horizon(self) -> datetime:
-        """What ended before does not matter any more."""
+        """Ends before this time do not matter any more."""
         return self._now() - 2 * self.limit
 
     def _forget_the_old(self) -> None:

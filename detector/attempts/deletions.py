@@ -1,13 +1,12 @@
-"""Deletions and marks: ends of remediations that no request tells of (rule 14).
+"""Deletions and marks: ends of remediations that no request shows (rule 14).
 
-A target that is deleted when its time is over was remediated, and its owner's next ones follow, whoever
-deleted it: a person who does so between two of ours is part of the row. But one that was healthy until then,
-or not unhealthy for long enough, was no remediation, whatever its end makes of it: it must have been seen
-unhealthy before, or say itself that it was. Without a finalizer it goes in an instant, and is never seen
-going.
+The deletion of a target whose duration is over counts as a remediation, and its owner's next targets follow
+it. A deletion by a person between two of ours counts as well. A deletion of a healthy target, or of one that
+was not unhealthy for long enough, does not count, even if the deletion makes it unhealthy: the watch must
+have shown it unhealthy before, or its own condition must say so. Without a finalizer an object vanishes at
+once, and is never seen with a deletion timestamp.
 
-A mark is taken off by the controller that obeyed it when that is done, or gave up: whoever marks the target
-next waits.
+The controller that obeys a mark removes it when it succeeded or gave up; the next mark waits for back-off.
 """
 
 from collections.abc import Callable
@@ -25,23 +24,23 @@ from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Verdict
 
 Sees = Callable[[CheckReference], bool]
-"""Whether all that the numbers of a check rest on was read."""
+"""Whether every source of the numbers of a check was read."""
 _Name = tuple[CheckReference, str]
 
 
 @dataclass(frozen=True)
 class _Failing:
-    """An unhealthy target."""
+    """An unhealthy target with the times of its failure."""
 
     seen: Target
     since: datetime
     deadline: datetime
     is_observed: bool = True
-    """Whether it was seen before somebody deleted it."""
+    """Whether it was seen unhealthy before its deletion."""
 
 
 class Deletions:
-    """Tells the attempts of one detector what the cluster state shows."""
+    """Notes deletions of unhealthy targets as ended remediations."""
 
     def __init__(
         self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
@@ -51,12 +50,12 @@ class Deletions:
         self._sees = sees
         self._now = now
         self._failing: dict[_Name, _Failing] = {}
-        """Those that nobody deletes yet."""
+        """Unhealthy targets without a deletion timestamp."""
         self._noted: dict[_Name, str] = {}
-        """The uids whose deletion was noted, and that are not gone yet."""
+        """The uids of deleted targets that were noted and still exist."""
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """See what became of a target."""
+        """Look at one target again."""
         if target is None:
             return
         name, judge = (check, target), self._cluster_state.checks.get(check)
@@ -68,9 +67,9 @@ class Deletions:
             self._see_gone(name)
             return
         if not seen.replaced_by:
-            self._forget(name)  # nothing follows it, as nothing follows a Node
+            self._forget(name)  # it has no replacement, for example a Node
             return
-        # Of one that is not selected any more nothing is so by this check.
+        # A target that is not selected any more is not unhealthy by this check.
         verdict = self._verdict(judge.check, seen) if target in judge.unhealthy else HEALTHY
         if seen.metadata.deletion_timestamp is None:
             self._see(name, seen, verdict)
@@ -91,7 +90,7 @@ class Deletions:
 
     def _see_going(self, name: _Name, seen: Target, verdict: Verdict, deleted: datetime) -> None:
         failing = self._failing.pop(name, None) or _before_its_end(seen, verdict, deleted)
-        # Once: its own deletion may look like one that it came after.
+        # Once: its own deletion would count as an earlier attempt.
         if failing is not None and self._noted.get(name) != seen.metadata.uid:
             self._noted[name] = seen.metadata.uid
             self._note(name, failing, deleted)
@@ -104,7 +103,7 @@ class Deletions:
             self._note(name, failing, self._now())
 
     def _note(self, name: _Name, failing: _Failing, deleted: datetime) -> None:
-        # Deletions are told in whole seconds.
+        # Deletion timestamps are in whole seconds.
         if failing.deadline <= deleted + SECOND and self._sees(name[0]):
             place = place_of(name[0])
             deletion = Deletion(failing.seen, place, failing.since, deleted, failing.is_observed)
@@ -112,7 +111,7 @@ class Deletions:
 
 
 def _before_its_end(seen: Target, verdict: Verdict, deleted: datetime) -> _Failing | None:
-    """How it failed, if that was before it was deleted; a time that moves tells nothing."""
+    """Its failure, if that came before its deletion; None if the time of its condition keeps moving."""
     fact, deadline = verdict.fact, verdict.deadline
     if fact is None or deadline is None or fact.is_moving or fact.since >= deleted:
         return None
@@ -120,7 +119,7 @@ def _before_its_end(seen: Target, verdict: Verdict, deleted: datetime) -> _Faili
 
 
 class MarkedTargets:
-    """Tells the attempts of one detector what the cluster state shows."""
+    """Notes removed marks as ended remediations."""
 
     def __init__(
         self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
@@ -130,10 +129,10 @@ class MarkedTargets:
         self._sees = sees
         self._now = now
         self._marked: dict[TargetName, tuple[str, datetime]] = {}
-        """The uids that are marked, and since when they were seen to be."""
+        """The uids of marked targets, and when the mark was first seen."""
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """See what became of a target."""
+        """Look at one target again."""
         if target is None:
             return
         name, seen = place_of(check).named(target), self._cluster_state.targets.get(check, target)
@@ -150,6 +149,6 @@ class MarkedTargets:
         if uid != seen.metadata.uid or judge is None or not self._sees(check):
             return
         number, now = self._attempts.before(name, seen).earlier(marked) + 1, self._now()
-        # In vain: then it is part of the incident, which waits by itself.
+        # Still unhealthy: the next attempt is part of the same incident, which waits by itself.
         requested = now if name.name in judge.unhealthy else None
         self._attempts.note(name, EndedAttempt(number, now, requested))

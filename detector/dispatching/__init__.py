@@ -1,1 +1,1 @@
-"""Which incidents are open, which should be, and the calls that start and wake them."""
+"""Starts and wakes incidents: compares those that should be open with those that are."""

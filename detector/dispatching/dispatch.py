@@ -1,4 +1,4 @@
-"""Dispatch: what changes in the cluster concerns which incidents, and what these are answered."""
+"""Dispatch: finds the incidents that a change of the cluster concerns, and records their answers."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -20,14 +20,14 @@ OpenIncidents = OpenWorkflows[IncidentReference, Observation]
 
 
 def subject_of(incident: IncidentReference) -> Hashable:
-    """What an incident is about: the check, and the name of the target."""
+    """The check and the name of the target."""
     return incident.check, incident.target.name
 
 
 class Dispatch:
-    """Starts and wakes the incidents of one cluster, while this detector holds the lead."""
+    """Starts and wakes the incidents of one cluster, while this detector is the leader."""
 
-    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
+    def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
         self,
         calls: IncidentCalls,
         cluster_state: ClusterState,
@@ -48,17 +48,16 @@ class Dispatch:
         )
         self._said: dict[CheckReference, bool | None] = {}
         self._temporals_skew = timedelta()
-        """By how much Temporal's clock was ahead at the latest answer."""
+        """How far Temporal's clock was ahead of ours at the latest answer."""
 
     async def lead(self) -> None:
-        """Dispatch until cancelled."""
         await self._reconciler.lead()
 
     @property
     def open_incidents(self) -> tuple[OpenIncident, ...]:
-        """The incidents that are open as far as we know, as Temporal's clock lets them be answered.
+        """The known open incidents, with observations as Temporal's clock lets them be answered.
 
-        None while another detector leads.
+        None while another detector is the leader.
         """
         return tuple(
             replace(entry, last_observation=self._by_temporals_clock(entry.last_observation))
@@ -73,10 +72,9 @@ class Dispatch:
     def answer(
         self, incident: IncidentReference, observation: Observation, seen: Observation, intent: Intent
     ) -> Observation:
-        """The answer to a question with this intent: the `observation`, with an admission where it gets one.
+        """The answer to a question with this intent: `observation`, with an admission if it gets one.
 
-        What is seen later is compared with what was `seen`: Temporal's clock may make another observation of
-        it.
+        Later observations are compared with `seen`, as Temporal's clock may change `observation`.
         """
         answer = self._workflows.answer(incident, observation, intent)
         self._open.put(incident, seen, self._now())
@@ -85,7 +83,7 @@ class Dispatch:
         return answer
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Start or wake the incidents whose answer may be another now, while we lead."""
+        """Start or wake the incidents whose answer may have changed, while this detector is the leader."""
         if not self._reconciler.is_leading:
             return
         if target is not None:
@@ -97,10 +95,10 @@ class Dispatch:
                     self._reconciler.consider(entry.key)
 
     def _note_verdict(self, check: CheckReference) -> bool:
-        """Note what the check says to all of its incidents; answers whether it said something else before.
+        """Note what the check's threshold allows all its incidents; returns whether that changed.
 
-        A number alone wakes nobody. One that is fully paused or cannot be read says nothing, also of what
-        goes meanwhile.
+        A changed number alone wakes no incident. A check that is fully paused or invalid allows and refuses
+        nothing.
         """
         allowance = self._cluster_state.allowance(check)
         check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context

@@ -1,4 +1,4 @@
-"""IncidentCalls: the calls to Temporal by which incidents are started, woken and listed."""
+"""IncidentCalls: the calls to Temporal that start, wake and list incidents."""
 
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
@@ -31,21 +31,21 @@ from workflows.messages import (
 
 RPC_TIMEOUT = timedelta(seconds=5)
 MOST_ATTEMPTS = 10**9 - 1
-"""In a row; anybody can write any number into a search attribute."""
+"""Limit of attempts in a row, as any client of Temporal can write any number into a search attribute."""
 
 
 class IncidentCalls:
-    """Calls of one detector; each raises RPCError."""
+    """The calls of one detector; each raises RPCError."""
 
     def __init__(self, client: Callable[[], Client], cluster: str, guard: Guard | None = None) -> None:
-        """`client` is asked for each call, and raises RPCError while there is no connection."""
+        """`client` is called for each request, and raises RPCError while there is no connection."""
         self._client = client
         self._cluster = cluster
         self._guard = guard or Guard()
         self._strangers = Problems("an incident is known by its id alone")
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:
-        """Start the incident with what is seen of it, or wake it if it is open: one call, no race."""
+        """Start the incident with its observation, or wake it if it is open, in one call without a race."""
         await self._client().start_workflow(
             WORKFLOW,
             RemediationInput(incident=incident, observation=observation),
@@ -63,11 +63,11 @@ class IncidentCalls:
         )
 
     async def wake(self, incident: IncidentReference) -> None:
-        """Wake an open incident; NOT_FOUND if it has ended."""
+        """Wake an open incident; raises RPCError NOT_FOUND if it has ended."""
         await self.wake_workflow(incident.workflow_id)
 
     async def wake_workflow(self, workflow_id: str) -> None:
-        """Wake an open incident of which nothing but its id is known; NOT_FOUND if it has ended."""
+        """Wake an open incident by its id alone; raises RPCError NOT_FOUND if it has ended."""
         handle = self._client().get_workflow_handle(workflow_id)
         await handle.signal(WAKE, rpc_timeout=RPC_TIMEOUT)
 
@@ -87,12 +87,12 @@ class IncidentCalls:
     async def ended_attempts(self, since: datetime) -> list[tuple[TargetName, EndedAttempt]]:
         """The remediations of this cluster that ended after `since`, as Temporal lists them.
 
-        One of a target that its owner replaces is told of the owner too. One that says nothing of itself that
-        can be understood is left out.
+        For a target that its owner replaces, the owner gets the same entry. Incidents without a readable
+        identity are left out.
 
         Raises:
             RPCError: Temporal cannot be asked.
-            UnreadablePayload: one is encrypted, and may say whose owner is to wait.
+            UnreadablePayload: an incident is encrypted, and may name an owner that has to wait.
 
         """
         found: list[tuple[TargetName, EndedAttempt]] = []
@@ -111,7 +111,7 @@ class IncidentCalls:
     async def ended_remediations(self, since: datetime) -> list[tuple[IncidentReference, datetime]]:
         """The incidents of this cluster whose remediation ended after `since`, and when; raises RPCError.
 
-        One that does not say which it is is left out.
+        Incidents without a readable identity are left out.
         """
         found, time_slice = [], TimeSlice()
         async for execution in self._with_an_end_after(since):
@@ -146,7 +146,7 @@ class IncidentCalls:
         return [(name, attempt) for name in (TargetName.of(incident.target), *owners)]
 
     async def _identified(self, execution: WorkflowExecution) -> ListedIncident:
-        """Which incident it is; that it does not say so is logged once."""
+        """Read which incident it is from its memo; a missing identity is logged once."""
         listed = await listed_incident(execution)
         if listed.incident is None:
             why = listed.unreadable or "it has no memo that says which incident it is"

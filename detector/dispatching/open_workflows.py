@@ -1,4 +1,4 @@
-"""OpenWorkflows: the workflows that are open, as far as we know, and of what each was told last."""
+"""OpenWorkflows: the workflows that are known to be open, and the last observation that each was given."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable
@@ -8,31 +8,31 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Keyed(Hashable, Protocol):
-    """Whatever names one workflow."""
+    """The key of a workflow."""
 
     @property
     def workflow_id(self) -> str:
-        """Its id in Temporal, from which nothing but the key is read back."""
+        """Its id in Temporal."""
 
 
 Key = TypeVar("Key", bound=Keyed)
 Seen = TypeVar("Seen")
-"""What is seen of what a workflow is about, at one moment."""
+"""An observation of the subject of a workflow at one moment."""
 
 
 @dataclass(frozen=True)
 class OpenWorkflow(Generic[Key, Seen]):
-    """One of them."""
+    """An open workflow and its last observation."""
 
     key: Key
     last_observation: Seen | None
-    """What was seen when it was last told, or is no news to it since; None where we do not know."""
+    """The observation of its latest answer, or a later one without news; None if not known."""
     since: datetime
-    """When we came to know of it."""
+    """When this process learned of it."""
 
 
 class OpenWorkflows(Generic[Key, Seen]):
-    """Open workflows by id, and by what they are about."""
+    """Open workflows by id, and by their subject."""
 
     def __init__(self, subject_of: Callable[[Key], Hashable]) -> None:
         self._subject_of = subject_of
@@ -40,18 +40,16 @@ class OpenWorkflows(Generic[Key, Seen]):
         self._by_subject: defaultdict[Hashable, set[str]] = defaultdict(set)
 
     def get(self, key: Key) -> OpenWorkflow[Key, Seen] | None:
-        """What is known of one workflow."""
         return self._by_id.get(key.workflow_id)
 
     def put(self, key: Key, last_observation: Seen | None, now: datetime) -> None:
-        """Note that a workflow is open, and what is no news to it."""
+        """Note that a workflow is open, and the latest observation that is no news to it."""
         known = self._by_id.get(key.workflow_id)
         since = known.since if known else now
         self._by_id[key.workflow_id] = OpenWorkflow(key, last_observation, since)
         self._by_subject[self._subject_of(key)].add(key.workflow_id)
 
     def remove(self, key: Key) -> None:
-        """Note that a workflow is closed."""
         self._by_id.pop(key.workflow_id, None)
         subject = self._subject_of(key)
         self._by_subject[subject].discard(key.workflow_id)
@@ -59,9 +57,8 @@ class OpenWorkflows(Generic[Key, Seen]):
             del self._by_subject[subject]
 
     def of(self, subject: Hashable) -> frozenset[Key]:
-        """The open workflows about one subject; more than one where it was recreated."""
+        """The open workflows about one subject; several if its object was recreated."""
         return frozenset(self._by_id[workflow_id].key for workflow_id in self._by_subject.get(subject, ()))
 
     def all(self) -> tuple[OpenWorkflow[Key, Seen], ...]:
-        """All of them."""
         return tuple(self._by_id.values())

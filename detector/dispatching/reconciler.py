@@ -1,17 +1,15 @@
-"""Reconciler: the workflows that there should be against those that are open, for any workflow with a key.
+"""Reconciler: starts and wakes workflows of one type so that those open match those wanted.
 
-Open is what Temporal lists, at the start of the lead and every five minutes, plus what was started since.
-What is wanted and not open is started, with what is seen of it; an open one that is to know better is woken.
-The most urgent first, retried with back-off; one workflow is woken once a second at most. Workflows that may
-have to be started or woken are compared in pieces, which yield to the event loop. A reconciliation is done in
-such pieces, too.
+Open workflows are those that Temporal lists, when this process becomes the leader and every five minutes, and
+those that were started since. A wanted workflow that is not open is started with its observation; an open one
+with an outdated observation is woken. The most urgent go first, failed calls are retried with back-off, and a
+workflow is woken at most once a second. Comparisons and lists are worked through in pieces that yield to the
+event loop.
 
-Of a workflow that has just ended, a watch that lags may still show what it was wanted for. So one that is
-known to be open, and knew all that is seen, is not started again before every watch had the time to tell the
-truth. What appeared since is news, and starts one at once.
-
-The first starts wait for no list: visibility may lag or be away, and a start finds out by itself whether its
-workflow is open. The list adds the open ones that nothing in the cluster asks for any more.
+After a workflow has ended, a watch that lags may still show the reason for it. So a workflow that knew the
+whole observation is not started again before every watch must be up to date; news since then starts it at
+once. The first starts do not wait for the list, as visibility may lag: a start finds out whether its workflow
+is open.
 """
 
 import asyncio
@@ -38,56 +36,56 @@ RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
 LONGEST_BACK_OFF_SECONDS = 10.0
 REFUSED_SECONDS = 10.0
-"""After which a call is tried again that Temporal refused, for a reason of this one workflow."""
+"""How long to wait before repeating a call that Temporal refused for a reason of this one workflow."""
 ALL_SEEN = timedelta(seconds=45)
-"""By then every watch that works was proven fresh: what is still seen so long after its end is there."""
+"""After this time every working watch was confirmed fresh, so what it still shows exists."""
 VISIBLE_AFTER = timedelta(seconds=30)
-"""A workflow that was started may be missing from lists for so long: visibility is eventually consistent."""
+"""How long lists may miss a started workflow: visibility is eventually consistent."""
 
 
 class Workflows(Protocol[Key, Seen]):
-    """The workflows of one type: which there should be, and the calls, each of which raises RPCError."""
+    """The workflows of one type, and the calls to Temporal, each of which raises RPCError."""
 
     def all_wanted(self) -> Iterable[Key]:
-        """Those that there should be; more may come and go between two of them."""
+        """The workflows that should be open; the set may change during iteration."""
 
     def is_wanted(self, key: Key) -> bool:
-        """Whether this is one of them."""
+        """Whether this workflow should be open."""
 
     def observe(self, key: Key) -> Seen:
-        """What is seen now of what it is about."""
+        """Observe the subject of the workflow now."""
 
     def may_wait_seconds(self, seen: Seen) -> float:
-        """How long its start or wake may wait for others."""
+        """How long its start or wake may wait for more urgent ones."""
 
     def needs_wake_up(self, key: Key, last: Seen, seen: Seen) -> bool:
-        """Whether an open one that knows of `last` must know of what is `seen`."""
+        """Whether an open workflow with the observation `last` has to be woken for `seen`."""
 
     def must_be_open(self, seen: Seen) -> bool:
-        """Whether one that we take for open is started, too: it may have ended but now."""
+        """Whether to start it even if it seems to be open, as it may just have ended."""
 
     def has_appeared(self, last: Seen, seen: Seen) -> bool:
-        """Whether it is wanted for something that one which knew of `last` did not know."""
+        """Whether there is a reason to run that a workflow started from `last` could not have seen."""
 
     async def start(self, key: Key, seen: Seen) -> None:
         """Start it, or wake it if it is open."""
 
     async def wake(self, key: Key, seen: Seen) -> None:
-        """Wake an open one, which asks for what is `seen`; NOT_FOUND if it has ended."""
+        """Wake an open workflow, which then asks; raises RPCError NOT_FOUND if it has ended."""
 
     async def wake_unidentified(self, workflow_id: str) -> None:
-        """Wake an open one that does not say which it is."""
+        """Wake an open workflow of unknown key."""
 
     async def running(self) -> Mapping[str, Key | None]:
-        """The open ones by their ids, as Temporal lists them; None for one that does not say which it is."""
+        """The open workflows by id, as Temporal lists them; None for a workflow of unknown key."""
 
     def has_closed(self, key: Key) -> None:
-        """It is not open any more, as far as we know."""
+        """Called when the workflow is no longer open."""
 
 
 @dataclass(frozen=True)
 class ReconcilerDependencies:
-    """What a reconciler needs of its process."""
+    """What a reconciler needs of its process: leadership, time, and reports of errors."""
 
     is_leader: Callable[[], bool]
     now: Callable[[], datetime]
@@ -96,7 +94,7 @@ class ReconcilerDependencies:
 
 
 class Reconciler(Generic[Key, Seen]):
-    """Starts and wakes the workflows of one type, while this process holds the lead."""
+    """Starts and wakes the workflows of one type, while this process is the leader."""
 
     def __init__(
         self,
@@ -107,7 +105,7 @@ class Reconciler(Generic[Key, Seen]):
         part: str,
         listed: str,
     ) -> None:
-        """People read of problems with its calls under the name `part`, of those with lists as `listed`."""
+        """`part` and `listed` name problems of its calls and of its lists, for logs."""
         self._workflows = workflows
         self._open = open_workflows
         self._dependencies = dependencies
@@ -117,16 +115,15 @@ class Reconciler(Generic[Key, Seen]):
         self._pace: WakePace[Key] = WakePace(self.consider)
         self._queue: WorkQueue[Key] = WorkQueue()
         self._closed: set[str] = set()
-        """Those that were closed since the latest reconciliation began."""
+        """Ids of workflows that were closed since the latest reconciliation began."""
         self._is_leading = False
 
     @property
     def is_leading(self) -> bool:
-        """Whether it starts and wakes now."""
         return self._is_leading
 
     async def lead(self) -> None:
-        """Start and wake until cancelled."""
+        """Start and wake workflows until cancelled."""
         self._is_leading = True
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -159,13 +156,13 @@ class Reconciler(Generic[Key, Seen]):
         seen, entry = self._workflows.observe(key), self._open.get(key)
         last = entry.last_observation if entry else None
         if last is not None and not self._workflows.needs_wake_up(key, last, seen):
-            # No news, and so as if it had been told: what comes next is compared with this.
+            # No news, as if it had been answered: compare the next observation with this one.
             self._open.put(key, seen, self._dependencies.now())
         elif last is None or self._may_be_new(last, seen) or not self._pace.delays(key):
             self._queue.put(key, self._workflows.may_wait_seconds(seen))
 
     def _may_be_new(self, last: Seen, seen: Seen) -> bool:
-        """Whether the wake may be the start of the next workflow: nothing was to be done when it was told."""
+        """Whether the wake may have to start the next workflow: the last observation asked for nothing."""
         return self._workflows.must_be_open(seen) and not self._workflows.must_be_open(last)
 
     async def _call_for_ever(self) -> None:
@@ -176,15 +173,15 @@ class Reconciler(Generic[Key, Seen]):
                 with self._dependencies.guard.item(self._part, key.workflow_id) as caught:
                     failures = await self._try_to_call(key, failures)
                 if caught.error is not None:
-                    # Tried again with its next change, or the next reconciliation; the queue goes on.
+                    # Repeated at its next change, or the next reconciliation; the queue goes on.
                     self._open.put(key, None, self._dependencies.now())
             finally:
                 self._queue.done(key)
 
     async def _try_to_call(self, key: Key, failures: int) -> int:
-        """Call it; answers how many calls in a row Temporal did not answer.
+        """Call it; returns how many calls in a row Temporal has not answered.
 
-        What it refuses of one workflow is tried again later, and keeps no caller from the others.
+        A call that Temporal refuses for one workflow is repeated later, and does not block other calls.
         """
         try:
             await self._call(key)
@@ -200,9 +197,9 @@ class Reconciler(Generic[Key, Seen]):
         return 0
 
     async def _call(self, key: Key) -> None:
-        """Start or wake one workflow, by what is so now.
+        """Start or wake one workflow, by its current observation.
 
-        A process that was frozen knows of the end of its lead before it is told to stop leading.
+        A process that was frozen sees the end of its leadership before its tasks are cancelled.
         """
         if not self._dependencies.is_leader():
             return
@@ -212,7 +209,7 @@ class Reconciler(Generic[Key, Seen]):
             return
         last = entry.last_observation if entry else None
         is_started = is_wanted and (last is None or self._workflows.must_be_open(seen))
-        # Noted before the call: a change that comes while it is under way is compared with what it says.
+        # Noted before the call: changes during the call are compared with what it says.
         self._open.put(key, seen, self._dependencies.now())
         if entry is not None:
             self._pace.note(key)
@@ -227,7 +224,7 @@ class Reconciler(Generic[Key, Seen]):
             raise
 
     def _has_ended(self, key: Key, *, knew_all: bool) -> None:
-        """Start it again at once if it is wanted for what it did not know, else when all is seen."""
+        """Start it again: at once if it has not seen all, else once every watch is up to date."""
         self._close(key)
         if not knew_all:
             self._reconsider(key)
@@ -235,7 +232,7 @@ class Reconciler(Generic[Key, Seen]):
         asyncio.get_running_loop().call_later(ALL_SEEN.total_seconds(), self._reconsider, key)
 
     def _reconsider(self, key: Key) -> None:
-        """Start it again if it is still wanted, and nobody has started it meanwhile."""
+        """Start it again if it is still wanted and not open meanwhile."""
         if self._open.get(key) is None:
             self.consider(key)
 
@@ -252,7 +249,7 @@ class Reconciler(Generic[Key, Seen]):
             await asyncio.sleep(RECONCILE_EVERY.total_seconds())
 
     async def _reconcile(self, running: Mapping[str, Key | None]) -> None:
-        """Compare what there should be with what runs, by workflow id, in pieces.
+        """Compare wanted and running workflows by id, in pieces.
 
         Each workflow is looked up at its turn, as it may have been started or closed meanwhile.
         """
@@ -267,7 +264,7 @@ class Reconciler(Generic[Key, Seen]):
         await self._consider_all(self._workflows.all_wanted())
 
     def _is_open(self, key: Key) -> bool:
-        """Whether a workflow that Temporal listed is open; it may have been closed since."""
+        """Whether a listed workflow is open; it may have been closed after the list."""
         if self._open.get(key) is None:
             if key.workflow_id in self._closed:
                 return False
@@ -275,14 +272,14 @@ class Reconciler(Generic[Key, Seen]):
         return True
 
     async def _consider_all(self, keys: Iterable[Key]) -> None:
-        """Consider these in pieces; what changes meanwhile is considered with its change."""
+        """Consider these in pieces; workflows that change meanwhile are considered with their change."""
         time_slice = TimeSlice()
         for key in keys:
             self.consider(key)
             await time_slice.yield_if_over()
 
     async def _wake_strangers(self, running: Mapping[str, Key | None]) -> None:
-        """Wake those that do not say which they are, and were not answered yet: they ask."""
+        """Wake workflows of unknown key that have not been answered yet; they then ask."""
         known = {entry.key.workflow_id for entry in self._open.all()}
         for workflow_id, key in running.items():
             if key is None and workflow_id not in known:

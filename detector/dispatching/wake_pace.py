@@ -1,7 +1,7 @@
-"""WakePace: a second lies between two wakes of one workflow, however often its cluster changes.
+"""WakePace: keeps one second between two wakes of a workflow, however often its cluster changes.
 
-A wake that comes earlier is delayed and not lost: the workflow is compared again when the second is over. A
-start is never delayed, and a wake that may be a start is none of these wakes.
+An earlier wake is delayed and not lost: the workflow is compared again when the second is over. Starts, and
+wakes that may be starts, are never delayed.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ BETWEEN_WAKES_SECONDS = 1.0
 
 
 class WakePace(Generic[Key]):
-    """When each workflow was woken last, and those whose next wake is delayed."""
+    """When each workflow was last woken, and which wakes are delayed."""
 
     def __init__(self, compare_later: Callable[[Key], None]) -> None:
         self._compare_later = compare_later
         self._woken: dict[str, float] = {}
-        """By the clock of the event loop."""
+        """Times of the clock of the event loop."""
         self._delayed: dict[str, asyncio.TimerHandle] = {}
 
     def note(self, key: Key) -> None:
-        """Note that it is woken now."""
+        """Note that it is being woken."""
         self._woken[key.workflow_id] = asyncio.get_running_loop().time()
 
     def delays(self, key: Key) -> bool:
-        """Whether its wake comes too early, and so is delayed."""
+        """Whether its wake is too early; if so, a comparison is scheduled."""
         woken, loop = self._woken.get(key.workflow_id), asyncio.get_running_loop()
         if woken is None or loop.time() >= woken + BETWEEN_WAKES_SECONDS:
             return False
@@ -41,11 +41,10 @@ class WakePace(Generic[Key]):
         self._compare_later(key)
 
     def forget(self, key: Key) -> None:
-        """Forget when it was woken: it is not open any more."""
+        """Forget when it was woken, as it is no longer open."""
         self._woken.pop(key.workflow_id, None)
 
     def clear(self) -> None:
-        """Forget all."""
         for delayed in self._delayed.values():
             delayed.cancel()
         self._delayed.clear()

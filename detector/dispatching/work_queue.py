@@ -1,9 +1,9 @@
-"""WorkQueue: workflows to start or to wake, most urgent first, each at most once.
+"""WorkQueue: workflows to start or wake, most urgent first, each at most once.
 
-The order is by our own clock: when the workflow was put here, and how long it may wait from then. Clusters
-write the times in objects, and by these a hostile one would always be first; here the others get their turn.
+The order is by our own clock: when the workflow was added, plus how long it may wait. Clusters write the
+times in objects, so a hostile cluster could always put itself first; here the others get their turn.
 
-Of one workflow one call is made at a time: a wake-up that overtakes its start would find nothing to wake.
+Only one call is made for a workflow at a time: a wake that overtakes its start would find no workflow.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from detector.dispatching.open_workflows import Key
 
 
 class WorkQueue(Generic[Key]):
-    """A queue in order of urgency."""
+    """Keys in order of urgency, each once."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._heap: list[tuple[float, int, Key]] = []
         self._waiting: dict[str, float] = {}
-        """When each is due that waits."""
+        """When each waiting key is due."""
         self._called: set[str] = set()
         self._after_the_call: dict[str, Key] = {}
         self._numbers = itertools.count()
@@ -46,26 +46,25 @@ class WorkQueue(Generic[Key]):
         self._filled.set()
 
     async def get(self) -> Key:
-        """The most urgent key, as soon as there is one; not again before it is `done`."""
+        """Remove and return the most urgent key, as soon as there is one; not again before `done`."""
         while True:
             while not self._heap:
                 self._filled.clear()
                 await self._filled.wait()
             due, _, key = heapq.heappop(self._heap)
-            if self._waiting.get(key.workflow_id) == due:  # it was not brought forward
+            if self._waiting.get(key.workflow_id) == due:  # else it was brought forward
                 del self._waiting[key.workflow_id]
                 self._called.add(key.workflow_id)
                 return key
 
     def done(self, key: Key) -> None:
-        """The call for a key has ended, however."""
+        """Note the end of the call for a key, with or without success."""
         self._called.discard(key.workflow_id)
         again = self._after_the_call.pop(key.workflow_id, None)
         if again is not None:
             self._push(again)
 
     def clear(self) -> None:
-        """Forget all."""
         self._heap.clear()
         self._waiting.clear()
         self._called.clear()

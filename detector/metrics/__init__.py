@@ -1,1 +1,1 @@
-"""What is counted for Prometheus."""
+"""Prometheus metrics of the detector."""

@@ -1,7 +1,7 @@
-"""FailingWorkflows: how many open workflows fail in their own code, counted by Temporal once a minute.
+"""FailingWorkflows: counts open workflows whose workflow tasks fail, by asking Temporal once a minute.
 
-No process of ours sees all of them: a failing workflow asks nothing, and its worker gives up silently. The
-numbers are those of the leader's last question; where there is no answer, there is no series.
+No process of ours sees all of them: a failing workflow asks nothing, and its worker logs no error. The
+numbers are those of the leader's latest question; without an answer there is no series.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from workflows.upgrade_contracts import UPGRADE_PAUSE
 
 COUNT_EVERY_SECONDS = 60.0
 AGAIN_SECONDS = 5.0
-"""After a question that was not answered."""
+"""Wait after a question without an answer."""
 SERIES = MappingProxyType(
     {
         WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
@@ -30,17 +30,16 @@ SERIES = MappingProxyType(
 
 @dataclass(eq=False)  # a registry keeps it by its identity
 class FailingWorkflows(Collector):
-    """The gauges of one detector.
+    """The gauges of failing workflows, for one detector.
 
-    `counts` asks Temporal how many of each type fail; it raises RPCError, and answers nothing of those that
-    Temporal does not report.
+    `counts` asks Temporal for the number of failing workflows by type, without types that Temporal does not
+    report; it raises RPCError.
     """
 
     counts: Callable[[], Awaitable[Mapping[str, int]]]
     _told: Mapping[str, int] = field(default_factory=dict, init=False)
 
     async def lead(self) -> None:
-        """Count until cancelled."""
         try:
             while True:
                 wait = await self._count()
@@ -49,7 +48,7 @@ class FailingWorkflows(Collector):
             self._told = {}
 
     async def _count(self) -> float:
-        """Count; answers in how many seconds to count again."""
+        """Count; returns the seconds until the next count."""
         try:
             self._told = await self.counts()
         except RPCError:  # TemporalLink reports an outage
@@ -58,7 +57,7 @@ class FailingWorkflows(Collector):
         return COUNT_EVERY_SECONDS
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The last counts."""
+        """Return the latest counts."""
         for workflow_type, (name, subject) in SERIES.items():
             if workflow_type in self._told:
                 text = f"{subject} whose workflow task fails again and again, as Temporal reports it."

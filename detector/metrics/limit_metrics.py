@@ -9,7 +9,7 @@ from health.gate.stuck_slots import StuckSlots
 
 
 class LimitMetrics(Collector):
-    """The gauge of one detector."""
+    """The gauge of stuck slots, for one detector."""
 
     def __init__(
         self, stuck_slots: Callable[[], tuple[StuckSlots, ...] | None], is_leader: Callable[[], bool]
@@ -18,7 +18,7 @@ class LimitMetrics(Collector):
         self._is_leader = is_leader
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """No series for a limit without stuck slots."""
+        """Return one sample for each limit with stuck slots."""
         text = "Remediations under way for over an hour that keep a limit full while targets wait."
         family = GaugeMetricFamily("paramedic_stuck_slots", text, labels=("limit",))
         for stuck in (self._stuck_slots() or ()) if self._is_leader() else ():

@@ -1,7 +1,7 @@
-"""What is true at the moment of a scrape: the cluster state, and the clock. Nothing is kept in between.
+"""Metrics that are computed at each scrape from the cluster state and the clock.
 
-So a series ends with its object, and a heartbeat costs nothing. Only the leader speaks of the cluster: the
-sum over all detectors is the truth. A standby says that it is one, and how old its state is.
+A series ends with its object, and a heartbeat costs nothing. Only the leader exports metrics of the cluster,
+so that the sum over all detectors is right. A standby exports that it is one, and the age of its caches.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ Ages = Mapping[str, timedelta | None]
 
 
 class LiveMetrics(Collector):
-    """Gauges of one detector."""
+    """The gauges of cluster state and incidents, for one detector."""
 
     def __init__(
         self,
@@ -37,7 +37,6 @@ class LiveMetrics(Collector):
         self._now = now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All of them, as it is now."""
         is_leader = self._is_leader()
         yield GaugeMetricFamily("paramedic_leader", "1 where this detector leads.", value=is_leader)
         yield _source_ages(self._ages())
@@ -102,7 +101,7 @@ def _incidents(
 ) -> GaugeMetricFamily:
     text = "Open incidents by check and phase, as each was told last."
     family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
-    # A check that is there has all of its series: an alert can tell none from no answer.
+    # An existing check has all its series, so that an alert can tell zero from missing data.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
     for entry in incidents:
         phase = observed_phase(entry.last_observation, now)
@@ -124,13 +123,13 @@ def _holds(incidents: Iterable[OpenIncident], now: datetime) -> GaugeMetricFamil
 
 
 class ClockMetrics(Collector):
-    """The gauge of one detector, leading or not."""
+    """The gauge of the clock's skew, exported by leader and standbys."""
 
     def __init__(self, skew: Callable[[], timedelta | None]) -> None:
         self._skew = skew
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """No sample where the API server did not tell its time."""
+        """Return no sample while the API server sends no time."""
         text = "By how much the detector's clock is ahead of the API server's, as far as whole seconds tell."
         family = GaugeMetricFamily("paramedic_clock_skew_seconds", text, labels=())
         skew = self._skew()

@@ -1,9 +1,9 @@
-"""ObservedPhase: where an open incident stands, by what it was told last, and by the time.
+"""ObservedPhase: the phase of an open incident, by its last answer and the time.
 
-What the detector can say truthfully and for nothing: it keeps what it answered each incident, and whether
-that would still be no news. The rows are those of the runbook (`health.runbook.next_move`), as far as they
-rest on that: it does not know of orders of people, nor of what an act met with, nor which steps were tried
-whose requests are gone. So an incident that is left alone is `Admitted` or `Held` here.
+The detector knows it without a call: it keeps each answer, and whether it is still up to date. The rows are
+those of the runbook (`health.runbook.next_move`), as far as they depend on that. Orders of people, results of
+acts, and tried steps whose requests are gone are not visible here, so an incident that is left alone is
+`Admitted` or `Held`.
 """
 
 from datetime import datetime
@@ -16,25 +16,25 @@ from objects.frozen import label
 
 
 class ObservedPhase(StrEnum):
-    """Where an open incident stands."""
+    """The phase of an open incident, as far as the detector knows it."""
 
     WAITING = "Waiting"
     HELD = "Held"
     ADMITTED = "Admitted"
-    """It may take its first step, or the next one, and has not."""
+    """It may take its first or next step, and has not yet."""
     REQUESTED = "Requested"
-    """A request has its time."""
+    """A request exists, and its timeout is not over."""
     UNDER_WAY = "UnderWay"
-    """The target is being deleted, or is marked for another controller; the end of that is awaited."""
+    """The target is being deleted, or is marked for another controller."""
     EXHAUSTED = "Exhausted"
-    """Every step was tried in vain: nothing is done any more before a person says so."""
+    """Every step failed: nothing more is done before a person resumes it."""
     CLEANING_UP = "CleaningUp"
     UNKNOWN = "Unknown"
     """It could not be started yet, or another detector answered it."""
 
 
 def observed_phase(observation: Observation | None, now: datetime) -> ObservedPhase | None:
-    """Where an incident stands at `now` that was last told this; None where nothing is left to do for it."""
+    """The phase at `now` of an incident with this last answer; None if nothing is left to do."""
     if observation is None:
         return ObservedPhase.UNKNOWN
     observation = with_proof_of_requests(observation)
@@ -51,9 +51,9 @@ def observed_phase(observation: Observation | None, now: datetime) -> ObservedPh
 
 
 def _by_requests(observation: Observation, now: datetime) -> ObservedPhase | None:
-    """What its requests say; None where all of them are over, and the next step is due."""
+    """The phase by its requests; None if all of them are over, and the next step is due."""
     if observation.state is TargetState.UNKNOWN:
-        return ObservedPhase.REQUESTED  # nobody knows its steps, and its remediator is left undisturbed
+        return ObservedPhase.REQUESTED  # its steps are not known, so its remediator goes on
     course = Plan(observation.steps).course(observation.requests, now)
     if course.is_exhausted:
         return ObservedPhase.EXHAUSTED
@@ -61,7 +61,7 @@ def _by_requests(observation: Observation, now: datetime) -> ObservedPhase | Non
 
 
 def observed_hold(observation: Observation | None, now: datetime) -> str | None:
-    """What holds an incident at `now` that was last told this, as a label; None where nothing does."""
+    """The label of the hold at `now` of an incident with this last answer; None without a hold."""
     if (
         observation is None
         or observation.hold is None

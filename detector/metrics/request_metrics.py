@@ -1,12 +1,12 @@
-"""What counts of the life of a request: that it came, and how late, that it grew old, that it went.
+"""Counts remediation requests: created, how late, grown old, and gone.
 
-Only the leader counts, so that the sum over all detectors is right; and it counts as new only what was made
-since it leads, because the first list of a kind shows what another detector has counted.
+Only the leader counts, so that the sum over all detectors is right. It counts requests as new only if they
+were created since it became the leader, because the first list of a kind shows requests that another leader
+counted.
 
-Late is the time from the moment that a remediation was due until its request existed. Due is a target when
-its duration is over. What held it back since, threshold or Lease, is part of the time. Both ends are times of
-the API server, in whole seconds. The later steps of an escalation are not counted: they wait for the timeout
-of the one before.
+Lateness is the time from the deadline of a target until its request was created, including holds, for example
+by a threshold or a Lease. Both are times of the API server, in whole seconds. Later steps of an escalation
+are not counted: they wait for the timeout of the previous step.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ BOUNDS = (1, 2, 3, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 
 
 class FailureToRequest:
-    """The histogram of one detector, by kind of check."""
+    """The histogram of lateness, by kind of check."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
@@ -38,7 +38,7 @@ class FailureToRequest:
         )
 
     def request_appeared(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
-        """Note how late a request of `check` is that is new."""
+        """Observe the lateness of a new request of `check`."""
         target = request.request.target_name
         deadline = self._verdict(check, target, now).deadline
         if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
@@ -54,7 +54,7 @@ class FailureToRequest:
 
 
 class RequestLedger:
-    """Is told of each change of a request."""
+    """Counts each change of a request."""
 
     def __init__(
         self,
@@ -69,7 +69,6 @@ class RequestLedger:
         self._now = now
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """Count what became of a request."""
         since, request = self._leads_since(), after or before
         if since is None or request is None or request.owner is None:
             return
