@@ -14,6 +14,7 @@ from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
 from workflows.kit.runs import RunInput
 from workflows.kit.standing_orders import StandingOrder
@@ -64,13 +65,13 @@ class Wake(Frozen):
 class AbortOrder(StandingOrder):
     """Clean up and leave the target alone: until it recovers, for a time, or until `resume`."""
 
-    reason: str = "abort was ordered"
+    reason: ShortText = "abort was ordered"
 
 
 class HoldOrder(StandingOrder):
     """Do nothing new for the target, for a time or until `resume`, and keep existing requests."""
 
-    reason: str = "hold was ordered"
+    reason: ShortText = "hold was ordered"
 
 
 class ResumeOrder(Frozen):
@@ -79,8 +80,8 @@ class ResumeOrder(Frozen):
     If all steps were tried, or with a `step`, all requests are deleted and the steps are taken again.
     """
 
-    reason: str = "resume was ordered"
-    step: str = ""
+    reason: ShortText = "resume was ordered"
+    step: ShortText = ""
     """The template of the first step to take; "": the first step of the check."""
 
 

@@ -3,10 +3,12 @@ from temporalio.client import WorkflowUpdateFailedError
 
 from health.model.moves import Phase
 from health.runbook.memory import Memory
+from objects.short_text import CUT, LONGEST_TEXT
+from tests.health.upgrade.longest import payload_bytes
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import held
 from tests.workflows.settling import settle
-from workflows.messages import AbortOrder, ResumeOrder
+from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 NO_TIMES = ("soon", 0, -60, 1e12, float("inf"))
 """The last but one is beyond the calendar."""
@@ -37,6 +39,18 @@ async def test_orders_take_one_json_value_whose_reason_may_be_long_and_in_any_sc
     await incident.reaches(Phase.HELD)
     await incident.abort(AbortOrder(reason="停電 " * 400, for_seconds=600))
     assert "停電" in (await incident.reaches(Phase.LEFT_ALONE)).details
+
+
+@pytest.mark.parametrize("kind", [AbortOrder, HoldOrder, ResumeOrder])
+def test_reason_and_step_of_an_order_are_cut_where_a_reader_sees_it(
+    kind: type[AbortOrder | HoldOrder | ResumeOrder],
+) -> None:
+    order = kind.model_validate({"reason": "€" * 3_000_000, "step": "x" * 3_000_000})
+    texts = [text for text in order.model_dump().values() if isinstance(text, str)]
+
+    assert texts
+    assert all(text.endswith(CUT) for text in texts)
+    assert payload_bytes(order) < 3 * LONGEST_TEXT
 
 
 async def test_malformed_order_is_answered_with_an_error_and_changes_nothing(
