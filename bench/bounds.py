@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bench import crowds, limits
+from bench import crowds, limits, upgrade_bounds
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from detector.reporting.rendering_thread import rendered
@@ -142,7 +142,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no ca
             Figure(f"memory, {name}", cost.memory_mib, MOST_MEMORY_MIB, "MiB"),
         ]
     figures += await asyncio.to_thread(limits.measure_limits)
-    return figures
+    return [*figures, *upgrade_bounds.figures()]
 
 
 def _in_a_process(name: str) -> Cost:
