@@ -53,6 +53,8 @@ class ObserveUpgradeInput(Frozen):
     """The session of the latest answer; "": there was none yet."""
     revision: int = 0
     """The latest known revision of that session."""
+    takes_pages: bool = False
+    """Whether it reads `has_more`; a worker that does not would take a page for all checks."""
 
 
 class WritePausesInput(Frozen):

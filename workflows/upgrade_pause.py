@@ -16,13 +16,13 @@ import contextlib
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from health.upgrade.memory import CheckPauseState, PauseMemory
     from health.upgrade.next_pass import MOST_PATCHES, Pass, having_written, next_pass
     from health.upgrade.observation import UpgradeObservation
-    from health.upgrade.packed_memory import packed, unpacked
+    from health.upgrade.packed_memory import UnreadableMemory, packed, unpacked
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
@@ -52,12 +52,27 @@ with workflow.unsafe.imports_passed_through():
 
 CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
 NOTHING_SEEN = "asks the detector"
+HOW_TO_GO_ON = "terminate this workflow, and the next one begins with the annotations alone"
 STATE_PAGE = 200
 """Checks in one answer of the query `state`: 0.8 MB with the longest texts."""
 GROWN = 3
 """The growth of the history since the first full observation, after which a new run begins."""
 KNOWN_WITHIN = timedelta(seconds=5)
 """How long an order waits for the first observation, and its sender for an answer."""
+
+MEMORY_UNREADABLE = "MemoryUnreadable"
+"""The type of the error that refuses an order where the memory of the run before cannot be read."""
+
+
+def _handed_over(start: UpgradePauseInput) -> PauseMemory:
+    """What the run before remembers. One that cannot be read is not an empty one: it forbids every change."""
+    if not start.memory or not start.is_handed_over():
+        return PauseMemory()
+    try:
+        return unpacked(start.memory)
+    except UnreadableMemory as error:
+        why = f"the memory of the run before cannot be read ({error}); {HOW_TO_GO_ON}"
+        return PauseMemory(unreadable=why)
 
 
 @workflow.defn(name=UPGRADE_PAUSE)
@@ -67,10 +82,11 @@ class UpgradePause:
     @workflow.init
     def __init__(self, start: UpgradePauseInput) -> None:
         self._cluster = start.cluster
-        handed_over = unpacked(start.memory) if start.memory and start.is_handed_over() else None
-        memory = handed_over or PauseMemory()
+        memory = _handed_over(start)
         began = memory.began or workflow.now()
         self._memory = memory.model_copy(update={"began": began})
+        self._unread = start.memory if memory.unreadable else ""
+        """The memory of the run before, which the next run may be able to read."""
         self._began = began
         self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
         self._calls = FinishedCalls(self._orders.obey_cancel)
@@ -163,6 +179,8 @@ class UpgradePause:
 
     async def _give(self, order: Order) -> str:
         """Record the order, and return its checks in words."""
+        if self._memory.unreadable:
+            raise ApplicationError(self._memory.unreadable, type=MEMORY_UNREADABLE)
         if not self._knows_checks():
             with contextlib.suppress(TimeoutError):
                 await workflow.wait_condition(
@@ -248,7 +266,9 @@ class UpgradePause:
         """
         has_grown = workflow.info().get_current_history_length() > GROWN * self._loaded_events > 0
         if is_new_run_due() and has_grown and workflow.all_handlers_finished():
-            begin_a_new_run(UpgradePauseInput(cluster=self._cluster, memory=packed(self._memory)))
+            begin_a_new_run(
+                UpgradePauseInput(cluster=self._cluster, memory=self._unread or packed(self._memory))
+            )
 
     async def _rest(self, passed: Pass) -> None:
         self._is_resting, self._wakes_at = True, passed.until

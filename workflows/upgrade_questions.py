@@ -42,6 +42,7 @@ class UpgradeQuestions:
             is_anew=is_anew,
             session=self._session,
             revision=self._revision,
+            takes_pages=True,
         )
 
     def has_untold(self, transitions: tuple[datetime, ...], settled: Iterable[str]) -> bool:

@@ -36,6 +36,7 @@ from cli.doctor.of_operator_policies import (
 from cli.doctor.of_own_status import not_served, own_status_findings
 from cli.doctor.of_policy import missing_policy, outage_guard_findings
 from cli.doctor.of_temporal_place import TemporalPlace
+from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
 from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
@@ -164,6 +165,7 @@ class ClusterExamination:
         found += await self._findings(f"the Lease {LEADER_LEASE}", self._examine_leader())
         found += await self._findings("the ParamedicStatus", self._examine_own_status())
         found += await self._findings("other detectors", self._examine_other_leaders())
+        found += await self._findings("the checks that upgrades pause", self._examine_upgrade_pause())
         found += await self._findings("rights", self._examine_rights())
         found += await self._findings("where Temporal runs", self._examine_temporal_place())
         return found
@@ -300,6 +302,11 @@ class ClusterExamination:
         live = LiveObjects(self._connections, readers())
         place = TemporalPlace(self._connection, live, self._settings.namespace)
         return await place.findings(self._temporal_host, checks)
+
+    async def _examine_upgrade_pause(self) -> list[Finding]:
+        if not await are_checks_paused(self._settings, self._connection.discovery):
+            return []
+        return await bound_findings(self._connection, self._is_in_shadow)
 
     async def _examine_rights(self) -> list[Finding]:
         checks = [check for kind in self._settings.check_kinds for check in self._readable(kind)]

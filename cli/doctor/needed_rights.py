@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from cli.doctor.of_upgrade_pause import are_checks_paused
 from health.gate.health_check import HealthCheck
 from health.gate.upgrade import CLUSTER_VERSION
 from health.kinds.right import Right
@@ -17,7 +18,6 @@ from runtime.rights import (
     needs_for_requests,
     needs_for_signal,
     needs_for_upgrade_pause,
-    signals_upgrades_here,
 )
 from runtime.settings import Settings
 
@@ -57,13 +57,8 @@ class NeededRights:
 
     async def _of_upgrade_pause(self) -> list[Right]:
         """None if upgrade pauses are off, or no served kind signals upgrades of this cluster."""
-        if self.settings.upgrade_pause == "off":
-            return []
-        for signal in signals_upgrades_here(self.settings):
-            with suppress(KindUnknown):
-                await self.discovery.resource(signal.api_version, signal.kind)
-                return list(needs_for_upgrade_pause())
-        return []
+        is_needed = await are_checks_paused(self.settings, self.discovery)
+        return list(needs_for_upgrade_pause()) if is_needed else []
 
     async def _of_etcd(self) -> list[Right]:
         try:

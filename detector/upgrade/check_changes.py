@@ -4,20 +4,23 @@
 
 A session is one memory of these numbers. The answer to a question of another session begins with the first
 change, and its checks are all that count. Each answer has at most `PAGE` changes; the next question asks for
-those after them. At most `MOST_CHECKS` checks are told, those with a mark first: they must be unpaused.
+those after them. At most `MOST_CHECKS` checks are told, those with a mark first: they must be unpaused. If
+more carry a mark, the answer says so, and the upgrade pause changes nothing. A worker of an older version
+takes a page for all checks, so the answer to its question tells no checks, and says that they are unread.
 """
 
 from collections.abc import Iterable
 from itertools import takewhile
 from uuid import uuid4
 
-from health.gate.pause_progress import PauseProgress
-from health.upgrade.observation import MOST_CHECKS, UpgradeObservation
+from health.gate.pause_progress import MOST_CHECKS, PauseProgress
+from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 from workflows.upgrade_contracts import ObserveUpgradeInput
 
 PAGE = 400
 """Changes in one answer: 223 KB where all names are the longest, which Temporal takes without a warning."""
+TAKES_NO_PAGES = "the worker is of an older version, which takes one page of checks for all of them"
 
 
 class CheckChanges:
@@ -25,14 +28,15 @@ class CheckChanges:
 
     def __init__(self, most: int = MOST_CHECKS) -> None:
         """`most` checks are told."""
-        self._most = most
+        self._most, self._marked = most, 0
+        self._left_out: frozenset[str] = frozenset()
+        """The uids of those that are above the bound."""
         self.begin_anew()
 
     def begin_anew(self) -> None:
         """Begin another session, to which every check is new."""
         self.progress = PauseProgress()
         self._session = uuid4().hex
-        self._left_out = 0
         self._revision = 0
         self._checks: dict[str, PausableCheck] = {}
         self._revisions: dict[str, int] = {}
@@ -40,6 +44,9 @@ class CheckChanges:
 
     def answer(self, asked: ObserveUpgradeInput, seen: UpgradeObservation) -> UpgradeObservation:
         """What a question is answered, where all this is seen; and `progress` by what it has told."""
+        if not asked.takes_pages:
+            self.progress = PauseProgress()
+            return seen.model_copy(update={"checks": (), "unread": TAKES_NO_PAGES})
         self._take(seen.checks)
         is_whole = asked.session != self._session
         self.progress = self._told(asked, is_known=not is_whole)
@@ -48,7 +55,8 @@ class CheckChanges:
         changes = {
             "checks": tuple(self._checks[uid] for uid in page if uid in self._checks),
             "gone": tuple(uid for uid in page if uid not in self._checks),
-            "left_out": self._left_out,
+            "left_out": len(self._left_out),
+            "unread": self._too_many_marked() or seen.unread,
             "session": self._session,
             "revision": self._revisions[page[-1]] if page else self._revision,
             "is_whole": is_whole,
@@ -60,35 +68,43 @@ class CheckChanges:
         """What has been handled by now; nothing, where the question continues an unknown one."""
         handled, transitions = frozenset(asked.handled), frozenset(asked.transitions)
         if asked.is_anew:
-            return PauseProgress(transitions, handled)
+            return PauseProgress(transitions, handled, self._left_out)
         if not is_known:
-            return PauseProgress()
-        return PauseProgress(transitions, self.progress.handled.difference(asked.unsettled) | handled)
+            return PauseProgress(left_out=self._left_out)
+        handled |= self.progress.handled.difference(asked.unsettled)
+        return PauseProgress(transitions, handled, self._left_out)
 
     def _take(self, checks: Iterable[PausableCheck]) -> None:
         """Number what changed; `checks` are all that there are."""
-        now = {check.uid: check for check in checks}
+        now = {check.uid: check for check in self._first(checks)}
         for uid in self._checks.keys() - now.keys():
             del self._checks[uid]
             self._changed(uid)
         if len(self._revisions) > len(self._checks) + MOST_CHECKS:
             self.begin_anew()  # more are gone than a session remembers
-        self._take_all(now.values())
+        for check in now.values():
+            known = self._checks.get(check.uid)
+            if known is not check and known != check:
+                self._checks[check.uid] = check
+                self._changed(check.uid)
+
+    def _first(self, checks: Iterable[PausableCheck]) -> list[PausableCheck]:
+        """Those that are told: the marked ones first, then those that were told before."""
+        ranked = sorted(checks, key=lambda one: (not one.is_marked, one.uid not in self._checks))
+        self._left_out = frozenset(one.uid for one in ranked[self._most :])
+        self._marked = sum(one.is_marked for one in ranked)
+        return ranked[: self._most]
+
+    def _too_many_marked(self) -> str:
+        """Why no check may be changed; "": no more than are told carry a mark."""
+        if self._marked <= self._most:
+            return ""
+        return f"{self._marked} carry the mark of an upgrade pause, which takes at most {self._most}"
 
     def _after(self, revision: int) -> list[str]:
         """The uids of all that changed after a revision, the earliest first."""
         later = takewhile(lambda uid: self._revisions[uid] > revision, reversed(self._revisions))
         return list(later)[::-1]
-
-    def _take_all(self, checks: Iterable[PausableCheck]) -> None:
-        self._left_out = 0
-        for check in sorted(checks, key=lambda one: not one.is_marked):
-            known = self._checks.get(check.uid)
-            if known is None and not check.is_marked and len(self._checks) >= self._most:
-                self._left_out += 1
-            elif known is not check and known != check:
-                self._checks[check.uid] = check
-                self._changed(check.uid)
 
     def _changed(self, uid: str) -> None:
         self._revision += 1

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 
+MOST_CHECKS = 5_000
+"""Checks that an upgrade pause takes; the upgrade itself holds those above, and annotates none of them."""
+
 
 class PauseStage(Enum):
     """The effect of a running upgrade on one check."""
@@ -16,6 +19,8 @@ class PauseStage(Enum):
     """Checks of its kind are not paused for upgrades: the upgrade holds it."""
     AWAITED = auto()
     """The pause has not handled it yet: the upgrade holds it."""
+    LEFT_OUT = auto()
+    """It is above the bound of the pause: the upgrade holds it until its end."""
     HANDLED = auto()
     """It was paused, or found paused: only the annotation holds it."""
 
@@ -28,8 +33,12 @@ class PauseProgress:
     """The upgrade, by the transitions of its signals at the last look."""
     handled: frozenset[str] = frozenset()
     """The uids of the handled checks."""
+    left_out: frozenset[str] = frozenset()
+    """The uids of the checks above the bound."""
 
     def stage_of(self, uid: str, transitions: frozenset[datetime]) -> PauseStage:
         """The effect of the upgrade with these transitions on the check of that uid."""
         is_same = transitions == self.transitions or not transitions.isdisjoint(self.transitions)
-        return PauseStage.HANDLED if is_same and uid in self.handled else PauseStage.AWAITED
+        if is_same and uid in self.handled:
+            return PauseStage.HANDLED
+        return PauseStage.LEFT_OUT if uid in self.left_out else PauseStage.AWAITED

@@ -12,15 +12,16 @@ A signal is written `apiVersion/kind/condition=status`, for example
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Self
 
 from pydantic import Field
 
-from health.gate.pause_progress import PauseStage
+from health.gate.pause_progress import MOST_CHECKS, PauseStage
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
 from health.model.target import Target
@@ -204,10 +205,17 @@ def upgrade_hold(
             return _reconfiguration_hold(reconfigured)
 
 
+_UNTIL: Mapping[PauseStage, str] = MappingProxyType(
+    {
+        PauseStage.AWAITED: ", until the upgrade pause has handled the check",
+        PauseStage.LEFT_OUT: f"; the check is above the bound of {MOST_CHECKS} checks of an upgrade pause",
+    }
+)
+
+
 def _upgrading_hold(known: Upgrade, stage: PauseStage) -> Hold:
     since = f" since {stamp(known.since)}" if known.since else ""
-    until = ", until the upgrade pause has handled the check" if stage is PauseStage.AWAITED else ""
-    message = f"the cluster is being upgraded{since}, says {known.sign}{until}"
+    message = f"the cluster is being upgraded{since}, says {known.sign}{_UNTIL.get(stage, '')}"
     return Hold(reason=HoldReason.UPGRADING, message=message)
 
 

@@ -15,6 +15,7 @@ from health.upgrade.failed_write import FailedWrite
 from health.upgrade.orders import PauseOrderRecord, latest_for
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 MOST_GONE = 1_000
 """The maximum of deleted checks in the memory.
@@ -140,6 +141,8 @@ class PauseMemory(Frozen):
     """When the Event about the long upgrade was emitted."""
     began: datetime | None = None
     """When the first run began; None in that run."""
+    unreadable: ShortText = ""
+    """Why the memory of the run before cannot be read, so that nothing may be changed; "": it was read."""
 
     @property
     def by_uid(self) -> Mapping[str, Handled]:

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from health.gate.pause_progress import MOST_CHECKS
 from health.upgrade.check_row import CheckRow
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import MOST_GONE, CheckPauseState, Handled, KnownUpgrade, PauseMemory
-from health.upgrade.observation import MOST_CHECKS, TURNED_OFF, UpgradeObservation
+from health.upgrade.observation import TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import latest_for, still_standing
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.durations import in_words
@@ -55,6 +56,8 @@ class Pass:
 
 
 def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
+    if memory.unreadable:
+        return Pass(memory, f"changes nothing: {memory.unreadable}")
     if observed.why_nothing_is_done:
         return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
     memory = _of_this_upgrade(observed, memory, now)

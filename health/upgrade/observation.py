@@ -2,14 +2,13 @@
 
 from datetime import datetime, timedelta
 
+from health.gate.pause_progress import MOST_CHECKS
 from health.gate.upgrade import UpgradePhase
 from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText
 
 LONG_UPGRADE = timedelta(hours=6)
-MOST_CHECKS = 10_000
-"""The maximum of checks that an upgrade pause annotates; the upgrade itself holds further ones."""
 MOST_TRANSITIONS = 1_000
 """The maximum of signals under way in an answer; a pause needs only one that lasts."""
 TURNED_OFF = "a setting turns the upgrade pause off"
@@ -74,6 +73,8 @@ class UpgradeObservation(Frozen):
     @property
     def why_nothing_is_done(self) -> str:
         """Why nothing may be changed (rule 36); "": changes are allowed."""
+        if len(self.checks) > MOST_CHECKS:
+            return f"{len(self.checks)} checks were told, and an upgrade pause takes at most {MOST_CHECKS}"
         if self.unread:
             return f"the checks cannot all be read: {self.unread}"
         if self.is_under_way or self.is_over:

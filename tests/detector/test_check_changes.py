@@ -2,18 +2,20 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.upgrade.check_changes import PAGE, CheckChanges
-from health.gate.upgrade import UpgradePhase
+from detector.upgrade.check_changes import PAGE, TAKES_NO_PAGES, CheckChanges
+from health.gate.pause_progress import MOST_CHECKS, PauseStage
+from health.gate.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import PauseMemory
 from health.upgrade.next_pass import MOST_PATCHES, next_pass
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 from tests.health.upgrade.longest import BLOB_LIMIT, BLOB_WARNING, Longest, payload_bytes
-from tests.health.upgrade.looks import BEGAN, NOW, check, under_way
+from tests.health.upgrade.looks import BEGAN, NOW, check, passed, under_way
 from workflows.upgrade_contracts import ObserveUpgradeInput, WritePausesInput, WritePausesResult
 from workflows.upgrade_questions import UpgradeQuestions
 
@@ -114,7 +116,8 @@ def test_answer_with_the_longest_texts_is_below_the_limit() -> None:
         unread=longest.words() * 9,
         checks=tuple(longest.checks(2 * PAGE)),
     )
-    assert payload_bytes(CheckChanges().answer(ObserveUpgradeInput(cluster="main"), seen)) < BLOB_LIMIT
+    asked = ObserveUpgradeInput(cluster="main", takes_pages=True)
+    assert payload_bytes(CheckChanges().answer(asked, seen)) < BLOB_LIMIT
 
 
 def test_writes_of_one_pass_and_their_answers_are_below_the_limit() -> None:
@@ -129,7 +132,7 @@ def test_writes_of_one_pass_and_their_answers_are_below_the_limit() -> None:
     assert payload_bytes(WritePausesResult(answers=answers)) < BLOB_LIMIT
 
 
-def test_checks_above_the_bound_are_counted_and_marked_ones_are_told_whatever_the_bound() -> None:
+def test_checks_above_the_bound_are_counted_and_marked_ones_are_told_first() -> None:
     one = Conversation(CheckChanges(FEW))
     plain = [check(name=f"a{number}") for number in range(FEW + 3)]
     marked = [check("PM", name=f"z{number}") for number in range(2)]
@@ -139,6 +142,60 @@ def test_checks_above_the_bound_are_counted_and_marked_ones_are_told_whatever_th
     assert (len(seen.checks), seen.left_out) == (FEW, 5)
     assert set(marked) <= set(seen.checks)
     assert (len(again.checks), again.left_out) == (FEW, 2)
+
+
+@pytest.mark.rule("rule 46")
+def test_hold_of_a_check_above_the_bound_says_so_until_there_is_room() -> None:
+    one = Conversation(CheckChanges(1))
+    one.settled = {"uid-a"}
+    one.look(check("PM", name="a"), check(name="b"))
+    upgrade = Upgrade(UpgradePhase.UNDER_WAY, BEGAN, sign="the version")
+    stage = one.changes.progress.stage_of("uid-b", frozenset({BEGAN}))
+    hold = upgrade_hold(upgrade, (), stage)
+
+    assert one.changes.progress.stage_of("uid-a", frozenset({BEGAN})) is PauseStage.HANDLED
+    assert hold is not None
+    assert hold.message.endswith("; the check is above the bound of 5000 checks of an upgrade pause")
+    one.look(check(name="b"))
+    assert one.changes.progress.stage_of("uid-b", frozenset({BEGAN})) is PauseStage.AWAITED
+
+
+@pytest.mark.rule("rule 36")
+def test_nothing_is_changed_where_more_checks_carry_a_mark_than_the_bound() -> None:
+    one = Conversation(CheckChanges(FEW))
+    marked = [check("PM", name=f"c{number}") for number in range(FEW + 2)]
+    seen = one.look(*marked, check(name="plain"))
+    done = passed(seen)
+
+    assert len(seen.checks) == FEW
+    assert done.patches == ()
+    assert "10 carry the mark of an upgrade pause, which takes at most 8" in done.why
+    assert passed(one.look(*marked[2:])).patches == ()
+    assert passed(one.look(*marked[2:])).why.startswith("the cluster is being upgraded")
+
+
+@pytest.mark.rule("rule 36")
+def test_worker_holds_where_a_detector_of_another_bound_tells_more_checks() -> None:
+    seen = under_way(check()).model_copy(update={"checks": tuple(Longest().checks(MOST_CHECKS + 1))})
+    done = passed(seen)
+
+    assert done.patches == ()
+    assert "5001 checks were told, and an upgrade pause takes at most 5000" in done.why
+
+
+@pytest.mark.rule("rule 36", "rule 46")
+def test_worker_that_takes_a_page_for_all_checks_changes_nothing_and_every_check_is_held() -> None:
+    """As an older worker asks: without `takes_pages`, and it reads neither `has_more` nor `session`."""
+    one = Conversation(settled={"uid-a"})
+    one.look(check("PM", name="a"))
+    older = ObserveUpgradeInput.model_validate(
+        {"cluster": "main", "transitions": [BEGAN], "handled": ["uid-a"]}
+    )
+    seen = one.changes.answer(older, under_way(*(check(name=f"c{number}") for number in range(2 * PAGE))))
+
+    assert passed(seen).patches == ()
+    assert TAKES_NO_PAGES in passed(seen).why
+    assert one.changes.progress.handled == frozenset()
 
 
 def test_session_ends_when_more_checks_are_gone_than_it_remembers() -> None:

@@ -126,7 +126,9 @@ class World:
         await eventually(lambda: self.upgrades.observe().checks != before)
 
     async def ask(self, handled: tuple[str, ...] = ()) -> UpgradeObservation:
-        asked = ObserveUpgradeInput(cluster="main-0a1b", transitions=(NOW,), handled=handled)
+        asked = ObserveUpgradeInput(
+            cluster="main-0a1b", transitions=(NOW,), handled=handled, takes_pages=True
+        )
         return await self.upgrades.observe_upgrade(asked)
 
     @property

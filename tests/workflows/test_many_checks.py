@@ -84,7 +84,7 @@ async def test_checks_above_the_bound_are_held_by_the_upgrade_and_never_annotate
     assert len(paused) == FEW
     # The detector holds what the pause has not come to.
     assert upgrading.changes.progress.handled == paused
-    assert "2 more are above the bound of 10000: the upgrade itself holds them" in state.details
+    assert "2 more are above the bound of 5000: the upgrade itself holds them" in state.details
     upgrading.end()
     await upgrading.handle.signal(UpgradePause.wake)
     await upgrading.result()

@@ -23,8 +23,10 @@ from tests.workflows.upgrading import Upgrading
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
 from workflows.upgrade_orders import NO_UPGRADE, NOT_OURS, UNKNOWN_CHECK
-from workflows.upgrade_pause import UpgradePause
+from workflows.upgrade_pause import MEMORY_UNREADABLE, UpgradePause
 
+SPOILT = "bm8gbWVtb3J5"
+"""Base64 of what no run has packed."""
 HOUR = timedelta(hours=1)
 TWELVE_HOURS, EDITS, EDITS_AT_ONCE = 12 * HOUR, 100, 10
 NOT_TO_BE_UNPAUSED = {"none": UNKNOWN_CHECK, "theirs": NOT_OURS}
@@ -301,6 +303,30 @@ async def test_history_stays_small_over_twelve_hours_and_a_hundred_edits_and_the
 
     assert upgrading.annotations() == {"a": "", "b": ""}
     assert result.ended - result.started >= TWELVE_HOURS
+
+
+@pytest.mark.rule("rule 36")
+async def test_memory_that_cannot_be_read_changes_nothing_and_the_next_run_gets_it_as_it_is(
+    short_histories: WorkflowEnvironment,
+) -> None:
+    upgrading = Upgrading(short_histories)
+    async with upgrading.detector(), upgrading.worker(max_cached_workflows=1):
+        first = await upgrading.start(SPOILT)
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await upgrading.handle.execute_update(UpgradePause.pause, PauseOrder())
+        for _ in range(EDITS):
+            await upgrading.wake()
+        state = await upgrading.rests()
+        later = (await upgrading.handle.describe()).run_id
+        inputs = [history.events[0] for history in await upgrading.histories()]
+        await upgrading.handle.terminate()
+
+    assert "the memory of the run before cannot be read (it is damaged: " in state.details
+    assert getattr(refused.value.cause, "type", "") == MEMORY_UNREADABLE
+    assert later != first.first_execution_run_id
+    assert all(SPOILT.encode() in start.SerializeToString() for start in inputs)
+    assert (upgrading.patches, upgrading.annotations()) == ([], {"a": "", "b": ""})
+    assert upgrading.changes.progress.handled == frozenset()
 
 
 async def test_pause_survives_a_worker_and_a_detector_that_are_away(

@@ -183,8 +183,8 @@ class Upgrading:
         ):
             yield
 
-    async def start(self) -> Handle:
-        start = UpgradePauseInput(cluster=self.cluster)
+    async def start(self, memory: str = "") -> Handle:
+        start = UpgradePauseInput(cluster=self.cluster, memory=memory)
         return await self.client.start_workflow(
             UpgradePause.run,
             start,

@@ -1,11 +1,16 @@
 """What an upgrade pause hands over to its next run: it loses nothing that decides, and stays small."""
 
+import base64
+import contextlib
+import zlib
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.gate.pause_progress import MOST_CHECKS
 from health.upgrade.failed_write import FailedWrite, WriteOutcome
 from health.upgrade.memory import (
     MOST_GONE,
@@ -16,12 +21,15 @@ from health.upgrade.memory import (
     LatestWrite,
     PauseMemory,
 )
-from health.upgrade.observation import MOST_CHECKS, MOST_TRANSITIONS
+from health.upgrade.observation import MOST_TRANSITIONS
 from health.upgrade.orders import OrderName, PauseOrderRecord
-from health.upgrade.packed_memory import EARLIER_ORDER, packed, unpacked
+from health.upgrade.packed_memory import EARLIER_ORDER, MOST_UNPACKED, UnreadableMemory, packed, unpacked
 from health.upgrade.pausable_check import PauseAction
+from runtime.payload_codec import ENCRYPTED, with_keys
 from tests.health.upgrade.longest import BLOB_LIMIT, Longest
 from tests.health.upgrade.looks import NOW, check, ordered, passed, remembering, under_way
+from tests.payload_keys import THIS_YEAR, keys_file, read
+from workflows.upgrade_contracts import UpgradePauseInput
 
 UNPAUSE_MARKED = LatestWrite(action=PauseAction.UNPAUSE_MARKED, replaced="1")
 
@@ -58,7 +66,10 @@ def failed(longest: Longest, row: Handled) -> FailedWrite:
 
 
 def largest_memory() -> PauseMemory:
-    """Every check is handled, and failed; each has other times; orders have the longest reasons."""
+    """Every check is handled, and failed; each has other times; orders have the longest reasons.
+
+    All checks of the upgrade before were others; they had marks, or their latest write was not seen.
+    """
     longest = Longest()
     orders = tuple(
         PauseOrderRecord(
@@ -78,7 +89,8 @@ def largest_memory() -> PauseMemory:
         since=NOW,
         first_seen=NOW,
         transitions=tuple(longest.time() for _ in range(MOST_TRANSITIONS)),
-        old_marks=tuple(row.uid for row in rows),
+        old_marks=tuple(longest.uid() for _ in range(MOST_CHECKS)),
+        unseen=tuple(handled(longest, number, orders[0]) for number in range(MOST_CHECKS)),
     )
     changes = {"handled": (*gone, *rows), "failed": tuple(failed(longest, row) for row in rows)}
     return PauseMemory(upgrade=upgrade, orders=orders).model_copy(update=changes)
@@ -90,8 +102,7 @@ def test_largest_memory_stays_below_the_limit_of_a_payload() -> None:
     text = packed(memory)
     again = unpacked(text)
 
-    assert len(text) < BLOB_LIMIT
-    assert again is not None
+    assert len(text) < BLOB_LIMIT * 7 // 8
     assert {one.uid: one.how for one in again.handled} == {one.uid: one.how for one in memory.handled}
     assert [(one.uid, one.unsettled) for one in again.failed] == [
         (one.uid, one.unsettled) for one in memory.failed
@@ -109,7 +120,6 @@ def test_next_run_decides_as_this_one(checks: list[tuple[str, bool]], order: Ord
     memory = remembering(under_way(*there), memory)
     again = unpacked(packed(memory))
 
-    assert again is not None
     now, later = passed(under_way(*all_of_them), memory), passed(under_way(*all_of_them), again)
     assert later == now
 
@@ -120,15 +130,42 @@ def test_reason_outlives_a_run_with_its_order_and_no_longer() -> None:
     without = memory.model_copy(update={"orders": ()})
     again, forgotten = unpacked(packed(memory)), unpacked(packed(without))
 
-    assert again is not None
-    assert forgotten is not None
     assert [(one.reason, one.identity) for one in again.handled] == [("so I say", "ann")]
     assert [(one.reason, one.identity) for one in forgotten.handled] == [(EARLIER_ORDER, "")]
 
 
-@pytest.mark.parametrize("text", ["", "!", "aGVsbG8=", "e30=", packed(PauseMemory())[:-8]])
-def test_text_that_is_no_memory_is_none(text: str) -> None:
-    assert unpacked(text) is None
+async def test_largest_memory_stays_below_the_limit_when_it_is_encrypted(tmp_path: Path) -> None:
+    encrypting = with_keys(read(keys_file(tmp_path / "keys", THIS_YEAR)))
+    start = UpgradePauseInput(cluster="main", memory=packed(largest_memory()))
+    (kept,) = await encrypting.encode([start])
+
+    assert kept.metadata["encoding"] == ENCRYPTED
+    assert kept.ByteSize() < BLOB_LIMIT * 7 // 8
+
+
+@pytest.mark.rule("rule 36")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "incomplete"),
+        ("!", "damaged"),
+        ("aGVsbG8=", "damaged"),
+        ("e30=", "damaged"),
+        (packed(PauseMemory())[:-8], "incomplete"),
+        (base64.b64encode(zlib.compress(b'{"memory": 1}')).decode(), "of another version: memory: "),
+        (base64.b64encode(zlib.compress(b" " * (MOST_UNPACKED + 1))).decode(), "more than 16777216 bytes"),
+    ],
+)
+def test_text_that_is_no_memory_is_an_error_and_never_an_empty_memory(text: str, why: str) -> None:
+    with pytest.raises(UnreadableMemory, match=why):
+        unpacked(text)
+
+
+@given(st.binary(max_size=40))
+def test_damaged_text_raises_no_other_error(noise: bytes) -> None:
+    for text in (base64.b64encode(noise).decode(), base64.b64encode(zlib.compress(noise)).decode()):
+        with contextlib.suppress(UnreadableMemory):
+            assert unpacked(text) == PauseMemory()
 
 
 def test_memory_counts_the_checks_that_it_forgets() -> None:
