@@ -19,10 +19,10 @@ from devcluster import polling
 from devcluster.bound import bind
 from devcluster.errors import HopelessError
 from devcluster.progress import say
+from objects.backoff import Backoff
 
 ENOUGH_BYTES = 8192
-FIRST_DELAY = timedelta(seconds=0.5)
-LONGEST_DELAY = timedelta(seconds=15)
+RESTARTS = Backoff(timedelta(seconds=0.5), timedelta(seconds=15))
 STEADY = timedelta(seconds=10)
 """A death after this time counts as the first again."""
 HOPELESS_DEATHS = 3
@@ -124,7 +124,7 @@ class ProgramSupervisor:
         """Wait before the next start; False if there is to be none."""
         if self._stopping.is_set():
             return False
-        delay = min(FIRST_DELAY * 2 ** min(self._deaths - 1, 10), LONGEST_DELAY)
+        delay = RESTARTS.limit(self._deaths)
         say(f"{obituary}; starting it again in {delay.total_seconds():g} s, see {self._program.log}")
         try:
             await asyncio.wait_for(self._stopping.wait(), delay.total_seconds())

@@ -27,7 +27,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Generic
 
-from kube.backoff import Backoff
 from kube.consistent_read import LOOK_AGAIN, ConsistentReads, confirm_api_server
 from kube.decoding import Bookmark, Decoder, Seen, WatchError
 from kube.decoding_thread import decoded
@@ -47,6 +46,7 @@ from kube.freshness import Freshness
 from kube.listing import Listed, list_all, selectors
 from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
+from kube.reflector_backoff import ReflectorBackoff
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.reflector_status import ReflectorStatus, State
 from kube.resource import Resource, resource_of
@@ -108,7 +108,7 @@ class Reflector(Generic[RecordT]):
         self._reads = ConsistentReads(
             transport, self._freshness, lambda: settings().watching.proof_every, clock, selectors(name=name)
         )
-        self._backoff = Backoff(lambda: settings().waits)
+        self._backoff = ReflectorBackoff(lambda: settings().waits)
         self._must_list = True
         self._asked_at = 0.0  # time of the request for the last list, successful or not
         self._list_due = 0.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Self
 
-from kube.backoff import Waits
 from kube.listing import Paging
+from kube.reflector_backoff import Waits
 from kube.watching import Watching
 
 TO_PROVE = timedelta(seconds=12)

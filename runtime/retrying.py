@@ -7,9 +7,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import TypeVar
 
 from kube.errors import retry_after
+from objects.backoff import EQUAL_JITTER, Backoff
 from runtime.problems import Problems
 from runtime.temporal_trouble import SILENCE, is_silence
 
@@ -17,8 +19,7 @@ _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-FIRST_SECONDS = 0.5
-LONGEST_SECONDS = 10.0
+BACKOFF = Backoff(timedelta(seconds=0.5), timedelta(seconds=10), jitter=EQUAL_JITTER)
 
 
 async def retry_forever(
@@ -26,19 +27,19 @@ async def retry_forever(
     attempt: Callable[[], Awaitable[Result]],
     errors: tuple[type[Exception], ...],
     problems: Problems,
-    longest_seconds: float = LONGEST_SECONDS,
+    backoff: Backoff = BACKOFF,
 ) -> Result:
     """The result of `attempt`, retried without a limit after `errors`, which may be temporary."""
-    wait = FIRST_SECONDS
+    failures = 0
     while True:
         try:
             result = await attempt()
         except errors as error:
             problems.report(part, one_sentence(error))
             _log.debug("attempt failed", exc_info=error, extra={"part": part})
-            spread = wait * random.uniform(0.5, 1.0)  # noqa: S311  spreads retries, hides no secret
-            await asyncio.sleep(retry_after(error).total_seconds() + spread)
-            wait = min(wait * 2, longest_seconds)
+            failures += 1
+            wait = backoff.wait(failures, random.random())  # noqa: S311  spreads retries, hides no secret
+            await asyncio.sleep((retry_after(error) + wait).total_seconds())
         else:
             problems.report(part, "")
             return result

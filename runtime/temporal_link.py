@@ -28,7 +28,7 @@ from temporalio.worker import Worker
 
 from runtime import search_attributes
 from runtime.problems import Problems
-from runtime.retrying import FIRST_SECONDS, one_sentence, retry_forever
+from runtime.retrying import BACKOFF, one_sentence, retry_forever
 from runtime.settings import SettingsError
 from runtime.temporal import address_of, connect
 from runtime.temporal_settings import temporal_settings
@@ -158,7 +158,7 @@ class TemporalLink:
             await retry_forever("temporal", self._answer, outage, problems)
             with contextlib.suppress(TemporalUnreachable):
                 return await retry_forever("search attributes", self._check, (NotSetUp, RPCError), problems)
-            await asyncio.sleep(FIRST_SECONDS)
+            await asyncio.sleep(BACKOFF.first.total_seconds())
 
     async def _answer(self) -> None:
         if self._connection is None:

@@ -27,6 +27,7 @@ from detector.dispatching.open_workflows import Key, OpenWorkflow, OpenWorkflows
 from detector.dispatching.wake_pace import WakePace
 from detector.dispatching.work_queue import WorkQueue
 from kube.time_slice import TimeSlice
+from objects.backoff import EQUAL_JITTER, Backoff
 from runtime.guard import Guard
 from runtime.problems import Problems
 from runtime.retrying import one_sentence, retry_forever
@@ -34,7 +35,7 @@ from runtime.temporal_trouble import is_silence
 
 RECONCILE_EVERY = timedelta(minutes=5)
 CALLS_AT_ONCE = 20
-LONGEST_BACK_OFF_SECONDS = 10.0
+UNANSWERED = Backoff(timedelta(seconds=1), timedelta(seconds=10), jitter=EQUAL_JITTER)
 REFUSED_SECONDS = 10.0
 """How long to wait before repeating a call that Temporal refused for a reason of this one workflow."""
 ALL_SEEN = timedelta(seconds=45)
@@ -190,7 +191,8 @@ class Reconciler(Generic[Key, Seen]):
             if not (is_silence(error) or error.status is RPCStatusCode.RESOURCE_EXHAUSTED):
                 asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.consider, key)
                 return 0
-            await asyncio.sleep(_back_off(failures + 1))
+            wait = UNANSWERED.wait(failures + 1, random.random())  # noqa: S311  spreads retries, hides no secret
+            await asyncio.sleep(wait.total_seconds())
             self.consider(key)
             return failures + 1
         self._dependencies.problems.report(self._part, "")
@@ -294,8 +296,3 @@ class Reconciler(Generic[Key, Seen]):
         self._closed.add(key.workflow_id)
         self._pace.forget(key)
         self._workflows.has_closed(key)
-
-
-def _back_off(failures: int) -> float:
-    longest = min(0.5 * 2 ** min(failures, 10), LONGEST_BACK_OFF_SECONDS)
-    return random.uniform(longest / 2, longest)  # noqa: S311  spreads retries, hides no secret

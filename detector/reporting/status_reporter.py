@@ -35,12 +35,13 @@ from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
+from objects.backoff import Backoff
 from objects.durations import JUST_AFTER
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
 """Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
-FIRST_BACK_OFF, LONGEST_BACK_OFF = timedelta(seconds=0.5), timedelta(seconds=8)
+FAILED_WRITES = Backoff(timedelta(seconds=0.5), timedelta(seconds=8))
 """Between two writes that fail."""
 PAUSE_FOR_WORK = 9
 """How many times as long as a report took, the next one waits: it may be large, and many watch it."""
@@ -82,8 +83,8 @@ class StatusReporter:
         """Until when the leader before this one reported; None: no leader did, or the check was in shadow."""
         self._request_changes: list[RequestChange] = []
         """Since the last snapshot."""
-        self._back_off = self._retry_after = timedelta()
-        """After a write that failed: how long we wait by ourselves, and how long more as we are told to."""
+        self._failed_writes, self._retry_after = 0, timedelta()
+        """The failed writes in a row, and the Retry-After of the latest."""
         self.changed = asyncio.Event()
         """Set it when something about the check may have changed."""
 
@@ -118,7 +119,8 @@ class StatusReporter:
             snapshot = await draft.in_pieces()
             await self._report(snapshot, draft.record)
             took = timedelta(seconds=time.monotonic() - began)
-            await asyncio.sleep(max(pause_after(took), self._retry_after + self._back_off).total_seconds())
+            wait = self._retry_after + FAILED_WRITES.limit(self._failed_writes)
+            await asyncio.sleep(max(pause_after(took), wait).total_seconds())
             await self._wait(_next_deadline(snapshot))
 
     def _draft(self) -> SnapshotDraft | None:
@@ -157,7 +159,7 @@ class StatusReporter:
             if patch:
                 await self._write(patch, stored)
             await self._write_metadata(snapshot.check, stored)
-            self._back_off = self._retry_after = timedelta()
+            self._failed_writes, self._retry_after = 0, timedelta()
         except NotFound:
             return
         except KubernetesError as error:
@@ -165,7 +167,7 @@ class StatusReporter:
             level = logging.DEBUG if isinstance(error, Conflict) else logging.WARNING
             about = {"check": self._reference, "reason": error.message}
             _log.log(level, "status not written yet", extra=about)
-            self._back_off = min(max(FIRST_BACK_OFF, 2 * self._back_off), LONGEST_BACK_OFF)
+            self._failed_writes += 1
             self._retry_after = retry_after(error)
             self.changed.set()
 

@@ -30,12 +30,13 @@ from kube.connection import ClusterConnection
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
 from kube.resource import Object
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
+from objects.backoff import Backoff
 from objects.durations import JUST_AFTER
 from objects.group_kind import ServedKind
 
 WRITERS = 4
 """As many at once: a thousand new Machines are a matter of seconds, and remediations feel none of it."""
-FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=1), timedelta(minutes=1)
+RETRIES = Backoff(timedelta(seconds=1), timedelta(minutes=1))
 """After a write that failed."""
 LOOK_AGAIN = timedelta(seconds=10)
 """At checks that could not be judged by."""
@@ -57,7 +58,7 @@ class _Inputs(NamedTuple):
 class _Pause:
     """How long a target is left alone after the last writes, which all failed."""
 
-    length: timedelta
+    failures: int
     ends: datetime
 
 
@@ -253,9 +254,9 @@ class TargetReporter:
         level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
         _log.log(level, "report on a target not written", extra={"target": name, "reason": error.message})
         known = self._pauses.get(name)
-        length = FIRST_RETRY if known is None else min(2 * known.length, LONGEST_RETRY)
-        ends = self._now() + max(retry_after(error), length)
-        self._pauses[name] = _Pause(length, ends)
+        failures = 1 if known is None else known.failures + 1
+        ends = self._now() + max(retry_after(error), RETRIES.limit(failures))
+        self._pauses[name] = _Pause(failures, ends)
         self._note_deadline(name, ends)
 
     def _status_patch(self, name: TargetName, found: Object) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
 from kube.resource import Resource
 from runtime.problems import Problems
-from runtime.retrying import retry_forever
+from runtime.retrying import BACKOFF, retry_forever
 
 Kind = tuple[str, str]
 """apiVersion and kind."""
@@ -132,7 +132,7 @@ class KindWatch(Generic[RecordT]):
             self._open,
             (KubernetesError,),
             subject.problems,
-            SOON.total_seconds(),
+            replace(BACKOFF, longest=SOON),
         )
         notify = partial(subject.notify, self._kind)
         self.source = Reflector(

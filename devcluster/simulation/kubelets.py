@@ -15,7 +15,7 @@ import logging
 import random
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from devcluster.simulation.machine import Machine
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.node_api import NodeApi
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import LONGEST_DELAY, retry_forever
+from devcluster.simulation.work_queue import BACKOFF, retry_forever
 from kube.errors import KubernetesError
 from kube.transport import Transport
 
@@ -83,8 +83,9 @@ class Kubelet:
             await asyncio.sleep(period.total_seconds())
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
-        longest = min(self._intervals.renewal, LONGEST_DELAY)  # a fast pace comes with a short grace period
-        await retry_forever(self._machine.name, work, KubernetesError, longest=longest)
+        longest = min(self._intervals.renewal, BACKOFF.longest)  # a fast pace comes with a short grace period
+        backoff = replace(BACKOFF, longest=longest)
+        await retry_forever(self._machine.name, work, KubernetesError, backoff=backoff)
 
 
 def _now() -> datetime:

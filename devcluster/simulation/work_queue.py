@@ -15,11 +15,11 @@ from typing import TypeVar
 from devcluster.simulation.errors import SimulationError
 from kube.errors import KubernetesError
 from kube.record import Key
+from objects.backoff import Backoff
 
 LOG = logging.getLogger(__name__)
-FIRST_DELAY = timedelta(seconds=0.2)
-LONGEST_DELAY = timedelta(seconds=7)
-"""The longest wait of a real kubelet between two attempts to renew its Lease."""
+BACKOFF = Backoff(timedelta(seconds=0.2), timedelta(seconds=7), jitter=(0.8, 1.2))
+"""Its longest wait is the one of a real kubelet between two attempts to renew its Lease."""
 
 T = TypeVar("T")
 
@@ -28,20 +28,21 @@ async def retry_forever(
     who: str,
     work: Callable[[], Awaitable[T]],
     *passing: type[Exception],
-    longest: timedelta = LONGEST_DELAY,
+    backoff: Backoff = BACKOFF,
 ) -> T:
     """The result of `work`, which is retried while it raises one of the `passing` errors.
 
     Only the first of consecutive failures is logged as a warning: a thousand kubelets may fail at once.
     """
-    delay, level = FIRST_DELAY, logging.WARNING
+    failures, level = 0, logging.WARNING
     while True:
         try:
             return await work()
         except passing as error:
             LOG.log(level, "%s: tries again until it succeeds: %s", who, error)
-        await asyncio.sleep(delay.total_seconds() * random.uniform(0.8, 1.2))  # noqa: S311  spreads load
-        delay, level = min(2 * delay, longest), logging.DEBUG
+        failures, level = failures + 1, logging.DEBUG
+        wait = backoff.wait(failures, random.random())  # noqa: S311  spreads load
+        await asyncio.sleep(wait.total_seconds())
 
 
 Work = Callable[[Key], Awaitable[timedelta | None]]

@@ -13,20 +13,16 @@ from datetime import datetime, timedelta
 
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference
+from objects.backoff import Backoff
 from objects.timestamps import stamp
 
 FIRST = timedelta(minutes=1)
-_MOST_DOUBLINGS = 40
-"""Far above any limit; more doublings would overflow a duration."""
 UNREAD_ASK_AGAIN_SECONDS = 10.0
 
 
 def delay(earlier: int, limit: timedelta) -> timedelta:
     """The wait before a remediation that follows `earlier` ones in a row."""
-    if earlier < 1:
-        return timedelta()
-    doublings = min(earlier - 1, _MOST_DOUBLINGS)
-    return timedelta(seconds=min(FIRST.total_seconds() * 2**doublings, limit.total_seconds()))
+    return Backoff(FIRST, limit).limit(earlier)
 
 
 def after_a_loss(due: datetime, lost: str = "request") -> str:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from objects.backoff import EQUAL_JITTER, Backoff
 from objects.frozen import Frozen
 from objects.timestamps import stamp
 
-FIRST_RETRY = timedelta(seconds=2)
-LONGEST_RETRY = timedelta(minutes=5)
+RETRIES = Backoff(timedelta(seconds=2), timedelta(minutes=5), jitter=EQUAL_JITTER)
 FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long a 403 may come from an API server that has just started."""
-_MOST_DOUBLINGS = 30
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,5 @@ def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> tim
 
     Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server asks.
     """
-    doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
-    longest = min(FIRST_RETRY * 2**doublings, LONGEST_RETRY)
-    least = timedelta(seconds=min(max(retry_after_seconds, 0), LONGEST_RETRY.total_seconds()))
-    delay: timedelta = least + longest * (0.5 + spread / 2)
-    return delay
+    asked = timedelta(seconds=min(max(retry_after_seconds, 0), RETRIES.longest.total_seconds()))
+    return asked + RETRIES.wait(failures, spread)

@@ -12,14 +12,13 @@ from datetime import datetime, timedelta
 
 from health.model.observation import Hold, HoldReason, Observation
 from health.runbook.failed_attempts import FORBIDDEN_GRACE
+from objects.backoff import Backoff
 from objects.frozen import Frozen
 from objects.timestamps import stamp
 
-FIRST = timedelta(seconds=5)
-LONGEST = timedelta(minutes=5)
+REPEATS = Backoff(timedelta(seconds=5), timedelta(minutes=5), jitter=(1.0, 1.2))
 AT_ONCE = timedelta(seconds=1.5)
 """The wait before the second attempt, for failures that are often momentary."""
-_MOST_DOUBLINGS = 30
 _FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS, HoldReason.NOT_TRUE})
 
 
@@ -77,7 +76,5 @@ def lasts(failing: FailingActs | None, now: datetime) -> bool:
 def _delay(count: int, hold: Hold, spread: float) -> timedelta:
     # A broken act may mean an overloaded server; the other failures are often momentary.
     failures = count if hold.reason == HoldReason.FAILED else count - 1
-    doublings = min(max(failures - 1, 0), _MOST_DOUBLINGS)
-    row = min(FIRST * 2**doublings, LONGEST) if failures else timedelta()
-    wait = max(row, min(timedelta(seconds=hold.ask_again_seconds), LONGEST))
-    return wait * (1 + spread / 5)
+    of_the_hold = min(timedelta(seconds=hold.ask_again_seconds), REPEATS.longest)
+    return REPEATS.spread(max(REPEATS.limit(failures), of_the_hold), spread)

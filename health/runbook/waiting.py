@@ -20,14 +20,13 @@ from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.runbook.escalation import Plan
 from health.runbook.memory import Memory
+from objects.backoff import EQUAL_JITTER, Backoff
 
 ASKS_AGAIN = "asks the detector again"
 DEADLINE_PASSES = "its deadline passes"
 SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
 """Holds at least this long are asked about again after a random share of their time."""
-LATE_FIRST, LATE_LONGEST, LATE_SHARE = timedelta(seconds=20), timedelta(seconds=60), (0.5, 1.0)
-"""The first and the longest wait after late answers in a row, and the random share of it."""
-_MOST_DOUBLINGS = 30
+LATE_ANSWERS = Backoff(timedelta(seconds=20), timedelta(seconds=60), jitter=EQUAL_JITTER)
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 
 
@@ -73,8 +72,7 @@ def after_late_answers(late: int, random: Random) -> timedelta:
     """The wait before the next question after this many late answers in a row."""
     if late <= 1:
         return timedelta()  # the worker may have been down
-    doubled = LATE_FIRST * (1 << min(late - 2, _MOST_DOUBLINGS))
-    return min(doubled, LATE_LONGEST) * random.uniform(*LATE_SHARE)
+    return LATE_ANSWERS.wait(late - 1, random.random())
 
 
 def asks_again(seen: Observation, now: datetime) -> Until | None:

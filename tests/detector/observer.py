@@ -11,8 +11,8 @@ from detector.watching.sources import Sources, WatchScope
 from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
-from kube.backoff import Waits
 from kube.connection import ClusterConnection
+from kube.reflector_backoff import Waits
 from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings
 from kube.transport import Transport
 from runtime.problems import Problems

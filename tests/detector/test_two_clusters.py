@@ -32,9 +32,9 @@ from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target, TargetName, node_name
-from kube.backoff import Waits
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured
+from kube.reflector_backoff import Waits
 from kube.reflector_settings import ReflectorSettings
 from kube.resource import LEASES, NAMESPACES, NODES, resource_of
 from kube.transport import Transport

@@ -14,6 +14,7 @@ from devcluster.assets import Servers
 from devcluster.errors import HopelessError, NotReadyError
 from devcluster.polling import until
 from devcluster.supervisor import LastWords, Program, Supervisor
+from objects.backoff import Backoff
 
 LONG = timedelta(seconds=60)
 
@@ -71,7 +72,7 @@ async def test_deaths_after_a_long_life_are_counted_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("devcluster.supervisor.STEADY", timedelta())
-    monkeypatch.setattr("devcluster.supervisor.FIRST_DELAY", timedelta(milliseconds=1))
+    monkeypatch.setattr("devcluster.supervisor.RESTARTS", Backoff(timedelta(milliseconds=1), LONG))
     deaths: list[int] = []
     async with Supervisor(changed=lambda: deaths.append(1)) as supervisor:
         await supervisor.start(program(tmp_path, "import time; time.sleep(600)"))

@@ -14,9 +14,9 @@ from temporalio.client import Client as TemporalClient
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from health.model.remediation_request import RemediationRequest
-from kube.backoff import Waits
 from kube.client import Client
 from kube.reflector import Reflector
+from kube.reflector_backoff import Waits
 from kube.reflector_settings import ReflectorSettings
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity

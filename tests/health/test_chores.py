@@ -15,7 +15,7 @@ from health.runbook.chores import (
     is_put_off,
     still_ahead,
 )
-from health.runbook.failed_attempts import FIRST_RETRY, FORBIDDEN_GRACE, LONGEST_RETRY, retry_delay
+from health.runbook.failed_attempts import FORBIDDEN_GRACE, RETRIES, retry_delay
 from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 47")
@@ -43,7 +43,7 @@ def noted(*failures: ChoreFailure, notes: tuple[ChoreNote, ...] = (), after: flo
 
 @pytest.mark.parametrize(
     ("failures", "seconds"),
-    [(0, 2), (1, 2), (2, 4), (3, 8), (4, 16), (7, 128), (8, 256), (9, 300), (10, 300), (10**6, 300)],
+    [(1, 2), (2, 4), (3, 8), (4, 16), (7, 128), (8, 256), (9, 300), (10, 300), (10**6, 300)],
 )
 def test_wait_grows_from_two_seconds_to_five_minutes(failures: int, seconds: float) -> None:
     assert retry_delay(failures, 0, 1).total_seconds() == seconds
@@ -55,8 +55,8 @@ def test_wait_is_bounded_on_both_sides_and_never_shorter_than_told(
     failures: int, told: float, spread: float
 ) -> None:
     delay = retry_delay(failures, told, spread)
-    assert FIRST_RETRY / 2 <= delay <= 2 * LONGEST_RETRY
-    assert delay >= min(timedelta(seconds=min(max(told, 0), 1e6)), LONGEST_RETRY)
+    assert RETRIES.first / 2 <= delay <= 2 * RETRIES.longest
+    assert delay >= min(timedelta(seconds=min(max(told, 0), 1e6)), RETRIES.longest)
 
 
 @given(failures=st.integers(1, 20), spreads=st.lists(SPREADS, min_size=2, max_size=2, unique=True))

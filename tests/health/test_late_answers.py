@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from health.runbook.waiting import LATE_SHARE, after_late_answers
+from health.runbook.waiting import LATE_ANSWERS, after_late_answers
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,6 @@ def test_pause_between_answers_that_come_too_late_grows_to_a_minute_and_is_not_t
 ) -> None:
     whole, random = timedelta(seconds=longest), Random(1)  # noqa: S311  no secret
     pauses = {after_late_answers(late, random) for _ in range(100)}
-    assert whole * LATE_SHARE[0] <= min(pauses) <= max(pauses) <= whole * LATE_SHARE[1]
+    least, most = LATE_ANSWERS.jitter
+    assert whole * least <= min(pauses) <= max(pauses) <= whole * most
     assert len(pauses) == (100 if longest else 1)

@@ -35,7 +35,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
 from health.runbook.chores import Chore, ChoreFailure, LeftBehind, next_try_of
 from health.runbook.escalation import Plan
-from health.runbook.failed_attempts import LONGEST_RETRY
+from health.runbook.failed_attempts import RETRIES
 from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
 from health.runbook.new_step import STOP_PATIENCE
@@ -381,7 +381,7 @@ class World(RuleBasedStateMachine):
         self.state, self.hold, self.is_confirmed = TargetState.HEALTHY, None, True
         self.remediator_sets_finalizers(hang=False)
         self.broken = frozenset()
-        self.now += LONGEST_RETRY  # what failed is tried again by then
+        self.now += RETRIES.longest  # what failed is tried again by then
         for _ in range(MOST_MOVES_TO_THE_END):
             if not self.is_open:
                 break

@@ -13,7 +13,7 @@ from health.model.moves import End, Move, RemoveRequests
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.failed_attempts import LONGEST_RETRY
+from health.runbook.failed_attempts import RETRIES
 from tests.health.test_next_move_worlds import MOST_MOVES_TO_THE_END, World
 from tests.objects import NOW, fact
 
@@ -134,7 +134,7 @@ class ProvenWorld(World):
             if not self.is_open:
                 break
             self.move()
-            self.now += max(TIME, LONGEST_RETRY)
+            self.now += max(TIME, RETRIES.longest)
         assert not self.is_open, self.log
         super().teardown()
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from kube.backoff import Waits
 from kube.discovery import KindName
 from kube.record import Key
 from kube.reflector import State
+from kube.reflector_backoff import Waits
 from kube.resource import NODES
 from kube.transport import Transport
 from tests.kube.api_server import (

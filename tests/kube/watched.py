@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
-from kube.backoff import Waits
 from kube.discovery import KindName
 from kube.listing import Paging
 from kube.record import Change, Key
 from kube.reflector import Reflector, ReflectorSettings
+from kube.reflector_backoff import Waits
 from kube.reflector_settings import CurrentSettings
 from kube.resource import Resource
 from kube.transport import Transport

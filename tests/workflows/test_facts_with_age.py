@@ -9,7 +9,7 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from health.model.moves import Outcome, Phase
 from health.runbook.escalation import CLASSIC_LEASE
-from health.runbook.waiting import LATE_FIRST, LATE_LONGEST
+from health.runbook.waiting import LATE_ANSWERS
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held, waiting
 from tests.workflows.settling import pass_wakes, rests, settle
@@ -80,17 +80,18 @@ async def test_answers_that_come_too_late_again_and_again_are_asked_for_after_a_
         assert incident.cluster.count("observe") == 2
         wakes_at = (await incident.state()).wakes_at
         assert wakes_at is not None
-        assert LATE_FIRST / 4 < wakes_at - await incident.now() <= LATE_FIRST
+        assert LATE_ANSWERS.first / 4 < wakes_at - await incident.now() <= LATE_ANSWERS.first
 
         await incident.wake()
         await incident.happens("observe", 3)
         await settle(incident)
         assert incident.cluster.count("observe") == 3
-        await incident.pass_time(2 * LATE_FIRST)  # no longer: the pause after it may be as short as the next
+        # No longer: the pause after it may be as short as the next.
+        await incident.pass_time(2 * LATE_ANSWERS.first)
         await incident.happens("observe", 4)
         await settle(incident)
         assert incident.cluster.attempts == []
-        await incident.pass_time(LATE_LONGEST)
+        await incident.pass_time(LATE_ANSWERS.longest)
         await incident.reaches(Phase.REMEDIATING)
     assert incident.cluster.count("observe") == 5
 
@@ -108,7 +109,7 @@ async def test_lease_is_kept_while_answers_come_too_late_again_and_again(
         await incident.happens("observe", asked + 2)
         await pass_wakes(incident, CLASSIC_LEASE)
     assert cluster.count("renewed") > renewed
-    assert cluster.count("observe") - asked < CLASSIC_LEASE / (LATE_LONGEST / 2) + 10
+    assert cluster.count("observe") - asked < CLASSIC_LEASE / (LATE_ANSWERS.longest / 2) + 10
 
 
 async def test_run_that_is_reset_after_its_act_asks_anew_and_makes_no_second_request(

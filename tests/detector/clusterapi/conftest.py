@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from detector.reporting import target_reporter
+from objects.backoff import Backoff
 from tests.detector.clusterapi.reporting import Reporting, reporting
 from tests.kube.api_server import ApiServer
 
@@ -14,6 +15,6 @@ async def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     """A reporter in a hurry, which writes one after the other; no check and no Machine of `edge` yet."""
     monkeypatch.setattr(target_reporter, "WRITERS", 1)
     monkeypatch.setattr(target_reporter, "LOOK_AGAIN", timedelta(seconds=0.1))
-    monkeypatch.setattr(target_reporter, "FIRST_RETRY", timedelta(seconds=0.05))
+    monkeypatch.setattr(target_reporter, "RETRIES", Backoff(timedelta(seconds=0.05), timedelta(minutes=1)))
     async with ApiServer(tmp_path) as server, reporting(server) as made:
         yield made

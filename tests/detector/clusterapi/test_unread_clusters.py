@@ -23,8 +23,8 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.observation import TargetState
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from kube.backoff import Waits
 from kube.connection import ClusterConnection
+from kube.reflector_backoff import Waits
 from kube.reflector_settings import ReflectorSettings
 from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resource_of
 from kube.transport import Transport

@@ -1,8 +1,8 @@
 from datetime import timedelta
 from statistics import mean
 
-from kube.backoff import Backoff, Waits
 from kube.errors import Expired, Forbidden, KubernetesError, NotFound, TooManyRequests, Unreachable
+from kube.reflector_backoff import ReflectorBackoff, Waits
 
 FAULT = Unreachable("no")
 
@@ -10,7 +10,7 @@ FAULT = Unreachable("no")
 def _nth_waits(error: KubernetesError, failures_before: int, samples: int = 300) -> list[timedelta]:
     waits = []
     for _ in range(samples):
-        backoff = Backoff(Waits)
+        backoff = ReflectorBackoff(Waits)
         for _ in range(failures_before):
             backoff.after(error)
         waits.append(backoff.after(error))
@@ -25,7 +25,7 @@ def test_first_wait_is_random_so_that_clients_do_not_come_back_together() -> Non
 
 
 def test_requests_under_a_lasting_fault_are_fewer_than_one_a_second() -> None:
-    backoff = Backoff(Waits)
+    backoff = ReflectorBackoff(Waits)
     waited = sum((backoff.after(FAULT) for _ in range(100)), timedelta())
 
     assert waited > timedelta(seconds=100)
@@ -47,7 +47,7 @@ def test_missing_role_is_waited_for_long() -> None:
 
 
 def test_server_that_starts_and_knows_no_roles_yet_is_asked_again_soon() -> None:
-    backoff = Backoff(Waits)
+    backoff = ReflectorBackoff(Waits)
     for _ in range(10):
         backoff.after(FAULT)
 
@@ -62,7 +62,7 @@ def test_server_that_asks_for_time_gets_it() -> None:
 
 
 def test_reset_begins_anew() -> None:
-    backoff = Backoff(Waits)
+    backoff = ReflectorBackoff(Waits)
     for _ in range(10):
         backoff.after(FAULT)
     backoff.reset()
@@ -71,7 +71,7 @@ def test_reset_begins_anew() -> None:
 
 
 def test_server_that_is_there_again_is_not_waited_for_as_long_once_more() -> None:
-    backoff = Backoff(Waits)
+    backoff = ReflectorBackoff(Waits)
     for _ in range(10):
         backoff.after(FAULT)
 
@@ -79,14 +79,14 @@ def test_server_that_is_there_again_is_not_waited_for_as_long_once_more() -> Non
 
 
 def test_waits_grow_while_each_watch_is_expired() -> None:
-    backoff = Backoff(Waits)
+    backoff = ReflectorBackoff(Waits)
     waited = sum((backoff.after(Expired("no")) for _ in range(100)), timedelta())
 
     assert waited > timedelta(seconds=500)
 
 
 def test_requests_are_few_also_where_expiry_and_another_fault_take_turns() -> None:
-    backoff = Backoff(Waits)
+    backoff = ReflectorBackoff(Waits)
     waited = sum((backoff.after(error) for _ in range(100) for error in (FAULT, Expired("no"))), timedelta())
 
     assert waited > timedelta(seconds=200)

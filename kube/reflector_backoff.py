@@ -1,4 +1,4 @@
-"""Back-off after failures of a reflector: random, growing, and never shorter than Retry-After.
+"""ReflectorBackoff: random, growing waits of a reflector, never shorter than Retry-After.
 
 Waits are random between zero and a growing limit ("full jitter"), so that many clients that lost their
 watches at once do not return at once. A first limit of 2 s keeps the mean at one request a second while every
@@ -15,12 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_after
-
-
-def draw(first: timedelta, longest: timedelta, failures: int) -> timedelta:
-    """A random wait below `first`, doubled with each failure in a row, and below `longest`."""
-    doublings: int = 2 ** min(failures, 30)  # 2**30 seconds are beyond any `longest`
-    return min(first * doublings, longest) * random.random()  # noqa: S311  no secret
+from objects.backoff import FULL_JITTER, Backoff
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Waits:
     """The longest wait between two checks whether a kind is served."""
 
 
-class Backoff:
+class ReflectorBackoff:
     """Counts failures in a row, and returns the wait after each."""
 
     def __init__(self, waits: Callable[[], Waits]) -> None:
@@ -59,8 +54,9 @@ class Backoff:
         self._last = type(error)
         waits = self._waits()
         longest = waits.absent if isinstance(error, NotFound) else waits.longest
-        drawn = draw(waits.first, longest, self._failures)
         self._failures += 1
+        backoff = Backoff(waits.first, longest, jitter=FULL_JITTER)
+        drawn = backoff.wait(self._failures, random.random())  # noqa: S311  no secret
         if isinstance(error, Forbidden) and self._failures > waits.starting:
             return waits.forbidden
         return retry_after(error) + drawn
