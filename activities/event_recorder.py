@@ -12,7 +12,7 @@ from temporalio import activity
 
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event, Subject
+from health.model.event import Event, InvolvedObject
 from health.model.references import IncidentReference
 from kube.client import Client
 from kube.errors import KubernetesError
@@ -36,7 +36,7 @@ class EventRecorder:
         """Write it once, about its subject or else the target of `incident`; never raises."""
         await self.write(CHECK_KINDS[incident.check.group_kind], event, event.subject or _target(incident))
 
-    async def write(self, kind: CheckKind, event: Event, about: Subject) -> None:
+    async def write(self, kind: CheckKind, event: Event, about: InvolvedObject) -> None:
         """Write it once, about this object, for a kind of check; never raises."""
         regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
         note = EventNote(
@@ -52,6 +52,6 @@ class EventRecorder:
             activity.logger.warning("Event not written", extra={"reason": "it took too long"})
 
 
-def _target(incident: IncidentReference) -> Subject:
+def _target(incident: IncidentReference) -> InvolvedObject:
     target, kind = incident.target, CHECK_KINDS[incident.check.group_kind]
-    return Subject(kind.targets.api_version, target.kind, target.namespace, target.name, target.uid)
+    return InvolvedObject(kind.targets.api_version, target.kind, target.namespace, target.name, target.uid)

@@ -12,7 +12,7 @@ from activities.live_objects import ContextReader, LiveObjects, TargetReader, no
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import StepResult
 from health.model.references import Action, TargetReference
-from health.model.remediation_request import Attempt
+from health.model.remediation_request import RemediationAttempt
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.resource import Object
@@ -35,9 +35,9 @@ class ActionDependencies(NamedTuple):
     lease_guard: LeaseGuard
 
 
-def attempt_of(asked: ActInput) -> Attempt:
+def attempt_of(asked: ActInput) -> RemediationAttempt:
     """The incident, its run, and the number of this remediation in a row; for requests and Events."""
-    return Attempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
+    return RemediationAttempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
 
 
 class TemplateUse(NamedTuple):

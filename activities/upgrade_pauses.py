@@ -16,7 +16,7 @@ from activities.attempt import Attempt, Failure
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock, waited_too_long
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event, Severity, Subject
+from health.model.event import Event, InvolvedObject, Severity
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
@@ -92,7 +92,7 @@ class WarnOfLongUpgrade:
 
         async def tell(check: Handled) -> None:
             kind, named = CHECK_KINDS[check.reference.group_kind], check.reference
-            about = Subject(kind.api_version, named.kind, named.namespace, named.name, check.uid)
+            about = InvolvedObject(kind.api_version, named.kind, named.namespace, named.name, check.uid)
             await self._event_recorder.write(kind, event, about)
 
         await bounded(AT_ONCE, tell, asked.checks)

@@ -13,7 +13,7 @@ OURS = "system:serviceaccount:paramedic-system:"
 WRITES = ("create", "update", "patch", "delete")
 
 
-class Asked(NamedTuple):
+class ObjectRequest(NamedTuple):
     """A request for one object, or for its subresource."""
 
     verb: str
@@ -28,7 +28,7 @@ def writes_since(cluster: BenchCluster, since: datetime) -> int:
     return sum(place != NAMESPACE for place in places)
 
 
-def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> list[Asked]:
+def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> list[ObjectRequest]:
     """Our requests for objects of a kind since then, with any answer; lists and watches have no name."""
     found = [
         event["objectRef"] | {"verb": event["verb"]}
@@ -36,7 +36,7 @@ def requests_for(cluster: BenchCluster, kind: ServedKind, since: datetime) -> li
         if "objectRef" in event
     ]
     return [
-        Asked(one["verb"], one.get("name", ""), one.get("subresource", ""))
+        ObjectRequest(one["verb"], one.get("name", ""), one.get("subresource", ""))
         for one in found
         if (one.get("apiGroup", ""), one["resource"]) == (kind.group, kind.plural)
     ]

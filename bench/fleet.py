@@ -1,4 +1,4 @@
-"""Fleet: nodes, a check for them, and a watch that records when each request comes and goes."""
+"""BenchFleet: nodes, a check for them, and a watch that records when each request comes and goes."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ PATIENCE = timedelta(minutes=3)
 LONG_AGO = timedelta(hours=1)
 
 
-class Fleet:
+class BenchFleet:
     """The nodes of one measurement, and the times of their requests."""
 
     def __init__(self, cluster: BenchCluster, home: Client | None = None) -> None:
@@ -122,9 +122,9 @@ class Fleet:
 
 
 @asynccontextmanager
-async def watched_fleet(cluster: BenchCluster, home: Client | None = None) -> AsyncIterator[Fleet]:
+async def watched_fleet(cluster: BenchCluster, home: Client | None = None) -> AsyncIterator[BenchFleet]:
     """A fleet without nodes, whose requests are watched while the block runs; for `home` see Fleet."""
-    fleet = Fleet(cluster, home)
+    fleet = BenchFleet(cluster, home)
     async with running(Reflector(cluster.transport, REQUESTS, RemediationRequest, notify=fleet.note)):
         yield fleet
 

@@ -5,7 +5,7 @@ import time
 
 from bench.cluster import BenchCluster
 from bench.figure import Figure
-from bench.fleet import Fleet, watched_fleet
+from bench.fleet import BenchFleet, watched_fleet
 from bench.usage import cpu_seconds, resident_megabytes
 
 NODES_IN_ALL = 10_000
@@ -42,7 +42,7 @@ async def _start(cluster: BenchCluster) -> float:
     return cpu_seconds(cluster.pid("detector"))
 
 
-async def _heartbeats(fleet: Fleet) -> None:
+async def _heartbeats(fleet: BenchFleet) -> None:
     """Write statuses that differ only in the heartbeat time, evenly distributed."""
     began = time.monotonic()
     for number in range(int(UPDATES_PER_SECOND * LOAD_SECONDS)):

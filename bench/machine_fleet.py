@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from bench.cluster import BenchCluster
-from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, running, watched_fleet
+from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, BenchFleet, running, watched_fleet
 from devcluster.polling import until
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -25,7 +25,7 @@ FINALIZER = "bench/hardware"
 class MachineFleet:
     """Machines, each named as its Node, so that `fleet` finds their requests as those of Nodes."""
 
-    def __init__(self, cluster: BenchCluster, fleet: Fleet) -> None:
+    def __init__(self, cluster: BenchCluster, fleet: BenchFleet) -> None:
         self.cluster = cluster
         self.fleet = fleet
         self.deleted: dict[str, float] = {}

@@ -9,7 +9,7 @@ import aiohttp
 from bench.audit import writes_since
 from bench.cluster import BenchCluster
 from bench.figure import Figure
-from bench.fleet import CHECK, Fleet, watched_fleet
+from bench.fleet import CHECK, BenchFleet, watched_fleet
 from devcluster.polling import until
 from devcluster.processes import ready_url
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
@@ -58,7 +58,7 @@ async def limit_unhealthy(cluster: BenchCluster, share: str) -> None:
     await cluster.client.merge_patch(NODE_HEALTH_CHECKS, CHECK, {"spec": spec})
 
 
-async def until_all_are_held(fleet: Fleet, nodes: list[str], patience: timedelta = PATIENCE) -> None:
+async def until_all_are_held(fleet: BenchFleet, nodes: list[str], patience: timedelta = PATIENCE) -> None:
     """Return when each node has an incident, and each incident is held with a reason."""
     await _until_running(fleet.cluster, len(nodes), patience)
     url = ready_url(fleet.cluster.layout, "detector").replace("/readyz", "/metrics")

@@ -28,7 +28,7 @@ from objects.metadata import ObjectMetadata
 from objects.timestamps import stamp
 
 
-class CheckRecord(FrozenObject):
+class WatchedCheck(FrozenObject):
     """The part of a check that the watch keeps."""
 
     metadata: ObjectMetadata
@@ -65,7 +65,7 @@ class PausableFleet:
         patch = {"metadata": {"annotations": {PAUSED: "" if is_paused else None}}}
         await self._client.merge_patch(CHECKS, name, patch, NAMESPACE)
 
-    def note(self, change: Change[CheckRecord]) -> None:
+    def note(self, change: Change[WatchedCheck]) -> None:
         """Record when a pause changes, as the handler of the watch."""
         if change.new is None:
             return
@@ -105,6 +105,6 @@ class PausableFleet:
 async def watched_checks(cluster: BenchCluster) -> AsyncIterator[PausableFleet]:
     """A fleet without checks, which are watched while the block runs."""
     fleet = PausableFleet(cluster)
-    watch = Reflector(cluster.transport, MACHINE_HEALTH_CHECK, CheckRecord, notify=fleet.note)
+    watch = Reflector(cluster.transport, MACHINE_HEALTH_CHECK, WatchedCheck, notify=fleet.note)
     async with running(watch):
         yield fleet

@@ -8,7 +8,7 @@ from datetime import timedelta
 from bench.audit import OURS
 from bench.cluster import BenchCluster
 from bench.figure import Figure
-from bench.fleet import Fleet, watched_fleet
+from bench.fleet import BenchFleet, watched_fleet
 from devcluster.polling import until
 from runtime.process_names import NAMESPACE
 
@@ -33,7 +33,7 @@ async def measure(cluster: BenchCluster, sizes: tuple[int, ...] = (10, 1000)) ->
     return figures
 
 
-async def _requests_of_one(fleet: Fleet, node: str) -> int:
+async def _requests_of_one(fleet: BenchFleet, node: str) -> int:
     await _until_quiet(fleet)
     before = _count(fleet)
     await fleet.set_ready(node, "Unknown")
@@ -45,7 +45,7 @@ async def _requests_of_one(fleet: Fleet, node: str) -> int:
     return _count(fleet) - before
 
 
-async def _until_quiet(fleet: Fleet) -> None:
+async def _until_quiet(fleet: BenchFleet) -> None:
     """Return when we have sent no request for a while."""
     counts = [-1]
 
@@ -57,7 +57,7 @@ async def _until_quiet(fleet: Fleet) -> None:
     await until(is_quiet, within=timedelta(minutes=1), otherwise="the API server never was quiet")
 
 
-def _count(fleet: Fleet) -> int:
+def _count(fleet: BenchFleet) -> int:
     """The requests so far, without those that no remediation causes.
 
     Those are lists, watches, requests for objects of our own processes, and discovery, which names no object.

@@ -4,7 +4,7 @@ import asyncio
 
 from bench.cluster import BenchCluster
 from bench.figure import Figure
-from bench.fleet import Fleet, watched_fleet
+from bench.fleet import BenchFleet, watched_fleet
 from bench.usage import cpu_seconds
 
 NODES_IN_ALL = 500
@@ -40,7 +40,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     ]
 
 
-async def _one(fleet: Fleet, node: str) -> None:
+async def _one(fleet: BenchFleet, node: str) -> None:
     await fleet.set_ready(node, "Unknown")
     await fleet.until_requested([node])
     await fleet.set_ready(node, "True")

@@ -26,7 +26,7 @@ RENEW_DEADLINE_SECONDS = 10
 """A leader that has not renewed its Lease for so long gives up the lead."""
 
 
-class Stop(NamedTuple):
+class EventLoopStall(NamedTuple):
     """A stop of the event loop, as bench/watched_detector.py writes it down."""
 
     ended: float
@@ -34,7 +34,7 @@ class Stop(NamedTuple):
     busy: float
 
 
-NO_STOP = Stop(0, 0, 0)
+NO_STOP = EventLoopStall(0, 0, 0)
 
 
 class Strain:
@@ -92,8 +92,8 @@ class Strain:
         return cpu_seconds(self._cluster.pid("detector"))
 
     @property
-    def _noted_stops(self) -> list[Stop]:
-        noted = (Stop(*map(float, line.split())) for line in self._stops.read_text().splitlines())
+    def _noted_stops(self) -> list[EventLoopStall]:
+        noted = (EventLoopStall(*map(float, line.split())) for line in self._stops.read_text().splitlines())
         return [stop for stop in noted if stop.ended >= self._began]
 
     async def _watch_lease(self) -> None:

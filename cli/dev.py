@@ -74,7 +74,7 @@ def dev(  # noqa: PLR0913  each is an option
     from devcluster.cluster_api_crds import NewestVersion  # noqa: PLC0415  see above
     from devcluster.dev import DevSettings, run  # noqa: PLC0415  see above
     from devcluster.dev_cluster_api import ClusterApiSettings  # noqa: PLC0415  see above
-    from devcluster.errors import DevclusterError, SettingsError  # noqa: PLC0415  see above
+    from devcluster.errors import DevclusterError, OptionsError  # noqa: PLC0415  see above
 
     left_out = frozenset(name.strip() for name in without.split(",") if name.strip())
     delay = timedelta(seconds=provisioning)
@@ -83,7 +83,7 @@ def dev(  # noqa: PLR0913  each is an option
         in_workload = ClusterApiSettings(NewestVersion(cluster_api), delay) if cluster_api else None
         of_machines = delay if machines else None
         asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, of_machines, limit, in_workload)))
-    except SettingsError as error:
+    except OptionsError as error:
         raise fail(UsageError(str(error))) from error
     except DevclusterError as error:
         raise fail(error) from error
@@ -118,13 +118,13 @@ def demo(
     # Imported here, as in `dev`.
     from devcluster.demo.settings import DemoSettings, Scenario  # noqa: PLC0415  see above
     from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above
-    from devcluster.errors import SettingsError  # noqa: PLC0415  see above
+    from devcluster.errors import OptionsError  # noqa: PLC0415  see above
 
     where = directory or Path(tempfile.mkdtemp(prefix="paramedic-demo-"))
     code = FAILURE
     try:
         code = asyncio.run(run(DemoSettings(where, stay=stay, scenario=Scenario(scenario))))
-    except SettingsError as error:
+    except OptionsError as error:
         raise fail(UsageError(str(error))) from error
     finally:
         if directory is None and code != FAILURE:

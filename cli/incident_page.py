@@ -80,7 +80,7 @@ Line = tuple[str, str | Text]
 
 
 @dataclass(frozen=True)
-class Page:
+class IncidentPage:
     """The data of the page at `now`."""
 
     summary: IncidentSummary
@@ -99,7 +99,7 @@ class Page:
         return PossibleOrders(state, self.name, cluster, self.command) if state else None
 
 
-def incident_page(page: Page) -> Table:
+def incident_page(page: IncidentPage) -> Table:
     """A table with a label and a value in each row."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
@@ -109,7 +109,7 @@ def incident_page(page: Page) -> Table:
     return table
 
 
-def _lines(page: Page) -> Iterator[Line]:
+def _lines(page: IncidentPage) -> Iterator[Line]:
     summary, now = page.summary, page.now
     incident, state = summary.incident, summary.state
     yield "Target", f"{incident.target} (uid {incident.target.uid})"
@@ -213,7 +213,7 @@ def _answer(seen: Observation | None, now: datetime) -> str:
     return f"{seen.state}: {seen.named_reason}; {verdict}{when}"
 
 
-def _story(page: Page) -> Iterator[Line]:
+def _story(page: IncidentPage) -> Iterator[Line]:
     if len(page.story) > SHOWN:
         yield "History", f"({len(page.story) - SHOWN} earlier)"
     for number, episode in enumerate(page.story[-SHOWN:]):

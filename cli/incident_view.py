@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Self
 
-from cli.incident_page import Page, RequestCourse, Retry, retries
+from cli.incident_page import IncidentPage, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import kubectl_lines
 from health.model.evidence import EvidenceRecord
@@ -175,7 +175,7 @@ class PageView(IncidentView):
     """Command lines of the orders that the incident can obey now."""
 
     @classmethod
-    def of_page(cls, page: Page) -> Self:
+    def of_page(cls, page: IncidentPage) -> Self:
         state = page.summary.state
         return cls(
             **IncidentView.of(page.summary, page.now).model_dump(),

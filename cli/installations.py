@@ -12,7 +12,7 @@ from kube.client import Client
 from kube.errors import KindUnknown
 from kube.resource import LEASES, Object
 from objects.metadata import ObjectMetadata
-from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, Status
+from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import CLUSTER_ANNOTATION, LEADER_LEASE
 
 
@@ -64,7 +64,9 @@ def refuse_unread(namespace: str, read: frozenset[str]) -> None:
 
 
 def named_by_statuses(statuses: Iterable[Object]) -> tuple[FoundInstallation, ...]:
-    found = [(PARAMEDIC_STATUSES.kind, body, Status.read(body).installation) for body in statuses]
+    found = [
+        (PARAMEDIC_STATUSES.kind, body, ParamedicStatusDocument.read(body).installation) for body in statuses
+    ]
     return _named(found)
 
 

@@ -89,7 +89,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Listed:
+class IncidentList:
     """The listed incidents, as they were at one moment."""
 
     summaries: Sequence[IncidentSummary]
@@ -141,12 +141,12 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
         _print(listed, is_wide=output is ListOutput.WIDE)
 
 
-async def _list(context: typer.Context, wanted: Wanted) -> Listed:
+async def _list(context: typer.Context, wanted: Wanted) -> IncidentList:
     async with temporal(context) as client:
         return await look(client, wanted)
 
 
-async def look(client: Client, wanted: Wanted) -> Listed:
+async def look(client: Client, wanted: Wanted) -> IncidentList:
     """Read the wanted incidents.
 
     Raises:
@@ -158,7 +158,7 @@ async def look(client: Client, wanted: Wanted) -> Listed:
     asked = await Asking(client).all([*found, *closed[: wanted.closed]])
     shown = list(filter(wanted.shows, asked))
     nothing = "" if shown else await _nothing(client, wanted.filter)
-    return Listed(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)
+    return IncidentList(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)
 
 
 async def _nothing(client: Client, wanted: Filter) -> str:
@@ -177,21 +177,21 @@ async def _page(client: Client, wanted: Wanted) -> Page:
     return _headline(listed), table
 
 
-def _print(listed: Listed, *, is_wide: bool) -> None:
+def _print(listed: IncidentList, *, is_wide: bool) -> None:
     if listed.summaries:
         out = console(is_cut=not is_wide)
         print_trimmed(incident_table(listed.summaries, listed.now, width=out.width, is_wide=is_wide), out)
     typer.echo(_headline(listed), err=True)
 
 
-def _headline(listed: Listed) -> str:
+def _headline(listed: IncidentList) -> str:
     if not listed.summaries:
         return f"no incidents{plain(listed.nothing)}"
     more = "; older ones are left out, see --limit" if listed.has_more else ""
     return f"{headline(listed.summaries)}{more}"
 
 
-def _json(listed: Listed) -> str:
+def _json(listed: IncidentList) -> str:
     views = tuple(IncidentView.of(summary, listed.now) for summary in listed.summaries)
     return IncidentListView(incidents=views, has_more=listed.has_more).model_dump_json(indent=2)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from health.kinds.registry import CHECK_KINDS
-from health.kinds.right import Part, Process, Right
+from health.kinds.right import Process, Right, RightsGroup
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from runtime.rights import (
     everything,
@@ -143,14 +143,14 @@ def _text(*lines: str) -> str:
 
 def page(stored: str, rights: Iterable[Right]) -> str:
     """The page with a table for each part of these rights; text above the mark stays."""
-    parts: dict[Part, list[Right]] = {}
+    parts: dict[RightsGroup, list[Right]] = {}
     for right in rights:
         parts.setdefault(right.part, []).append(right)
     tables = [line for part, rows in parts.items() for line in _table(part, rows)]
     return stored.partition(MARK)[0] + MARK + "".join(f"{line}\n" for line in tables)
 
 
-def _table(part: Part, rights: list[Right]) -> Iterator[str]:
+def _table(part: RightsGroup, rights: list[Right]) -> Iterator[str]:
     where = sorted({right.granted_by for right in rights})
     yield ""
     yield f"## {part.needed[0].upper()}{part.needed[1:]}"

@@ -9,7 +9,7 @@ import typer
 from cli.connection import command_line, temporal
 from cli.errors import carry_out
 from cli.history import read_story
-from cli.incident_page import Page, incident_page
+from cli.incident_page import IncidentPage, incident_page
 from cli.incident_queries import Asking
 from cli.incident_view import PageView
 from cli.names import NAME_HELP, find_any, incident_name
@@ -57,9 +57,9 @@ def show(
         print_trimmed(incident_page(page), console())
 
 
-async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Page:
+async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> IncidentPage:
     async with temporal(context) as client:
         summary = await Asking(client).one(await find_any(client, name, cluster))
         story = await read_story(client, summary.incident.workflow_id, summary.run_id)
         link = ui_link(ui, client.namespace, summary) if ui else ""
-        return Page(summary, tuple(story), link, datetime.now(UTC), name, command_line(context))
+        return IncidentPage(summary, tuple(story), link, datetime.now(UTC), name, command_line(context))

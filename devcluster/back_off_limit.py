@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from devcluster.errors import SettingsError
+from devcluster.errors import OptionsError
 from health.gate.policy_document import KEY, POLICY, StoredPolicy
 from kube.client import Client
 from kube.errors import AlreadyExists
@@ -24,4 +24,4 @@ async def write_back_off_limit(client: Client, limit: timedelta) -> None:
         found = StoredPolicy.model_validate(await client.get(CONFIG_MAPS, POLICY, NAMESPACE))
         if found.data != {KEY: text}:
             advice = f"write backOffLimit into its {KEY}, and leave the option out"
-            raise SettingsError(f"--back-off-limit: {found} exists with another policy: {advice}") from error
+            raise OptionsError(f"--back-off-limit: {found} exists with another policy: {advice}") from error

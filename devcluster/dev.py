@@ -16,7 +16,7 @@ from devcluster import simulated_nodes as nodes
 from devcluster.back_off_limit import write_back_off_limit
 from devcluster.control_plane import ControlPlane
 from devcluster.dev_cluster_api import ClusterApiSettings
-from devcluster.errors import SettingsError
+from devcluster.errors import OptionsError
 from devcluster.files import write_json
 from devcluster.layout import Layout, exclusive, lay_out, prepare, require_room_for_socket
 from devcluster.processes import OURS, ready_url
@@ -88,14 +88,14 @@ class DevSettings:
 
     def __post_init__(self) -> None:
         if self.simulate_nodes < 0:
-            raise SettingsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
+            raise OptionsError(f"--simulate-nodes needs a number of nodes, not {self.simulate_nodes}")
         if self.machine_provisioning is not None and self.machine_provisioning <= timedelta():
-            raise SettingsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
+            raise OptionsError(f"Machines need time for their provisioning, not {self.machine_provisioning}")
         if unknown := self.without - {*OURS, CLUSTER_API_CRDS}:
             known, given = ", ".join((*OURS, CLUSTER_API_CRDS)), ", ".join(sorted(unknown))
-            raise SettingsError(f"--without knows {known}; not {given}")
+            raise OptionsError(f"--without knows {known}; not {given}")
         if self.cluster_api is not None and CLUSTER_API_CRDS in self.without:
-            raise SettingsError(f"--cluster-api needs what --without {CLUSTER_API_CRDS} leaves out")
+            raise OptionsError(f"--cluster-api needs what --without {CLUSTER_API_CRDS} leaves out")
 
     @property
     def simulates(self) -> bool:

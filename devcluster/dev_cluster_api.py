@@ -14,7 +14,7 @@ from devcluster import assets, cluster_api_crds, control_plane, processes, workl
 from devcluster import simulated_nodes as nodes
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
-from devcluster.errors import SettingsError
+from devcluster.errors import OptionsError
 from devcluster.layout import Layout, lay_out
 from devcluster.simulation.cluster_api_conditions import with_condition
 from devcluster.simulation.cluster_api_machine import ClusterApi, MachineCondition
@@ -53,7 +53,7 @@ class ClusterApiSettings:
 
     def __post_init__(self) -> None:
         if self.provisioning <= timedelta():
-            raise SettingsError(f"Machines need time for their provisioning, not {self.provisioning}")
+            raise OptionsError(f"Machines need time for their provisioning, not {self.provisioning}")
 
 
 def folder(directory: Path) -> Path:
@@ -62,7 +62,7 @@ def folder(directory: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class WorkloadCluster:
+class RunningWorkloadCluster:
     """A running workload cluster and its directory."""
 
     layout: Layout
@@ -75,7 +75,7 @@ async def start_workload_cluster(
     servers: assets.Servers,
     management: ControlPlane,
     newest: NewestVersion,
-) -> WorkloadCluster:
+) -> RunningWorkloadCluster:
     """Start the control plane, and register it in the management cluster.
 
     Raises NotReadyError, HopelessError and KubernetesError.
@@ -87,11 +87,14 @@ async def start_workload_cluster(
         client = Client(transport)
         await ensure_cluster(client, ClusterApi(newest.value))
         await workload_cluster.publish_kubeconfig(client, started, CLUSTER, NAMESPACE)
-    return WorkloadCluster(own, started)
+    return RunningWorkloadCluster(own, started)
 
 
 async def start_simulation(
-    supervisor: Supervisor, workload: WorkloadCluster, management: ControlPlane, provisioning: timedelta
+    supervisor: Supervisor,
+    workload: RunningWorkloadCluster,
+    management: ControlPlane,
+    provisioning: timedelta,
 ) -> None:
     """Start the simulated controllers and the kubelets of their Machines; return when both run.
 

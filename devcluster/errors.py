@@ -25,5 +25,5 @@ class InUseError(DevclusterError):
     """Another `paramedic dev` runs on the same directory."""
 
 
-class SettingsError(DevclusterError):
+class OptionsError(DevclusterError):
     """An option, or a combination of options, makes no sense."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devcluster.credentials import Credentials
-from devcluster.errors import InUseError, SettingsError
+from devcluster.errors import InUseError, OptionsError
 from devcluster.files import write_json
 from devcluster.simulation.control_socket import CONTROL_SOCKET
 
@@ -138,7 +138,7 @@ def prepare(directory: Path) -> None:
         with tempfile.TemporaryFile(dir=directory):
             return
     except OSError as error:
-        raise SettingsError(f"--dir {directory} cannot be used: {error.strerror}") from error
+        raise OptionsError(f"--dir {directory} cannot be used: {error.strerror}") from error
 
 
 def require_room_for_socket(directory: Path) -> None:
@@ -146,7 +146,7 @@ def require_room_for_socket(directory: Path) -> None:
     room = LONGEST_SOCKET_PATH - len(os.fsencode(f"/{CONTROL_SOCKET}"))
     length = len(os.fsencode(directory.absolute()))
     if length > room:
-        raise SettingsError(
+        raise OptionsError(
             f"--dir {directory} is too long for simulated nodes: "
             f"their socket leaves room for {room} bytes, and its path has {length}"
         )

@@ -42,7 +42,7 @@ class Undecodable:
 
 
 @dataclass(frozen=True)
-class Page(Generic[RecordT]):
+class ListPage(Generic[RecordT]):
     """A part of a list; `token` requests the next one, and is "" on the last."""
 
     records: tuple[RecordT, ...]
@@ -134,7 +134,7 @@ class Decoder(Generic[RecordT]):
         self._list: Any = _List.__class_getitem__(decode)
         self._event: Any = _ObjectEvent.__class_getitem__(decode)
 
-    def page(self, answer: bytes) -> Page[RecordT]:
+    def page(self, answer: bytes) -> ListPage[RecordT]:
         """Decode one page of a list.
 
         Raises Malformed: it is not a list.
@@ -143,7 +143,7 @@ class Decoder(Generic[RecordT]):
             page = self._list.model_validate_json(answer, context=count())
         except ValidationError:
             return self._page_one_by_one(answer)
-        return Page(page.items or (), (), page.metadata.resource_version, page.metadata.token)
+        return ListPage(page.items or (), (), page.metadata.resource_version, page.metadata.token)
 
     def object(self, answer: bytes) -> RecordT | Undecodable:
         """Decode one object.
@@ -166,13 +166,13 @@ class Decoder(Generic[RecordT]):
             return self._other_line(line)
         return Seen(ChangeKind(event.type), event.object)
 
-    def _page_one_by_one(self, answer: bytes) -> Page[RecordT]:
+    def _page_one_by_one(self, answer: bytes) -> ListPage[RecordT]:
         try:
             page = _List[dict[str, Any]].model_validate_json(answer, context=count())
         except ValidationError as error:
             raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
         found = [self._one(item) for item in page.items or ()]
-        return Page(
+        return ListPage(
             tuple(one for one in found if not isinstance(one, Undecodable)),
             tuple(one for one in found if isinstance(one, Undecodable)),
             page.metadata.resource_version,

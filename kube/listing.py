@@ -13,7 +13,7 @@ from kube.transport import Query, Transport
 
 
 @dataclass(frozen=True)
-class Listed(Generic[RecordT]):
+class ObjectList(Generic[RecordT]):
     """All objects of a kind, and the resourceVersion to watch from."""
 
     records: list[RecordT]
@@ -99,7 +99,7 @@ def check_bound(path: str, number: int, most: int, what: str) -> None:
 
 async def list_all(
     transport: Transport, path: str, decoder: Decoder[RecordT], selected: Query, paging: Paging
-) -> Listed[RecordT]:
+) -> ObjectList[RecordT]:
     """Read all pages.
 
     The request has no resourceVersion: only such a list surely contains everything that any API server has
@@ -118,4 +118,4 @@ async def list_all(
         check_bound(path, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         token = page.token
         if not token:
-            return Listed(records, undecodable, page.resource_version)
+            return ObjectList(records, undecodable, page.resource_version)

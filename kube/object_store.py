@@ -17,7 +17,7 @@ from typing import Generic
 from pydantic import BaseModel
 
 from kube.decoding import Seen, Undecodable
-from kube.listing import Listed
+from kube.listing import ObjectList
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
 from kube.server_clock import monotonic_clock
 from kube.undecodable_log import UndecodableLog
@@ -110,7 +110,7 @@ class ObjectStore(Generic[RecordT]):
         """Report objects that decode again or are gone to `on_undecodable`, one with each step."""
         return self._undecodable.tell_resolved()
 
-    def replace(self, listed: Listed[RecordT]) -> list[Change[RecordT]]:
+    def replace(self, listed: ObjectList[RecordT]) -> list[Change[RecordT]]:
         """Take over a complete list; call `tell_undecodable` before the changes are reported."""
         self._undecodable.replace(listed.undecodable)
         return self._store.replace(listed.records)

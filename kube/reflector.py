@@ -43,12 +43,12 @@ from kube.errors import (
     Unreachable,
 )
 from kube.freshness import Freshness
-from kube.listing import Listed, list_all, selectors
+from kube.listing import ObjectList, list_all, selectors
 from kube.object_store import ObjectStore
 from kube.record import Change, ChangeKind, Key, RecordT
 from kube.reflector_backoff import ReflectorBackoff
 from kube.reflector_settings import CurrentSettings, ReflectorSettings, patient
-from kube.reflector_status import ReflectorStatus, State
+from kube.reflector_status import ReflectorState, ReflectorStatus
 from kube.resource import Resource, resource_of
 from kube.server_clock import monotonic_clock
 from kube.status import from_status
@@ -58,7 +58,7 @@ from kube.watching import in_words, watch
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
-__all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "State"]
+__all__ = ["Change", "ChangeKind", "Key", "Reflector", "ReflectorSettings", "ReflectorState"]
 
 _ROUNDING = timedelta(seconds=0.5)
 
@@ -146,7 +146,7 @@ class Reflector(Generic[RecordT]):
         return self._status.is_forbidden
 
     @property
-    def state(self) -> State:
+    def state(self) -> ReflectorState:
         return self._status.state
 
     @property
@@ -206,7 +206,7 @@ class Reflector(Generic[RecordT]):
         self._freshness.listed(listed.resource_version, self._asked_at)
         await self._tell_of_list(changes)
 
-    async def _list_all(self) -> Listed[RecordT]:
+    async def _list_all(self) -> ObjectList[RecordT]:
         try:
             self._path = self._path or await self._find()
             return await list_all(

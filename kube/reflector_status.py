@@ -9,7 +9,7 @@ from kube.errors import Forbidden, KubernetesError
 _logger = logging.getLogger(__name__)
 
 
-class State(StrEnum):
+class ReflectorState(StrEnum):
     """The activity of a reflector, as its status shows it."""
 
     STARTING = "Starting"
@@ -30,7 +30,7 @@ class ReflectorStatus:
         self._complete = asyncio.Event()
         self.synced = False
         """Whether there is a complete list."""
-        self.state = State.STARTING
+        self.state = ReflectorState.STARTING
         self.problem = ""
         self.is_forbidden = False
         """Whether the server refused us (403) and has accepted no watch since."""
@@ -40,7 +40,7 @@ class ReflectorStatus:
         await self._complete.wait()
 
     def listing(self) -> None:
-        self.state = State.LISTING
+        self.state = ReflectorState.LISTING
 
     def listed(self) -> None:
         """Record a complete list whose changes are about to be reported."""
@@ -58,7 +58,7 @@ class ReflectorStatus:
 
     def accepted(self) -> None:
         """Record an accepted watch, which is no proof of life."""
-        self.state = State.WATCHING
+        self.state = ReflectorState.WATCHING
         self.problem = ""
         self.is_forbidden = False
         if self._logged:
@@ -71,13 +71,13 @@ class ReflectorStatus:
 
     def absent(self, error: KubernetesError) -> None:
         self.is_forbidden = False
-        self._trouble(State.ABSENT, error)
+        self._trouble(ReflectorState.ABSENT, error)
 
     def waiting(self, error: KubernetesError) -> None:
         self.is_forbidden = self.is_forbidden or isinstance(error, Forbidden)
-        self._trouble(State.WAITING, error)
+        self._trouble(ReflectorState.WAITING, error)
 
-    def _trouble(self, state: State, error: KubernetesError) -> None:
+    def _trouble(self, state: ReflectorState, error: KubernetesError) -> None:
         self.state = state
         self.problem = error.message
         sort = f"{state} {type(error).__name__}"

@@ -69,7 +69,7 @@ class Installation(FrozenObject):
     temporal_namespace: str = ""
 
 
-class Condition(FrozenObject):
+class ParamedicCondition(FrozenObject):
     """A condition as it is stored in the object."""
 
     type: str
@@ -83,10 +83,10 @@ class Condition(FrozenObject):
         return (self.status, self.reason) == (statement.status, statement.reason)
 
 
-class Status(FrozenObject):
+class ParamedicStatusDocument(FrozenObject):
     """The status of the object, as it is stored."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[ParamedicCondition, ...] = ()
     heartbeat_time: AwareDatetime | None = None
     heartbeat_by: str = ""
     installation: Installation = Installation()
@@ -99,7 +99,7 @@ class Status(FrozenObject):
         except ValidationError:
             return cls()
 
-    def condition(self, type_: str) -> Condition | None:
+    def condition(self, type_: str) -> ParamedicCondition | None:
         return next((one for one in self.conditions if one.type == type_), None)
 
     def is_older(self, than: timedelta, now: datetime) -> bool:
@@ -129,12 +129,12 @@ class Status(FrozenObject):
 
 
 def amended(
-    stored: Status,
+    stored: ParamedicStatusDocument,
     statements: Sequence[Statement],
     by: str,
     now: datetime,
     installation: Installation | None = None,
-) -> Status | None:
+) -> ParamedicStatusDocument | None:
     """The status to write in place of `stored`; None if it may stay.
 
     Without `installation`, the stored one is kept: only the leading detector writes it.
@@ -143,7 +143,9 @@ def amended(
     kept = installation or stored.installation
     if not _is_renamed(stored.installation, kept) and not _is_due(stored, statements, conditions, now):
         return None
-    return Status(conditions=conditions, heartbeat_time=now, heartbeat_by=by, installation=kept)
+    return ParamedicStatusDocument(
+        conditions=conditions, heartbeat_time=now, heartbeat_by=by, installation=kept
+    )
 
 
 def _is_renamed(stored: Installation, current: Installation) -> bool:
@@ -156,7 +158,10 @@ def _is_renamed(stored: Installation, current: Installation) -> bool:
 
 
 def _is_due(
-    stored: Status, statements: Sequence[Statement], conditions: Sequence[Condition], now: datetime
+    stored: ParamedicStatusDocument,
+    statements: Sequence[Statement],
+    conditions: Sequence[ParamedicCondition],
+    now: datetime,
 ) -> bool:
     known = [stored.condition(one.type) for one in statements]
     if any(old is None or not old.says(one) for old, one in zip(known, statements, strict=True)):
@@ -166,9 +171,9 @@ def _is_due(
     return stored.is_older(HEARTBEAT, now)
 
 
-def _condition(old: Condition | None, statement: Statement, now: datetime) -> Condition:
+def _condition(old: ParamedicCondition | None, statement: Statement, now: datetime) -> ParamedicCondition:
     is_same = old is not None and old.status == statement.status
-    return Condition(
+    return ParamedicCondition(
         type=statement.type,
         status=statement.status,
         reason=statement.reason,
@@ -177,7 +182,7 @@ def _condition(old: Condition | None, statement: Statement, now: datetime) -> Co
     )
 
 
-def events(status: Status, about: ObjectReference, now: datetime) -> Iterator[EventNote]:
+def events(status: ParamedicStatusDocument, about: ObjectReference, now: datetime) -> Iterator[EventNote]:
     """The Events for transitions of the last hour; none for Unknown, whose cause is another condition."""
     for one in status.conditions:
         if one.status == Answer.UNKNOWN or now - one.last_transition_time >= TOLD_FOR:

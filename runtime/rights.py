@@ -10,7 +10,7 @@ from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.gate.policy_document import POLICY
 from health.gate.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
-from health.kinds.right import Part, Process, Right
+from health.kinds.right import Process, Right, RightsGroup
 from kube.resource import KUBE_SYSTEM
 from runtime.paramedic_status import NAME
 from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES
@@ -19,25 +19,25 @@ from runtime.settings import Settings
 
 LEASES = "coordination.k8s.io"
 WATCH = ("list", "watch")
-ETCD = Part("deploy/components/openshift/worker-etcd.yaml", "on OpenShift", name="etcd")
-EVIDENCE = Part(
+ETCD = RightsGroup("deploy/components/openshift/worker-etcd.yaml", "on OpenShift", name="etcd")
+EVIDENCE = RightsGroup(
     "deploy/components/evidence/rights.yaml",
     "where a check has the annotation paramedic.dev/evidence",
     name="evidence",
 )
-EVIDENCE_IN_WORKLOAD_CLUSTERS = Part(
+EVIDENCE_IN_WORKLOAD_CLUSTERS = RightsGroup(
     "deploy/workload-cluster/evidence.yaml",
     "in each workload cluster of a check with that annotation, for the identity in its kubeconfig",
 )
-SIGNALS = Part(
+SIGNALS = RightsGroup(
     "a ClusterRole as in docs/holds.md#other-signals-of-an-upgrade",
     "for each kind that PARAMEDIC_UPGRADE_SIGNALS names, granted by you",
 )
-REMEDIATOR = Part(
+REMEDIATOR = RightsGroup(
     "a ClusterRole of the remediator, labelled rbac.ext-remediation/aggregate-to-ext-remediation",
     "for each remediator, granted by its own installation",
 )
-IN_WORKLOAD_CLUSTERS = Part(
+IN_WORKLOAD_CLUSTERS = RightsGroup(
     "deploy/workload-cluster/nodes.yaml", "in each workload cluster, for the identity in its kubeconfig"
 )
 
@@ -147,7 +147,7 @@ def needs_for_evidence(settings: Settings) -> Iterator[Right]:
     yield Right(Process.WORKER, "", "configmaps", verbs, settings.namespace, part=EVIDENCE, why=why)
 
 
-def _read_for_evidence(part: Part) -> Iterator[Right]:
+def _read_for_evidence(part: RightsGroup) -> Iterator[Right]:
     one = Process.WORKER
     yield Right(one, "", "pods", ("list",), part=part, why="the Pods on a Node are part of the evidence")
     told = "Events about a Node or Machine are part of the evidence"
@@ -172,7 +172,7 @@ def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
     yield Right(Process.DETECTOR, group, templates, WATCH, part=REMEDIATOR, why=why)
 
 
-def needs_for_secret(part: Part, namespace: str, name: str) -> Iterator[Right]:
+def needs_for_secret(part: RightsGroup, namespace: str, name: str) -> Iterator[Right]:
     """The rights on the Secret with the kubeconfig of one workload cluster."""
     for process in Process:
         why = "the kubeconfig of a workload cluster"

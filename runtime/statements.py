@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from objects.durations import in_words
-from runtime.paramedic_status import Answer, Condition, ConditionType, Statement
+from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, Statement
 
 NOT_SEEN_FOR = timedelta(minutes=1)
 """How long workers must be absent before that is reported: a restarted Temporal forgets the pollers until
@@ -61,7 +61,7 @@ def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timed
     return Statement(said, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")
 
 
-def of_slots(stuck: str | None, before: Condition | None) -> Statement:
+def of_slots(stuck: str | None, before: ParamedicCondition | None) -> Statement:
     """The leader's statement about slots of limits; `stuck`: who keeps them too long, "" if none does.
 
     None: a new leader does not know yet which remediations count. Until then the condition `before` stays, so

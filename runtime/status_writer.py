@@ -14,8 +14,8 @@ from runtime.paramedic_status import (
     NAME,
     PARAMEDIC_STATUSES,
     Installation,
+    ParamedicStatusDocument,
     Statement,
-    Status,
     amended,
     events,
 )
@@ -66,7 +66,7 @@ class StatusWriter:
 
     async def say(
         self, statements: Sequence[Statement], read: Object, installation: Installation | None = None
-    ) -> Status:
+    ) -> ParamedicStatusDocument:
         """Write changed statements, if the object is still the one that was read; then emit Events.
 
         Returns the status that is then stored.
@@ -76,7 +76,7 @@ class StatusWriter:
 
         """
         metadata, now = read["metadata"], self._now()
-        status = Status.read(read)
+        status = ParamedicStatusDocument.read(read)
         due = amended(status, statements, self._instance, now, installation)
         if due is not None:
             patch = due.as_patch(metadata["resourceVersion"])
@@ -85,7 +85,7 @@ class StatusWriter:
         await self._tell(status, metadata["uid"], now)
         return status
 
-    async def _tell(self, status: Status, uid: str, now: datetime) -> None:
+    async def _tell(self, status: ParamedicStatusDocument, uid: str, now: datetime) -> None:
         kind = PARAMEDIC_STATUSES
         about = ObjectReference(kind.api_version, kind.kind, self._namespace, NAME, uid)
         notes = {event_name(note): note for note in events(status, about, now)}

@@ -22,7 +22,7 @@ from activities.event_recorder import EventRecorder
 from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.files import EvidenceDirectory
 from activities.evidence.filing import EvidenceFiles
-from activities.evidence.save import SaveEvidence
+from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
 from activities.known_clusters import KnownClustersOnLease
 from activities.live_objects import LiveObjects
@@ -104,7 +104,7 @@ def _worker(
         task_queue=worker_queue(connections.cluster),
         workflows=WORKFLOWS,
         activities=[
-            SaveEvidence(revalidation, _stores(settings, client), clock.now).save_evidence,
+            SaveEvidenceActivity(revalidation, _stores(settings, client), clock.now).save_evidence,
             Act(steps(leases, revalidation, clock), event_recorder).act,
             CleanUp(client, requests, leases, removes_confirmations=removes_confirmations).clean_up,
             Renew(leases, clock.now).renew,

@@ -57,7 +57,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from workflows.orders import Order, ordered, refuse_unknown_step
     from workflows.question import NOT_ASKED, answer, renewal_at, until_renewal
-    from workflows.status import Status, result_of
+    from workflows.status import IncidentStatus, result_of
     from workflows.wait_summary import WaitSummary
 
 CANCELLED = AbortOrder(reason="cancelled in Temporal")
@@ -81,7 +81,7 @@ class Remediation:
         self._requests: tuple[RequestSnapshot, ...] = ()
         self._step_names: tuple[str, ...] = ()
         """The templates of the check; like the requests, as last seen."""
-        self._status = Status()
+        self._status = IncidentStatus()
 
     @workflow.run
     async def run(self, start: RemediationInput) -> IncidentResult:
@@ -303,7 +303,7 @@ class Remediation:
         return self._memory.began or workflow.info().workflow_start_time
 
     def _say(self, move: Move) -> None:
-        self._status = status = Status.of(move, self._memory)
+        self._status = status = IncidentStatus.of(move, self._memory)
         workflow.set_current_details(str(status))
         workflow.logger.info("incident moves on", extra={"phase": status.phase, "reason": status.details})
 

@@ -1,4 +1,4 @@
-"""Status: the state of an incident in the Temporal UI, in the query `state`, and in its result. Pure.
+"""IncidentStatus: the state of an incident in the Temporal UI, in the query `state`, and in its result. Pure.
 
 It is updated for each move, before the move is carried out.
 """
@@ -31,7 +31,7 @@ STARTING = Details()
 
 
 @dataclass(frozen=True)
-class Status:
+class IncidentStatus:
     """The state of an incident; the default is that of a new one."""
 
     phase: Phase = Phase.WAITING

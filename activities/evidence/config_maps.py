@@ -11,7 +11,7 @@ from datetime import datetime
 
 from activities.evidence.filing import Filing
 from health.evidence.document import EvidenceDocument
-from health.evidence.retention import Kept, Retention
+from health.evidence.retention import Retention, StoredEvidence
 from health.model.evidence import LABEL, PREFIX
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
@@ -60,7 +60,7 @@ class EvidenceConfigMaps:
 
         """
         own = {one.name: one for one in await self._own()}
-        kept = (Kept(one.name, one.creation_timestamp) for one in own.values())
+        kept = (StoredEvidence(one.name, one.creation_timestamp) for one in own.values())
         over = self.retention.over(kept, now, newest)
         await asyncio.gather(*(self._delete(own[name]) for name in over))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from activities.evidence.filing import Filing
 from health.evidence.document import EvidenceDocument
 from health.evidence.kept import text
-from health.evidence.retention import Kept, Retention
+from health.evidence.retention import Retention, StoredEvidence
 from health.model.evidence import PREFIX
 
 THREADS = 2
@@ -93,13 +93,13 @@ class EvidenceDirectory:
             with suppress(FileNotFoundError):
                 (self._directory / name).unlink()
 
-    def _kept(self) -> Iterator[Kept]:
+    def _kept(self) -> Iterator[StoredEvidence]:
         for entry in os.scandir(self._directory):
             if not entry.name.startswith(PREFIX) or not entry.name.endswith((_DONE, _BEGUN)):
                 continue
             with suppress(FileNotFoundError):
                 if entry.is_file(follow_symlinks=False):
-                    yield Kept(
+                    yield StoredEvidence(
                         entry.name, datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
                     )
 

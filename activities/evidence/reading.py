@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from activities.attempt import Failure, tried_until
 from activities.live_objects import LiveObjects
-from health.evidence.document import Part
+from health.evidence.document import EvidencePart
 from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference
@@ -36,65 +36,65 @@ class EvidenceReader:
     target: Target
     ends: float
 
-    async def parts(self) -> tuple[Part, ...]:
+    async def parts(self) -> tuple[EvidencePart, ...]:
         """The parts in the order of their priority."""
         own = self.incident.target.kind.lower()
         reads = [
-            self._tried(Part("node", is_list=False), self._node()),
-            self._tried(Part("events-of-node"), self._node_events()),
-            self._tried(Part("pods"), self._pods()),
+            self._tried(EvidencePart("node", is_list=False), self._node()),
+            self._tried(EvidencePart("events-of-node"), self._node_events()),
+            self._tried(EvidencePart("pods"), self._pods()),
         ]
         if resource_of(CHECK_KINDS[self.incident.check.group_kind].targets) != NODES:
-            reads.insert(1, self._tried(Part(own, is_list=False), self._own()))
-            reads.insert(2, self._tried(Part(f"events-of-{own}"), self._own_events()))
+            reads.insert(1, self._tried(EvidencePart(own, is_list=False), self._own()))
+            reads.insert(2, self._tried(EvidencePart(f"events-of-{own}"), self._own_events()))
         return tuple(await asyncio.gather(*reads))
 
-    async def _tried(self, part: Part, reading: Awaitable[Part]) -> Part:
+    async def _tried(self, part: EvidencePart, reading: Awaitable[EvidencePart]) -> EvidencePart:
         too_late = f"it was not read within {in_words(EVIDENCE_READING)}"
         read = await tried_until(self.ends, too_late, f"read {part.name}", reading)
         if isinstance(read, Failure):
             return replace(part, unread=read.why)
         return replace(part, items=read.items, unread=read.unread, most=read.most)
 
-    async def _node(self) -> Part:
+    async def _node(self) -> EvidencePart:
         if not self.target.node_name:
-            return Part("", unread="the target is linked to none")
+            return EvidencePart("", unread="the target is linked to none")
         cluster = await self._node_cluster()
-        return Part("", (kept_node(await cluster.client.get(NODES, self.target.node_name)),))
+        return EvidencePart("", (kept_node(await cluster.client.get(NODES, self.target.node_name)),))
 
-    async def _own(self) -> Part:
+    async def _own(self) -> EvidencePart:
         kind, known = CHECK_KINDS[self.incident.check.group_kind].targets, self.incident.target
         resource = await self.live.management.discovery.first_served(kind)
-        return Part(
+        return EvidencePart(
             "", (kept_target(await self.live.management.client.get(resource, known.name, known.namespace)),)
         )
 
-    async def _node_events(self) -> Part:
+    async def _node_events(self) -> EvidencePart:
         if not self.target.node_name:
-            return Part("")
+            return EvidencePart("")
         about = f"involvedObject.kind={NODES.kind},involvedObject.name={self.target.node_name}"
         return await self._events(await self._node_cluster(), about, NODE_EVENTS)
 
-    async def _own_events(self) -> Part:
+    async def _own_events(self) -> EvidencePart:
         known = self.incident.target
         about = f"involvedObject.kind={known.kind},involvedObject.uid={known.uid}"
         return await self._events(self.live.management, about, known.namespace)
 
-    async def _events(self, cluster: ClusterConnection, about: str, namespace: str) -> Part:
+    async def _events(self, cluster: ClusterConnection, about: str, namespace: str) -> EvidencePart:
         found, has_more = await cluster.client.list_some(EVENTS, about, namespace, most=MOST_READ)
         newest = sorted(found, key=last_seen, reverse=True)[:MOST_EVENTS]
-        return Part(
+        return EvidencePart(
             "", [kept_event(one) for one in newest], most=_most(found, MOST_EVENTS, has_more=has_more)
         )
 
-    async def _pods(self) -> Part:
+    async def _pods(self) -> EvidencePart:
         if not self.target.node_name:
-            return Part("")
+            return EvidencePart("")
         client = (await self._node_cluster()).client
         on_node = f"spec.nodeName={self.target.node_name}"
         found, has_more = await client.list_some(PODS, on_node, most=MOST_READ)
         ailing_first = sorted(found, key=is_well)[:MOST_PODS]
-        return Part(
+        return EvidencePart(
             "", [kept_pod(one) for one in ailing_first], most=_most(found, MOST_PODS, has_more=has_more)
         )
 

@@ -33,7 +33,7 @@ _LONGEST_FACT = 300
 _PRUNING = timedelta(milliseconds=500)
 
 
-class SaveEvidence:
+class SaveEvidenceActivity:
     """The activity `save_evidence`, which always answers in time."""
 
     def __init__(

@@ -17,7 +17,7 @@ from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
 from health.model.event import Event
 from health.model.observation import HoldReason
-from health.model.remediation_request import Attempt
+from health.model.remediation_request import RemediationAttempt
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
 from kube.resource import Object
 from workflows.contracts import ActInput, ActResult
@@ -116,7 +116,7 @@ def _refuse_without_controller(target: MachineTarget) -> None:
 
 @contextmanager
 def _judged(
-    asked: ActInput, target: MachineTarget, failed: Callable[[Attempt, MachineTarget, str], Event]
+    asked: ActInput, target: MachineTarget, failed: Callable[[RemediationAttempt, MachineTarget, str], Event]
 ) -> Iterator[None]:
     """Write to a Machine as it was at the revalidation; `failed` makes the Event of a refusal.
 

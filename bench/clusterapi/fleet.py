@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from bench.cluster import BenchCluster
-from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, Fleet, running, watched_fleet
+from bench.fleet import AT_ONCE, CHECK, PATIENCE, TEMPLATES, BenchFleet, running, watched_fleet
 from devcluster import assets, cluster_api_crds, control_plane
 from devcluster.control_plane import ControlPlane
 from devcluster.dev_cluster_api import NAMESPACE, ensure_cluster
@@ -44,7 +44,7 @@ TEMPLATE_REFERENCE = {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kin
 class WorkloadFleet:
     """Machines, named after Nodes and Clusters, and the times at which their conditions changed."""
 
-    def __init__(self, management: BenchCluster, workload: ControlPlane, nodes: Fleet) -> None:
+    def __init__(self, management: BenchCluster, workload: ControlPlane, nodes: BenchFleet) -> None:
         self.nodes = nodes
         self.marked: dict[str, float] = {}
         """The time at which a Machine was seen marked for its owner, by the monotonic clock."""

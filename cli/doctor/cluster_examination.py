@@ -37,7 +37,7 @@ from cli.doctor.of_own_status import not_served, own_status_findings
 from cli.doctor.of_policy import missing_policy, outage_guard_findings
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
-from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
+from cli.doctor.of_workload_clusters import KubeconfigSecret, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
 from health.gate.cluster_context import ClusterContext
@@ -64,7 +64,7 @@ from kube.resource import (
     Object,
 )
 from objects.timestamps import stamp
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import DETECTOR, LEADER_LEASE, WORKER
 from runtime.settings import Settings
 
@@ -112,7 +112,7 @@ class ClusterExamination:
         self._now = self._connection.server_clock.now()
         self._checks: list[_Stored] = []
         self._watches: list[StatusWatch] = []
-        self._workload_clusters: list[WorkloadCluster] = []
+        self._workload_clusters: list[KubeconfigSecret] = []
         self._policy = NO_OBJECT
         self._admission: PoliciesInForce | None = PoliciesInForce()
         """None: we run as a detector or worker, which may not read admission policies."""
@@ -289,7 +289,7 @@ class ClusterExamination:
             return [not_served()]
         except NotFound:  # no detector has led yet; the finding about its Lease says so
             return []
-        return list(own_status_findings(Status.read(found), self._now))
+        return list(own_status_findings(ParamedicStatusDocument.read(found), self._now))
 
     async def _examine_other_leaders(self) -> list[Finding]:
         leases = await self._leases_named(LEADER_LEASE)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from cli.doctor.finding import Examined, Severity
+from cli.doctor.finding import Examined, FindingSeverity
 from cli.errors import ExitCode, UsageError, carry_out, fail, wrong_setting
 from cli.parameters import at_least, one_of, words
 from cli.terminal import console, plain
@@ -15,7 +15,11 @@ from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Set
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60
 """Long enough to see a controller that writes a status every few seconds."""
-_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
+_STYLES = {
+    FindingSeverity.PROBLEM: "bold red",
+    FindingSeverity.WARNING: "yellow",
+    FindingSeverity.NOTE: "blue",
+}
 
 
 class FindingsOutput(StrEnum):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pydantic import ValidationError
 
 from cli.doctor.cluster_examination import ClusterExamination, identities
-from cli.doctor.finding import Examined, Finding, Severity, problem
+from cli.doctor.finding import Examined, Finding, FindingSeverity, problem
 from cli.doctor.of_own_status import installation_findings
 from cli.doctor.temporal_examination import temporal_findings
 from health.gate.policy import DEFAULTS
@@ -20,7 +20,7 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from runtime.address import Address
 from runtime.cluster import read_cluster_identity
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.settings import Settings
 from runtime.temporal_settings import temporal_namespace, temporal_settings
 
@@ -33,7 +33,7 @@ async def examine(settings: Settings, environment: Mapping[str, str], watched: t
 
     """
     cluster, found = await _examine_both(settings, environment, watched)
-    ordered = sorted(found, key=lambda finding: list(Severity).index(finding.severity))
+    ordered = sorted(found, key=lambda finding: list(FindingSeverity).index(finding.severity))
     return Examined(cluster=cluster, findings=tuple(ordered))
 
 
@@ -72,7 +72,9 @@ async def _examine_installation(
     except KubernetesError:  # the examination of the cluster reports this error
         return []
     temporal = temporal_namespace(environment)
-    return list(installation_findings(Status.read(found).installation, meant, settings, temporal))
+    return list(
+        installation_findings(ParamedicStatusDocument.read(found).installation, meant, settings, temporal)
+    )
 
 
 async def _back_off_limit(connection: ClusterConnection, settings: Settings) -> timedelta:

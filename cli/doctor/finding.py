@@ -5,7 +5,7 @@ from enum import StrEnum
 from objects.frozen import Frozen
 
 
-class Severity(StrEnum):
+class FindingSeverity(StrEnum):
     """How urgent a finding is, the most urgent first."""
 
     PROBLEM = "problem"
@@ -19,7 +19,7 @@ class Severity(StrEnum):
 class Finding(Frozen):
     """One finding; the fields are its JSON."""
 
-    severity: Severity
+    severity: FindingSeverity
     reason: str
     """One word for scripts, in the style of reasons of conditions."""
     what: str
@@ -31,17 +31,17 @@ class Finding(Frozen):
 
 def problem(reason: str, what: str, advice: str) -> Finding:
     """An operation is not done, or is done twice."""
-    return Finding(severity=Severity.PROBLEM, reason=reason, what=what, advice=advice)
+    return Finding(severity=FindingSeverity.PROBLEM, reason=reason, what=what, advice=advice)
 
 
 def warning(reason: str, what: str, advice: str) -> Finding:
     """A state that may be intended, or over."""
-    return Finding(severity=Severity.WARNING, reason=reason, what=what, advice=advice)
+    return Finding(severity=FindingSeverity.WARNING, reason=reason, what=what, advice=advice)
 
 
 def note(reason: str, what: str, advice: str) -> Finding:
     """Useful to know; no problem is visible."""
-    return Finding(severity=Severity.NOTE, reason=reason, what=what, advice=advice)
+    return Finding(severity=FindingSeverity.NOTE, reason=reason, what=what, advice=advice)
 
 
 class Examined(Frozen):
@@ -55,7 +55,7 @@ class Examined(Frozen):
     @property
     def is_wrong(self) -> bool:
         """True if there is a problem or a warning."""
-        return any(finding.severity is not Severity.NOTE for finding in self.findings)
+        return any(finding.severity is not FindingSeverity.NOTE for finding in self.findings)
 
     @property
     def summary(self) -> str:
@@ -66,5 +66,5 @@ class Examined(Frozen):
 
     @property
     def _counted(self) -> list[str]:
-        counts = {one: sum(finding.severity is one for finding in self.findings) for one in Severity}
+        counts = {one: sum(finding.severity is one for finding in self.findings) for one in FindingSeverity}
         return [f"{count} {one}{'s' * (count > 1)}" for one, count in counts.items() if count]

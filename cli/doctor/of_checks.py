@@ -16,7 +16,7 @@ from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
 from health.model.references import CheckReference
-from health.model.status_writers import ManagedFields, StatusWriter
+from health.model.status_writers import ManagedFields, StatusFieldManager
 from kube.decoding import Decoder
 from kube.resource import Object
 from objects.frozen import Frozen, FrozenObject
@@ -122,7 +122,7 @@ class StatusWatched:
     unknown."""
 
 
-def writer_finding(kind: CheckKind, name: str, writer: StatusWriter, watched: StatusWatched) -> Finding:
+def writer_finding(kind: CheckKind, name: str, writer: StatusFieldManager, watched: StatusWatched) -> Finding:
     """The finding that another controller writes the status of the check `name`."""
     who, last = repr(writer.manager), f"last at {stamp(writer.last)}"
     policies = kind.operator_policies

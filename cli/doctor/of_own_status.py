@@ -9,7 +9,14 @@ from datetime import datetime
 
 from cli.doctor.finding import Finding, problem, warning
 from objects.timestamps import stamp
-from runtime.paramedic_status import PARAMEDIC_STATUSES, STALE, Answer, ConditionType, Installation, Status
+from runtime.paramedic_status import (
+    PARAMEDIC_STATUSES,
+    STALE,
+    Answer,
+    ConditionType,
+    Installation,
+    ParamedicStatusDocument,
+)
 from runtime.settings import Settings
 
 
@@ -37,7 +44,7 @@ def installation_findings(
             yield problem("OtherInstallation", sentence, advice)
 
 
-def own_status_findings(status: Status, now: datetime) -> Iterator[Finding]:
+def own_status_findings(status: ParamedicStatusDocument, now: datetime) -> Iterator[Finding]:
     """Problems that the leading detector reports; an outdated status is ignored."""
     if status.is_older(STALE, now):
         return

@@ -15,7 +15,7 @@ from cli.doctor.rights import Rights
 from health.gate.cluster_context import ClusterContext
 from health.gate.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind
-from health.kinds.right import Part, Right
+from health.kinds.right import Right, RightsGroup
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, Unauthorized
@@ -32,12 +32,12 @@ PATIENCE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
-class WorkloadCluster:
+class KubeconfigSecret:
     """A workload cluster, and the Secret of its kubeconfig."""
 
     name: str
     secret: SecretField
-    part: Part
+    part: RightsGroup
     """The rights that let our processes read that Secret."""
     saves_evidence: bool = False
     """Whether a check asks for evidence of its Nodes."""
@@ -50,20 +50,20 @@ class WorkloadCluster:
 
 def workload_clusters(
     kind: CheckKind, judged: Iterable[tuple[HealthCheck, ClusterContext]]
-) -> list[WorkloadCluster]:
+) -> list[KubeconfigSecret]:
     """The clusters whose Nodes these checks judge, each in its context."""
     if kind.kubeconfig is None or kind.kubeconfig_part is None:
         return []
     named = [(check.node_cluster(context), check.choices.evidence is not None) for check, context in judged]
     with_evidence = {name for name, saves_evidence in named if saves_evidence}
     return [
-        WorkloadCluster(name, kind.kubeconfig(name), kind.kubeconfig_part, name in with_evidence)
+        KubeconfigSecret(name, kind.kubeconfig(name), kind.kubeconfig_part, name in with_evidence)
         for name in sorted({name for name, _ in named} - {MANAGEMENT_CLUSTER})
     ]
 
 
 async def workload_findings(
-    connections: ClusterConnections, clusters: Iterable[WorkloadCluster], patience: timedelta = PATIENCE
+    connections: ClusterConnections, clusters: Iterable[KubeconfigSecret], patience: timedelta = PATIENCE
 ) -> list[Finding]:
     """The findings about all these clusters, which are examined concurrently."""
     found = await asyncio.gather(*(_examine(connections, one, patience) for one in clusters))
@@ -71,7 +71,7 @@ async def workload_findings(
 
 
 async def _examine(
-    connections: ClusterConnections, cluster: WorkloadCluster, patience: timedelta
+    connections: ClusterConnections, cluster: KubeconfigSecret, patience: timedelta
 ) -> list[Finding]:
     try:
         connection = await connections.of(cluster.name, cluster.secret)
@@ -86,7 +86,7 @@ async def _examine(
 
 
 async def _examine_rights(
-    cluster: WorkloadCluster, connection: ClusterConnection, patience: timedelta
+    cluster: KubeconfigSecret, connection: ClusterConnection, patience: timedelta
 ) -> list[Finding]:
     needs = [*needs_in_workload_clusters()]
     if cluster.saves_evidence:
@@ -101,7 +101,7 @@ async def _examine_rights(
     return [_may_not(cluster, need, verbs) for need, verbs in refused]
 
 
-def _may_not(cluster: WorkloadCluster, need: Right, verbs: Iterable[str]) -> Finding:
+def _may_not(cluster: KubeconfigSecret, need: Right, verbs: Iterable[str]) -> Finding:
     what = (
         f"the {need.process} may not {', '.join(verbs)} {need} in the workload cluster {cluster.name} "
         f"as the identity in {cluster.secret}"
@@ -110,7 +110,7 @@ def _may_not(cluster: WorkloadCluster, need: Right, verbs: Iterable[str]) -> Fin
 
 
 async def _examine_nodes(
-    cluster: WorkloadCluster, connection: ClusterConnection, patience: timedelta
+    cluster: KubeconfigSecret, connection: ClusterConnection, patience: timedelta
 ) -> Finding | None:
     try:
         await connection.transport.request("GET", NODES.path(), query=[("limit", "1")], timeout=patience)
@@ -124,7 +124,7 @@ async def _examine_nodes(
     return None
 
 
-def _held(cluster: WorkloadCluster) -> str:
+def _held(cluster: KubeconfigSecret) -> str:
     return f"the checks of the workload cluster {cluster.name} are held"
 
 

@@ -16,7 +16,7 @@ from health.kinds.check_kind import CheckKind
 from health.model.status_writers import StatusWriters
 from kube.decoding import Seen, WatchError
 from kube.errors import Unreachable
-from kube.listing import Listed
+from kube.listing import ObjectList
 from kube.record import Key, key_of
 from kube.status import from_status
 from kube.transport import Transport
@@ -32,7 +32,7 @@ class StatusWatch:
         self,
         kind: CheckKind,
         path: str,
-        listed: Listed[StoredCheck],
+        listed: ObjectList[StoredCheck],
         ours: Collection[str],
         now: datetime,
         is_left_to_others: Callable[[StoredCheck], bool] = lambda _: False,

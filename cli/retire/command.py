@@ -56,7 +56,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
 ) -> None:
     """End all incidents of a cluster, and remove Paramedic's objects, before it is uninstalled."""
     # Imported here, because few commands need Kubernetes, and the time to load it.
-    from cli.retire.performing import Asked, perform  # noqa: PLC0415  see above
+    from cli.retire.performing import RetireOptions, perform  # noqa: PLC0415  see above
 
     given = {CLUSTER_VARIABLE: cluster, LEASE_NAMESPACE_VARIABLE: namespace}
     environment: dict[str, str] = context.obj | {
@@ -66,7 +66,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         settings = Settings.from_environment(environment)
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
-    asked = Asked(
+    asked = RetireOptions(
         settings,
         kubeconfig_context,
         timeout,

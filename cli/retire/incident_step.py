@@ -22,7 +22,7 @@ from cli.incident_summary import IncidentSummary
 from health.model.moves import Phase
 
 
-class Action(StrEnum):
+class IncidentAction(StrEnum):
     """The action of `retire` on an incident in one round."""
 
     ABORT = "abort"
@@ -34,7 +34,7 @@ class Action(StrEnum):
 class IncidentStep:
     """The action on an incident, with the reason in words."""
 
-    action: Action
+    action: IncidentAction
     why: str
 
 
@@ -43,16 +43,16 @@ def next_step(
 ) -> IncidentStep:
     """The next step; `was_told`: this command has sent `abort` already."""
     if is_handed_over:
-        return IncidentStep(Action.END, "what exists is left to the operators")
+        return IncidentStep(IncidentAction.END, "what exists is left to the operators")
     if not has_worker:
-        return IncidentStep(Action.END, "no worker is there that could clean up")
+        return IncidentStep(IncidentAction.END, "no worker is there that could clean up")
     if summary.has_task_failures:
-        return IncidentStep(Action.END, "its code fails, so it cannot clean up")
+        return IncidentStep(IncidentAction.END, "its code fails, so it cannot clean up")
     if summary.state is None:
-        problem = IncidentStep(Action.WAIT, summary.problem)
-        return problem if was_told else IncidentStep(Action.ABORT, "so that it cleans up")
+        problem = IncidentStep(IncidentAction.WAIT, summary.problem)
+        return problem if was_told else IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.memory.left_alone is None:
-        return IncidentStep(Action.ABORT, "so that it cleans up")
+        return IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.phase == Phase.LEFT_ALONE or summary.state.memory.clean_up_at is not None:
-        return IncidentStep(Action.END, "it has cleaned up")
-    return IncidentStep(Action.WAIT, f"{summary.state.phase}: {summary.details}")
+        return IncidentStep(IncidentAction.END, "it has cleaned up")
+    return IncidentStep(IncidentAction.WAIT, f"{summary.state.phase}: {summary.details}")

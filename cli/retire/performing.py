@@ -16,7 +16,7 @@ from cli.retire.cluster import RetiredCluster
 from cli.retire.no_workflows import NoWorkflows
 from cli.retire.owned_objects import OwnedObject
 from cli.retire.retirement import Retirement
-from cli.retire.workflows import Workflows
+from cli.retire.workflows import ClusterWorkflows
 from cli.terminal import plain
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
@@ -34,7 +34,7 @@ UNKNOWN = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class RetireOptions:
     """The arguments and options of the command."""
 
     settings: Settings
@@ -47,7 +47,10 @@ class Asked:
 
 
 async def perform(
-    context: typer.Context, asked: Asked, tell: Callable[[str], None], tell_progress: Callable[[str], None]
+    context: typer.Context,
+    asked: RetireOptions,
+    tell: Callable[[str], None],
+    tell_progress: Callable[[str], None],
 ) -> None:
     """Retire the cluster, or print the plan.
 
@@ -94,22 +97,24 @@ async def perform(
 
 @asynccontextmanager
 async def _workflows(
-    context: typer.Context, asked: Asked, identity: str, tell: Callable[[str], None]
-) -> AsyncIterator[Workflows | NoWorkflows]:
+    context: typer.Context, asked: RetireOptions, identity: str, tell: Callable[[str], None]
+) -> AsyncIterator[ClusterWorkflows | NoWorkflows]:
     if asked.is_without_temporal:
         yield NoWorkflows()
         return
     async with temporal(context) as client:
         verb = "handed over" if asked.is_handed_over else "retired"
         reason = f"{verb} by {client.identity}"
-        yield Workflows(client, identity, reason, tell, is_handed_over=asked.is_handed_over)
+        yield ClusterWorkflows(client, identity, reason, tell, is_handed_over=asked.is_handed_over)
 
 
 def _plainly(tell: Callable[[str], None]) -> Callable[[str], None]:
     return lambda sentence: tell(plain(sentence))
 
 
-async def _say_plan(retirement: Retirement, asked: Asked, identity: str, tell: Callable[[str], None]) -> None:
+async def _say_plan(
+    retirement: Retirement, asked: RetireOptions, identity: str, tell: Callable[[str], None]
+) -> None:
     planned = await retirement.planned()
     tell(f"of the cluster {identity}, `paramedic retire` would")
     tell(f"stop everything new, by the namespace {asked.settings.lease_namespace}")
@@ -118,7 +123,11 @@ async def _say_plan(retirement: Retirement, asked: Asked, identity: str, tell: C
 
 
 def _say_end(
-    left: tuple[OwnedObject, ...], evidence: str, asked: Asked, identity: str, tell: Callable[[str], None]
+    left: tuple[OwnedObject, ...],
+    evidence: str,
+    asked: RetireOptions,
+    identity: str,
+    tell: Callable[[str], None],
 ) -> None:
     """Print the objects that are left, and the next command."""
     for one in left:

@@ -32,7 +32,7 @@ from cli.retire.owned_objects import (
     owned_objects,
     running_operators,
 )
-from cli.retire.workflows import Workflows
+from cli.retire.workflows import ClusterWorkflows
 from health.kinds.registry import CHECK_KINDS
 from kube.errors import KubernetesError
 from runtime.process_names import DETECTOR, WORKER
@@ -45,7 +45,7 @@ _DONE = {Disposition.DELETE: "deleted", Disposition.UNPAUSE: "unpaused"}
 
 
 @dataclass(frozen=True)
-class Pass:
+class RetirementPass:
     """The result of one round: actions, waits and leftovers."""
 
     waits: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Retirement:
     def __init__(  # noqa: PLR0913  each is a part of what is retired, or of how it is reported
         self,
         cluster: RetiredCluster,
-        workflows: Workflows | NoWorkflows,
+        workflows: ClusterWorkflows | NoWorkflows,
         identity: str,
         *,
         beside: Collection[str],
@@ -125,7 +125,7 @@ class Retirement:
             RPCError: Temporal cannot be asked.
 
         """
-        quiet, latest = 0, Pass(waits=("nothing has been looked at yet",))
+        quiet, latest = 0, RetirementPass(waits=("nothing has been looked at yet",))
         try:
             async with asyncio.timeout(within.total_seconds()):
                 while quiet < QUIET_ROUNDS:
@@ -169,19 +169,19 @@ class Retirement:
             ]
         return running
 
-    async def _round(self) -> Pass:
+    async def _round(self) -> RetirementPass:
         try:
             if running := await self._running():
-                return Pass(
+                return RetirementPass(
                     waits=tuple(f"{process} {one} runs: {advice}" for process, one, advice in running)
                 )
             if waits := await self._workflows.advance():
-                return Pass(waits=waits)
+                return RetirementPass(waits=waits)
             return await self._sweep(await self._examined())
         except KubernetesError as error:
-            return Pass(waits=(error.message,))
+            return RetirementPass(waits=(error.message,))
 
-    async def _sweep(self, snapshot: Snapshot) -> Pass:
+    async def _sweep(self, snapshot: Snapshot) -> RetirementPass:
         found = owned_objects(snapshot, await self._whose())
         due = [one for one in found if one.disposal in _DONE]
         waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposition.AWAIT]
@@ -191,7 +191,7 @@ class Retirement:
             else:
                 self._tell(f"{_DONE[one.disposal]} {one.name}: {one.why}")
         left = tuple(one for one in found if one.disposal is Disposition.LEAVE)
-        return Pass(tuple(waits), bool(due), left)
+        return RetirementPass(tuple(waits), bool(due), left)
 
     async def _whose(self) -> Ownership:
         return Ownership(

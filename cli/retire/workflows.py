@@ -1,4 +1,4 @@
-"""Workflows: aborts and ends the open incidents of a cluster, and its upgrade pause.
+"""ClusterWorkflows: aborts and ends the open incidents of a cluster, and its upgrade pause.
 
 It remembers the incidents, because the Leases that they held are ours and are removed later.
 """
@@ -18,7 +18,7 @@ from cli.known_clusters import known_clusters
 from cli.orders import GivenOrder, send
 from cli.parameters import quoted
 from cli.retire.identification import Traces
-from cli.retire.incident_step import Action, IncidentStep, next_step
+from cli.retire.incident_step import IncidentAction, IncidentStep, next_step
 from health.model.references import IncidentReference
 from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
@@ -44,7 +44,7 @@ def at_work(pending: Iterable[PendingActivityInfo]) -> list[str]:
     return sorted({one.activity_type.name for one in pending} - _READS)
 
 
-class Workflows:
+class ClusterWorkflows:
     """The open workflows of one cluster, by its identity."""
 
     def __init__(
@@ -158,11 +158,11 @@ class Workflows:
         incident = summary.incident
         name = f"{incident.check.name}/{incident.target.name}"
         match step.action:
-            case Action.ABORT:
+            case IncidentAction.ABORT:
                 return await self._abort(summary, name)
-            case Action.END:
+            case IncidentAction.END:
                 return await self._end(incident.workflow_id, name, step)
-            case Action.WAIT:
+            case IncidentAction.WAIT:
                 return f"{name}: {step.why}"
 
     async def _abort(self, summary: IncidentSummary, name: str) -> str:
@@ -187,13 +187,13 @@ class Workflows:
 
     async def _end_strangers(self) -> tuple[str, ...]:
         """End them; a worker would end them before their first action, so they own nothing in the cluster."""
-        step = IncidentStep(Action.END, "its id is not that of what it is about")
+        step = IncidentStep(IncidentAction.END, "its id is not that of what it is about")
         waits = [await self._end(one.workflow_id, str(one), step) for one in await self.strangers()]
         return tuple(wait for wait in waits if wait)
 
     async def _end_upgrade_pause(self) -> tuple[str, ...]:
         """End it; the checks that it has paused are unpaused as objects of ours."""
-        step = IncidentStep(Action.END, "Paramedic no longer pauses checks")
+        step = IncidentStep(IncidentAction.END, "Paramedic no longer pauses checks")
         wait = await self._end(upgrade_pause_id(self._cluster), "the upgrade pause", step)
         return (wait,) if wait else ()
 

@@ -23,8 +23,8 @@ from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
 from health.gate.answer import answered
-from health.gate.limit_usage import Refusal, SlotChange
-from health.gate.limits import HOUR, Remediation, Waiting, limit_hold
+from health.gate.limit_usage import LimitRefusal, SlotChange
+from health.gate.limits import HOUR, LimitedRemediation, Waiting, limit_hold
 from health.gate.policy import CurrentPolicy
 from health.gate.stuck_slots import StuckSlots, stuck_slots
 from health.model.admission import Admission, Intent
@@ -176,7 +176,7 @@ class RemediationLimits:
         return self._scopes.admission(incident.check)
 
     def _refusal_of_unproven(
-        self, incident: IncidentReference, seen: Observation, remediation: Remediation, now: datetime
+        self, incident: IncidentReference, seen: Observation, remediation: LimitedRemediation, now: datetime
     ) -> Hold | None:
         """The limit that a step against a healthy target with its old boot would break.
 
@@ -208,7 +208,7 @@ class RemediationLimits:
             refusal = usage.refusal(waiting, now) or self._refusal_out_of_turn(waiting, now)
         return None if refusal is None else refusal.hold
 
-    def _refusal_out_of_turn(self, waiting: Waiting, now: datetime) -> Refusal | None:
+    def _refusal_out_of_turn(self, waiting: Waiting, now: datetime) -> LimitRefusal | None:
         """Why targets that wait for longer go first; a selected target keeps its turn."""
         if waiting.name in self._queue.selection:
             return None

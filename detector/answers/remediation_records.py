@@ -14,7 +14,7 @@ from detector.answers.reservations import Proves, Reservations, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import Remediated
 from health.gate.limit_usage import LimitUsage, SlotChange, Use
-from health.gate.limits import Remediation
+from health.gate.limits import LimitedRemediation
 from health.gate.stuck_slots import UnderWay
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
@@ -99,9 +99,9 @@ class RemediationRecords:
             if check in (None, remediated.check):
                 self._count(remediated)
 
-    def remediation(self, check: CheckReference, target: Target) -> Remediation:
+    def remediation(self, check: CheckReference, target: Target) -> LimitedRemediation:
         """How a remediation of the target would count, by its labels now."""
-        return Remediation(check, self._scopes.labels(check, target))
+        return LimitedRemediation(check, self._scopes.labels(check, target))
 
     def _targets(self) -> set[Remediated]:
         return self._under_way.keys() | self._reservations.targets() | self._starts.targets()
@@ -117,11 +117,11 @@ class RemediationRecords:
         remediation = reserved.remediation if reserved else None
         return Use(remediated.check, remediation, is_reserved=reserved is not None, starts=starts)
 
-    def _labelled(self, remediated: Remediated, known: Remediation | None) -> Remediation:
+    def _labelled(self, remediated: Remediated, known: LimitedRemediation | None) -> LimitedRemediation:
         """The remediation with the labels of its start, and current labels where those are not known."""
         seen = self._cluster_state.targets.get(*remediated)
         labels = {} if seen is None else dict(self.remediation(remediated.check, seen).labels)
-        return Remediation(remediated.check, labels | (dict(known.labels) if known else {}))
+        return LimitedRemediation(remediated.check, labels | (dict(known.labels) if known else {}))
 
     def _is_gone(self, incident: IncidentReference) -> bool:
         """Whether the target was deleted, which is how a Machine without a finalizer is remediated."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from detector.state.in_flight import Remediated
-from health.gate.limits import Remediation
+from health.gate.limits import LimitedRemediation
 from health.model.references import CheckReference, IncidentReference
 from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH
 
@@ -26,7 +26,7 @@ class Reserved:
 
     incident: IncidentReference
     since: datetime
-    remediation: Remediation
+    remediation: LimitedRemediation
 
 
 class Reservations:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from detector.watched_kind import WatchedTemplates
 from health.kinds.nodehealthcheck.admission_review import (
-    Change,
+    CheckOperation,
     Facts,
     Operation,
     TemplateKind,
@@ -40,7 +40,7 @@ class AdmissionFacts:
         # Not those of the process: one that is not ready would not be asked again, and never be well.
         self._problems = Problems("every NodeHealthCheck is refused")
 
-    async def of(self, change: Change) -> Facts:
+    async def of(self, change: CheckOperation) -> Facts:
         """Return what the answer to `change` depends on; a deletion depends on nothing else.
 
         Raises:
@@ -57,7 +57,7 @@ class AdmissionFacts:
         self._problems.report(PART, "")
         return facts
 
-    async def _ask(self, change: Change) -> Facts:
+    async def _ask(self, change: CheckOperation) -> Facts:
         kinds, named = sorted(doubtful_kinds(change.new)), templates_of_steps(change.new)
         several = await asyncio.gather(*(self._take_several(kind, named) for kind in kinds))
         single = frozenset(kind for kind, take in zip(kinds, several, strict=True) if not take)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from detector.nodehealthcheck.admission_facts import AdmissionFacts
 from detector.watched_kind import WatchedTemplates
-from health.kinds.nodehealthcheck.admission_review import Change, Operation, refusals
+from health.kinds.nodehealthcheck.admission_review import CheckOperation, Operation, refusals
 from kube.errors import KubernetesError
 from objects.frozen import FrozenObject
 from runtime.connections import Connections
@@ -35,9 +35,9 @@ class AdmissionRequest(FrozenObject):
     old_object: dict[str, Any] | None = None
 
     @property
-    def change(self) -> Change:
+    def change(self) -> CheckOperation:
         """The same as a value of ours."""
-        return Change(self.operation, new=self.object or {}, old=self.old_object or {})
+        return CheckOperation(self.operation, new=self.object or {}, old=self.old_object or {})
 
 
 class AdmissionReview(FrozenObject):

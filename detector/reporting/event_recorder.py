@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event, Subject
+from health.model.event import Event, InvolvedObject
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
@@ -67,7 +67,7 @@ class EventRecorder:
     def tell(self, notes: Iterable[Event], uid: str) -> None:
         """Have these told of the check of that uid; what waits already is told once."""
         check = self._reference
-        of_check = Subject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
+        of_check = InvolvedObject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
         for note in notes:
             self._untold[note.seed] = note_of(note, note.subject or of_check)
             self._filled.set()
@@ -98,7 +98,7 @@ class EventRecorder:
             self._untold.pop(seed, None)
 
 
-def note_of(told: Event, about: Subject) -> EventNote:
+def note_of(told: Event, about: InvolvedObject) -> EventNote:
     """What is written of an Event that is about `about`."""
     regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
     return EventNote(

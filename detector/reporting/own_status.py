@@ -15,7 +15,7 @@ from health.model.references import CheckReference
 from kube.server_clock import monotonic_clock
 from runtime.connections import Connections
 from runtime.leader_watch import LeaderWatch
-from runtime.paramedic_status import ConditionType, Installation, Status
+from runtime.paramedic_status import ConditionType, Installation, ParamedicStatusDocument
 from runtime.polling import workers_polling
 from runtime.process_names import DETECTOR
 from runtime.settings import Settings
@@ -55,9 +55,9 @@ class OwnStatus(Collector):
         self._watch = LeaderWatch(management.client, settings.namespace, self._writer)
         self._workers = WorkerObservation()
         self._asked: timedelta | None = None
-        self._said: Status | None = None
+        self._said: ParamedicStatusDocument | None = None
 
-    def said(self) -> Status | None:
+    def said(self) -> ParamedicStatusDocument | None:
         """What stands in the ParamedicStatus since this detector looked last; None: it does not lead."""
         return self._said
 
@@ -81,7 +81,7 @@ class OwnStatus(Collector):
         read = await self._writer.made()
         now, trouble = _now(), self._temporal.trouble()
         if self._is_leader():
-            before = Status.read(read).condition(ConditionType.SLOTS_AVAILABLE)
+            before = ParamedicStatusDocument.read(read).condition(ConditionType.SLOTS_AVAILABLE)
             statements = (
                 *by_leader(self._identity, trouble, self._workers, self._queue, now),
                 of_slots(self._stuck_words(), before),

@@ -11,7 +11,7 @@ from datetime import datetime
 from detector.reporting.event_recorder import TRY_AGAIN_SECONDS, note_of
 from health.gate.policy_document import policy_subject
 from health.gate.policy_in_force import PolicyInForce
-from health.model.event import Event, Subject
+from health.model.event import Event, InvolvedObject
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
 from kube.events import Events
@@ -55,7 +55,7 @@ class PolicyReporter:
             if (policy.stored or policy.is_missing) and policy.event.seed != self._told:
                 await self._tell(policy.event, about)
 
-    async def _tell(self, event: Event, about: Subject) -> None:
+    async def _tell(self, event: Event, about: InvolvedObject) -> None:
         try:
             await self._events.write(note_of(event, about), self._now())
         except KubernetesError as error:

@@ -19,7 +19,7 @@ from detector.state.cluster_state import ClusterState
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from objects.timestamps import stamp
-from runtime.paramedic_status import Answer, Condition, ConditionType, Status
+from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, ParamedicStatusDocument
 
 TELL_AFTER = timedelta(minutes=1)
 LOOK_AGAIN_SECONDS = 10.0
@@ -40,7 +40,7 @@ class TroubleReporter:
     def __init__(
         self,
         cluster_state: ClusterState,
-        status: Callable[[], Status | None],
+        status: Callable[[], ParamedicStatusDocument | None],
         without_slots: Callable[[], Collection[CheckReference]],
         tell: Tell,
         now: Callable[[], datetime],
@@ -80,7 +80,7 @@ class TroubleReporter:
             if due and self._tell(check, [event_of(one, uid) for one in due]):
                 self._told[check] = known ^ {one.type for one in due}
 
-    def _concerns(self, check: CheckReference, condition: Condition) -> bool:
+    def _concerns(self, check: CheckReference, condition: ParamedicCondition) -> bool:
         """Whether it is to know; of what it was told the end concerns it, too."""
         state, context = self._cluster_state.checks[check], self._cluster_state.cluster_context
         if state.is_silent_in(context) or state.is_shadow_in(context):
@@ -92,20 +92,22 @@ class TroubleReporter:
         return bool(state.unhealthy or self._cluster_state.requests.targets_of(check))
 
 
-def news(status: Status, known_false: frozenset[str], now: datetime) -> list[Condition]:
+def news(
+    status: ParamedicStatusDocument, known_false: frozenset[str], now: datetime
+) -> list[ParamedicCondition]:
     """What one is to be told who knows that those conditions are false."""
     known = [one for one in map(status.condition, TOLD) if one is not None]
     return [one for one in known if _is_news(one, now, is_known_false=one.type in known_false)]
 
 
-def _is_news(condition: Condition, now: datetime, *, is_known_false: bool) -> bool:
+def _is_news(condition: ParamedicCondition, now: datetime, *, is_known_false: bool) -> bool:
     """What is unknown is no news: of why that is so, another condition tells."""
     if is_known_false:
         return condition.status == Answer.TRUE
     return condition.status == Answer.FALSE and now - condition.last_transition_time >= TELL_AFTER
 
 
-def event_of(condition: Condition, uid: str) -> Event:
+def event_of(condition: ParamedicCondition, uid: str) -> Event:
     """What the check of that uid is told of it."""
     is_over = condition.status == Answer.TRUE
     return Event(

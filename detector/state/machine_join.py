@@ -14,7 +14,7 @@ from kube.record import Key
 from objects.clusters import MANAGEMENT_CLUSTER
 
 
-class Machine(Protocol):
+class MachineLike(Protocol):
     """A Machine of either API."""
 
     @property
@@ -49,7 +49,7 @@ class MachineJoin:
         self._cluster_state = cluster_state
         self._kind_name = kind_name
         self._target = target
-        self._machines: dict[Key, Machine] = {}
+        self._machines: dict[Key, MachineLike] = {}
         self._nodes: dict[TargetName, Node] = {}
         self._linked: defaultdict[TargetName, set[Key]] = defaultdict(set)
         """Keys of Machines by the name of their Node, whether the Node exists or not."""
@@ -78,7 +78,7 @@ class MachineJoin:
         self._read.discard(cluster)
         self._put_all_of(cluster)
 
-    def target_changed(self, key: Key, machine: Machine | None) -> None:
+    def target_changed(self, key: Key, machine: MachineLike | None) -> None:
         before = self._machines.pop(key, None)
         if before is not None:
             self._unlink(_node_of(before), key)
@@ -115,16 +115,16 @@ class MachineJoin:
             target = self._target(machine, node, is_read=is_read)
         self._cluster_state.target_changed(name, target)
 
-    def _is_read(self, machine: Machine) -> bool:
+    def _is_read(self, machine: MachineLike) -> bool:
         is_undecodable = self._cluster_state.targets.is_unreadable(_node_of(machine))
         return machine.node_cluster in self._read and not is_undecodable
 
 
-def _expected_by(machine: Machine | None) -> TargetName | None:
+def _expected_by(machine: MachineLike | None) -> TargetName | None:
     """The Node that should exist; None for a Machine that is being deleted, as its Node is deleted first."""
     is_expected = machine is not None and machine.node_name and not machine.is_going
     return _node_of(machine) if machine is not None and is_expected else None
 
 
-def _node_of(machine: Machine) -> TargetName:
+def _node_of(machine: MachineLike) -> TargetName:
     return node_name(machine.node_name, machine.node_cluster)

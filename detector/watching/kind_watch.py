@@ -44,7 +44,7 @@ class Fallback(Protocol):
 
 
 @dataclass(frozen=True)
-class Subject(Generic[RecordT]):
+class KindSubscription(Generic[RecordT]):
     """What is watched, and the callbacks."""
 
     connection: ClusterConnection
@@ -73,7 +73,7 @@ class Subject(Generic[RecordT]):
 class KindWatch(Generic[RecordT]):
     """The watch of one kind, or the reason why it cannot be watched."""
 
-    def __init__(self, subject: Subject[RecordT], kind: Kind) -> None:
+    def __init__(self, subject: KindSubscription[RecordT], kind: Kind) -> None:
         self._subject = subject
         self._kind = kind
         self._rejection = ""

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Generic, cast
 
 from detector.state.cluster_state import ClusterState
-from detector.watching.kind_watch import Kind, KindWatch, Subject
+from detector.watching.kind_watch import Kind, KindSubscription, KindWatch
 from detector.watching.source import THEY_NOT_YET
 from detector.watching.template_polling import EVERY, Naming, TemplatePolling
 from health.gate.invalid_check import InvalidCheckError
@@ -33,7 +33,7 @@ from runtime.problems import Problems
 class KindWatches(Generic[RecordT]):
     """The watches of either all requests or all templates of one cluster."""
 
-    def __init__(self, subject: Subject[RecordT]) -> None:
+    def __init__(self, subject: KindSubscription[RecordT]) -> None:
         self._subject = subject
         self._watches: dict[Kind, KindWatch[RecordT]] = {}
         self._tasks: dict[Kind, asyncio.Task[None]] = {}
@@ -182,8 +182,8 @@ class NamedKinds:
     def _poll_every(self) -> timedelta:
         return min(EVERY, self._reflectors().watching.proof_every)
 
-    def _as_requests(self, connection: ClusterConnection) -> Subject[RemediationRequest]:
-        return Subject(
+    def _as_requests(self, connection: ClusterConnection) -> KindSubscription[RemediationRequest]:
+        return KindSubscription(
             connection,
             RemediationRequest,
             "requests",
@@ -193,8 +193,8 @@ class NamedKinds:
             reflectors=self._reflectors,
         )
 
-    def _as_templates(self, connection: ClusterConnection) -> Subject[Template]:
-        return Subject(
+    def _as_templates(self, connection: ClusterConnection) -> KindSubscription[Template]:
+        return KindSubscription(
             connection,
             Template,
             "templates",

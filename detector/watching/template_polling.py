@@ -42,14 +42,14 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class Refused:
+class UnreadableTemplate:
     """The API server refuses to let us read the template."""
 
     why: str
 
 
 @dataclass(frozen=True)
-class NotServed(Refused):
+class NotServed(UnreadableTemplate):
     """The API server does not serve the kind of the template."""
 
 
@@ -58,7 +58,7 @@ class Reading:
     """The last answer about one template."""
 
     at: float = field(compare=False)
-    found: Template | Unreadable | Refused | None
+    found: Template | Unreadable | UnreadableTemplate | None
     """None: it does not exist."""
 
 
@@ -130,7 +130,7 @@ class TemplatePolling:
             templates,
             {place: one.why for place, one in read.items() if isinstance(one, Unreadable)},
             is_namespaced=is_namespaced,
-            refused={place: one.why for place, one in read.items() if isinstance(one, Refused)},
+            refused={place: one.why for place, one in read.items() if isinstance(one, UnreadableTemplate)},
             unread=frozenset(known.keys() - read.keys()),
         )
 
@@ -147,7 +147,9 @@ class TemplatePolling:
     def age(self, kind: Kind) -> timedelta | None:
         """Age of the oldest reading of a kind; None if one is missing or forbidden."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
-        known = [one.at for one in readings if one is not None and not isinstance(one.found, Refused)]
+        known = [
+            one.at for one in readings if one is not None and not isinstance(one.found, UnreadableTemplate)
+        ]
         if not known or len(known) < len(readings):
             return None
         return timedelta(seconds=self._clock() - min(known))
@@ -163,7 +165,7 @@ class TemplatePolling:
         try:
             found = self._decoder.object(await self._connection.transport.request("GET", path))
         except (Forbidden, KindUnknown) as error:
-            refused = NotServed if isinstance(error, KindUnknown) else Refused
+            refused = NotServed if isinstance(error, KindUnknown) else UnreadableTemplate
             self._readings[template] = Reading(at, refused(error.message))
             raise
         except NotFound:

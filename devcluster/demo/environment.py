@@ -14,7 +14,7 @@ from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.settings import DemoSettings
-from devcluster.demo.upgrade_view import UpgradeView
+from devcluster.demo.upgrade_view import SimulatedUpgrade
 from devcluster.dev_cluster_api import folder
 from devcluster.programs import kubectl
 from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
@@ -33,7 +33,7 @@ class Environment:
     """The cluster of the nodes."""
     machines: MachineView
     cluster_api: ClusterApiView
-    upgrade: UpgradeView
+    upgrade: SimulatedUpgrade
     temporal: TemporalClient
     kubelets: Path
     """The control socket of the simulated kubelets."""
@@ -87,7 +87,7 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
         client = await connected(dev.kubeconfig)
         cluster = ClusterView(await connected(workload) if workload else client)
         machines, of_cluster_api = MachineView(client, cluster), ClusterApiView(client, cluster)
-        upgrade = UpgradeView(client, machines, cluster)
+        upgrade = SimulatedUpgrade(client, machines, cluster)
         yield Environment(
             process, dev, cluster, machines, of_cluster_api, upgrade, temporal, control, settings.stay
         )

@@ -31,7 +31,7 @@ from workflows.upgrade_contracts import UnpauseOrder, UpgradePauseResult, upgrad
 MARGIN_SECONDS = 2
 
 
-class UpgradeView:
+class SimulatedUpgrade:
     """The upgrade of one cluster, simulated by its ClusterVersion."""
 
     def __init__(self, client: Client, machines: MachineView, nodes: ClusterView) -> None:

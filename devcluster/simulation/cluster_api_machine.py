@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from devcluster.simulation.machine import Nothing, Report, Step
+from devcluster.simulation.machine import Step, UpdatePhase
 from devcluster.simulation.machine import next_step as next_step_of_machine
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import (
     FAILED,
     RUNNING,
@@ -97,11 +98,11 @@ class ClusterApiMachine(OpenShiftMachine):
 def next_step(machine: ClusterApiMachine, node: Node | None, now: datetime, provisioning: timedelta) -> Step:
     """The next step for a Machine and its Node; as for OpenShift, except for the link between the two."""
     step = next_step_of_machine(machine, node if machine.is_being_deleted else None, now, provisioning)
-    if not isinstance(step, Nothing) or machine.is_being_deleted or machine.status.phase == FAILED:
+    if not isinstance(step, NoAction) or machine.is_being_deleted or machine.status.phase == FAILED:
         return step
     if node is None or _is_linked(machine, node):
         return step
-    return Report(RUNNING, NodeReference(name=node.metadata.name))
+    return UpdatePhase(RUNNING, NodeReference(name=node.metadata.name))
 
 
 def _is_linked(machine: ClusterApiMachine, node: Node) -> bool:

@@ -18,9 +18,10 @@ from devcluster.simulation.cluster_api_machine import (
     ClusterApiMachine,
     MachineCondition,
 )
-from devcluster.simulation.machine_set_decision import Create, Delete, Report
+from devcluster.simulation.machine_set_decision import Create, Delete, UpdateReplicas
 from devcluster.simulation.machine_set_upkeep import ready_nodes, suffix
 from devcluster.simulation.marked_machines import Defer, Replace, Unmark
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from health.model.node import Node
 from kube.client import Client
@@ -89,12 +90,12 @@ class ClusterApiMachineSetUpkeep:
         machines = [ClusterApiMachine.model_validate(machine) for machine in found]
         owned = [m for m in machines if m.controller and m.controller.uid == machine_set.metadata.uid]
         marked = marked_machines.next_step(owned, self.max_in_flight)
-        if not isinstance(marked, marked_machines.Nothing):
+        if not isinstance(marked, NoAction):
             await self._remediate(marked)
             return True
         step = machine_set_decision.next_step(machine_set, owned, ready_nodes(self.nodes))
         await self._do(step, machine_set, stored)
-        return not isinstance(step, machine_set_decision.Nothing)
+        return not isinstance(step, NoAction)
 
     async def _remediate(self, step: Unmark | Defer | Replace) -> None:
         match step:
@@ -121,12 +122,12 @@ class ClusterApiMachineSetUpkeep:
             case Delete(machines=machines):
                 for surplus in machines:
                     await self._delete(surplus)
-            case Report(status=status):
+            case UpdateReplicas(status=status):
                 patch = machine_upkeep.machine_set_status(machine_set, status)
                 await self.management.merge_patch(
                     self.api.machine_sets, at.name, patch, at.namespace, "status"
                 )
-            case machine_set_decision.Nothing():
+            case NoAction():
                 return
 
     async def _say(self, machine: ClusterApiMachine, said: MachineCondition | None) -> None:

@@ -20,14 +20,14 @@ from devcluster.simulation.machine import (
     DeleteNode,
     LetGo,
     LinkNode,
-    Nothing,
-    Report,
+    RequeueAfter,
     Step,
     SwitchOff,
     SwitchOn,
-    Wait,
+    UpdatePhase,
 )
 from devcluster.simulation.machine_upkeep import with_provider_id
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import DELETING, PROVISIONED
 from devcluster.simulation.power_switch import PowerSwitch
 from health.model.node import Node
@@ -63,8 +63,8 @@ class ClusterApiMachineUpkeep:
                 machine = ClusterApiMachine.model_validate(stored)
                 node = await self._find_node(machine.node_name)
                 step = next_step(machine, node, datetime.now(UTC), self.provisioning)
-                if isinstance(step, Nothing | Wait):
-                    return step.duration if isinstance(step, Wait) else None
+                if isinstance(step, NoAction | RequeueAfter):
+                    return step.duration if isinstance(step, RequeueAfter) else None
                 await self._do(step, machine, stored)
         except NotFound:  # the Machine or its Node is gone; that change leads here again
             return None
@@ -76,11 +76,11 @@ class ClusterApiMachineUpkeep:
             case SwitchOn():
                 await self.switch.add(machine.node_name)
                 await self._patch(machine, with_provider_id(machine))
-            case Report():
+            case UpdatePhase():
                 await self._report(step, machine, stored)
             case SwitchOff():
                 await self.switch.remove(machine.node_name)
-                await self._report(Report(DELETING), machine, stored)
+                await self._report(UpdatePhase(DELETING), machine, stored)
             case DeleteNode(uid=uid):
                 with suppress(NotFound):
                     await self.workload.delete(NODES, machine.node_name, uid=uid)
@@ -88,10 +88,10 @@ class ClusterApiMachineUpkeep:
                 await self._set_finalizers(
                     machine, [f for f in machine.metadata.finalizers if f != FINALIZER]
                 )
-            case LinkNode() | Nothing() | Wait():
+            case LinkNode() | NoAction() | RequeueAfter():
                 return
 
-    async def _report(self, report: Report, machine: ClusterApiMachine, stored: Object) -> None:
+    async def _report(self, report: UpdatePhase, machine: ClusterApiMachine, stored: Object) -> None:
         status: Object = {"phase": report.phase}
         if report.node is not None:
             status["nodeRef"] = {"name": report.node.name}

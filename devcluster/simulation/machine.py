@@ -10,6 +10,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import (
     DELETING,
     FAILED,
@@ -69,12 +70,7 @@ def _hardware_id(node: str) -> str:
 
 
 @dataclass(frozen=True)
-class Nothing:
-    """There is nothing to do, or it is the turn of another process."""
-
-
-@dataclass(frozen=True)
-class Wait:
+class RequeueAfter:
     """The provider needs this much more time."""
 
     duration: timedelta
@@ -86,7 +82,7 @@ class AddFinalizer:
 
 
 @dataclass(frozen=True)
-class Report:
+class UpdatePhase:
     """Write the phase of the Machine, and its Node."""
 
     phase: str
@@ -122,7 +118,17 @@ class LetGo:
     """Remove our finalizer, so that the Machine can go."""
 
 
-Step = Nothing | Wait | AddFinalizer | Report | SwitchOn | LinkNode | SwitchOff | DeleteNode | LetGo
+Step = (
+    NoAction
+    | RequeueAfter
+    | AddFinalizer
+    | UpdatePhase
+    | SwitchOn
+    | LinkNode
+    | SwitchOff
+    | DeleteNode
+    | LetGo
+)
 
 
 def next_step(machine: OpenShiftMachine, node: Node | None, now: datetime, provisioning: timedelta) -> Step:
@@ -130,21 +136,21 @@ def next_step(machine: OpenShiftMachine, node: Node | None, now: datetime, provi
     if machine.is_being_deleted:
         return _next_of_deletion(machine, node)
     if machine.status.phase == FAILED:
-        return Nothing()
+        return NoAction()
     if not machine.is_ours_to_let_go:
         return AddFinalizer()
     if not machine.spec.provider_id:
         return _next_of_provisioning(machine, now, provisioning)
     if machine.status.phase in ("", PROVISIONING):
-        return Report(PROVISIONED)
-    return Nothing() if node is None else _next_of_link(machine, node)
+        return UpdatePhase(PROVISIONED)
+    return NoAction() if node is None else _next_of_link(machine, node)
 
 
 def _next_of_provisioning(machine: OpenShiftMachine, now: datetime, provisioning: timedelta) -> Step:
     if machine.status.phase != PROVISIONING:
-        return Report(PROVISIONING)
+        return UpdatePhase(PROVISIONING)
     remaining = machine.metadata.creation_timestamp + provisioning - now
-    return Wait(remaining) if remaining > timedelta() else SwitchOn()
+    return RequeueAfter(remaining) if remaining > timedelta() else SwitchOn()
 
 
 def _next_of_link(machine: OpenShiftMachine, node: Node) -> Step:
@@ -153,15 +159,15 @@ def _next_of_link(machine: OpenShiftMachine, node: Node) -> Step:
         return LinkNode(node.metadata.uid)
     reference = NodeReference(name=node.metadata.name, uid=node.metadata.uid)
     if (machine.status.phase, machine.status.node_ref) != (RUNNING, reference):
-        return Report(RUNNING, reference)
-    return Nothing()
+        return UpdatePhase(RUNNING, reference)
+    return NoAction()
 
 
 def _next_of_deletion(machine: OpenShiftMachine, node: Node | None) -> Step:
     if not machine.is_ours_to_let_go:
-        return Nothing()
+        return NoAction()
     if machine.status.phase != DELETING:
         return SwitchOff()
     if node is None:
         return LetGo()
-    return Nothing() if node.metadata.deletion_timestamp else DeleteNode(node.metadata.uid)
+    return NoAction() if node.metadata.deletion_timestamp else DeleteNode(node.metadata.uid)

@@ -55,7 +55,7 @@ class MachineWatch:
             self._tell_machine_set(Key(machine.metadata.namespace, owner.name))
 
 
-class Kept(BaseModel):
+class MachineEntry(BaseModel):
     """The entry of one machine in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,7 +66,7 @@ class Kept(BaseModel):
     """The number of an added machine; others have it in their name."""
 
 
-FILE = TypeAdapter(dict[str, Kept])
+FILE = TypeAdapter(dict[str, MachineEntry])
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,14 @@ class MachineRoom:
         write(self._file, FILE.dump_json(kept, indent=1, exclude_none=True).decode())
 
 
-def _slot(number: int, kept: Kept | None) -> Slot:
+def _slot(number: int, kept: MachineEntry | None) -> Slot:
     name = node_name(number)
     if kept is None:
         return Slot(Machine(name, number, new_boot_id()))
     return Slot(Machine(name, number, kept.boot_id), kept.stopped)
 
 
-def _added(kept: Mapping[str, Kept]) -> list[Slot]:
+def _added(kept: Mapping[str, MachineEntry]) -> list[Slot]:
     return [
         Slot(Machine(name, found.number, found.boot_id), found.stopped, is_added=True)
         for name, found in kept.items()
@@ -156,12 +156,12 @@ def _added(kept: Mapping[str, Kept]) -> list[Slot]:
     ]
 
 
-def _kept(slot: Slot) -> Kept:
+def _kept(slot: Slot) -> MachineEntry:
     number = slot.machine.number if slot.is_added else None
-    return Kept(boot_id=slot.machine.boot_id, stopped=slot.stopped, number=number)
+    return MachineEntry(boot_id=slot.machine.boot_id, stopped=slot.stopped, number=number)
 
 
-def _read(file: Path) -> dict[str, Kept]:
+def _read(file: Path) -> dict[str, MachineEntry]:
     try:
         return FILE.validate_json(file.read_bytes())
     except FileNotFoundError:

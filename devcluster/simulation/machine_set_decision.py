@@ -7,17 +7,13 @@ is replaced only then, so that a set never has too many Machines.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import (
     RUNNING,
     MachineSetStatus,
     OpenShiftMachine,
     OpenShiftMachineSet,
 )
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """The set is complete, or is being deleted; garbage collection then deletes its Machines."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +31,13 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Report:
+class UpdateReplicas:
     """Write the numbers of Machines to the status."""
 
     status: MachineSetStatus
 
 
-Step = Nothing | Create | Delete | Report
+Step = NoAction | Create | Delete | UpdateReplicas
 
 
 def next_step(
@@ -49,7 +45,7 @@ def next_step(
 ) -> Step:
     """The next step, by the set, all Machines of its namespace, and the names of Ready Nodes."""
     if machine_set.metadata.deletion_timestamp is not None:
-        return Nothing()
+        return NoAction()
     owned = [machine for machine in machines if _is_controlled_by(machine_set, machine)]
     surplus = len(owned) - machine_set.spec.replicas
     if surplus < 0:
@@ -58,7 +54,7 @@ def next_step(
     if surplus > going:
         return Delete(_least_wanted(owned, surplus - going))
     status = _status(owned, ready_nodes)
-    return Nothing() if status == machine_set.status else Report(status)
+    return NoAction() if status == machine_set.status else UpdateReplicas(status)
 
 
 def _is_controlled_by(machine_set: OpenShiftMachineSet, machine: OpenShiftMachine) -> bool:

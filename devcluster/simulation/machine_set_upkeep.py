@@ -6,7 +6,14 @@ Each step begins with a fresh list of the Machines: an outdated one would lead t
 import random
 
 from devcluster.simulation import machine_upkeep
-from devcluster.simulation.machine_set_decision import Create, Delete, Nothing, Report, Step, next_step
+from devcluster.simulation.machine_set_decision import (
+    Create,
+    Delete,
+    Step,
+    UpdateReplicas,
+    next_step,
+)
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
@@ -45,7 +52,7 @@ class MachineSetUpkeep:
         machines = [OpenShiftMachine.model_validate(machine) for machine in found]
         step = next_step(machine_set, machines, ready_nodes(self._nodes))
         await self._do(step, machine_set)
-        return not isinstance(step, Nothing)
+        return not isinstance(step, NoAction)
 
     async def _do(self, step: Step, machine_set: OpenShiftMachineSet) -> None:
         at = machine_set.metadata
@@ -58,10 +65,10 @@ class MachineSetUpkeep:
                 for surplus in machines:
                     of = surplus.metadata
                     await self._client.delete(MACHINES, of.name, of.namespace, uid=of.uid)
-            case Report(status=status):
+            case UpdateReplicas(status=status):
                 patch = machine_upkeep.machine_set_status(machine_set, status)
                 await self._client.merge_patch(MACHINE_SETS, at.name, patch, at.namespace, "status")
-            case Nothing():
+            case NoAction():
                 return
 
 

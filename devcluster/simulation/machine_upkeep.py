@@ -14,15 +14,15 @@ from devcluster.simulation.machine import (
     DeleteNode,
     LetGo,
     LinkNode,
-    Nothing,
-    Report,
+    RequeueAfter,
     Step,
     SwitchOff,
     SwitchOn,
-    Wait,
+    UpdatePhase,
     next_step,
     provider_id,
 )
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import (
     DELETING,
     FINALIZER,
@@ -84,7 +84,7 @@ def with_provider_id(machine: OpenShiftMachine) -> Object:
     return {**_of_version(machine.metadata), "spec": {"providerID": provider_id(machine.node_name)}}
 
 
-def machine_status(machine: OpenShiftMachine, report: Report, now: datetime) -> Object:
+def machine_status(machine: OpenShiftMachine, report: UpdatePhase, now: datetime) -> Object:
     """A patch of the status with the reported phase."""
     status: Object = {"phase": report.phase, "lastUpdated": stamp(now)}
     if report.node is not None:
@@ -127,8 +127,8 @@ class MachineUpkeep:
                 machine = OpenShiftMachine.model_validate(answer)
                 node = await self._find_node(machine.node_name)
                 step = next_step(machine, node, datetime.now(UTC), self._provisioning)
-                if isinstance(step, Nothing | Wait):
-                    return step.duration if isinstance(step, Wait) else None
+                if isinstance(step, NoAction | RequeueAfter):
+                    return step.duration if isinstance(step, RequeueAfter) else None
                 await self._do(step, machine)
         except NotFound:  # the Machine or its Node is gone; that change leads here again
             return None
@@ -140,20 +140,20 @@ class MachineUpkeep:
             case SwitchOn():
                 await self._switch.add(machine.node_name)
                 await self._patch(machine, with_provider_id(machine))
-            case Report():
+            case UpdatePhase():
                 await self._report(machine, step)
             case LinkNode(uid=uid):
                 await self._client.merge_patch(NODES, machine.node_name, link(machine, uid))
             case SwitchOff():
                 await self._switch.remove(machine.node_name)
-                await self._report(machine, Report(DELETING))
+                await self._report(machine, UpdatePhase(DELETING))
             case DeleteNode(uid=uid):
                 with suppress(NotFound):
                     await self._client.delete(NODES, machine.node_name, uid=uid)
             case LetGo():
                 await self._patch(machine, without_finalizer(machine))
 
-    async def _report(self, machine: OpenShiftMachine, report: Report) -> None:
+    async def _report(self, machine: OpenShiftMachine, report: UpdatePhase) -> None:
         status = machine_status(machine, report, datetime.now(UTC))
         await self._patch(machine, status, "status")
 

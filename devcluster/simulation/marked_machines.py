@@ -15,11 +15,7 @@ from devcluster.simulation.cluster_api_machine import (
     REMEDIATION_DEFERRED,
     ClusterApiMachine,
 )
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """No Machine is marked, or all marked ones know that they wait."""
+from devcluster.simulation.no_action import NoAction
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Replace:
     machine: ClusterApiMachine
 
 
-Step = Nothing | Unmark | Defer | Replace
+Step = NoAction | Unmark | Defer | Replace
 
 
 def next_step(machines: Iterable[ClusterApiMachine], max_in_flight: int | None = None) -> Step:
@@ -56,7 +52,7 @@ def next_step(machines: Iterable[ClusterApiMachine], max_in_flight: int | None =
             return Unmark(machine)
     marked = [machine for machine in staying if _health(machine) == _mark(machine) == "False"]
     if not marked:
-        return Nothing()
+        return NoAction()
     if max_in_flight is None or sum(map(_is_in_flight, owned)) < max_in_flight:
         return Replace(_first(marked))
     return _next_deferred(marked, max_in_flight)
@@ -71,7 +67,7 @@ def _next_deferred(marked: Iterable[ClusterApiMachine], max_in_flight: int) -> S
         said = machine.condition(OWNER_REMEDIATED)
         if (said.reason, said.message) != (REMEDIATION_DEFERRED, message):
             return Defer(machine, message)
-    return Nothing()
+    return NoAction()
 
 
 def _first(marked: Iterable[ClusterApiMachine]) -> ClusterApiMachine:

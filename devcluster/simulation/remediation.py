@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import OpenShiftMachine
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINES, REQUESTS
@@ -51,7 +52,7 @@ class Status(FrozenObject):
     conditions: tuple[Condition, ...] = ()
 
 
-class RemediationRequest(FrozenObject):
+class PowerCycleRemediation(FrozenObject):
     """A PowerCycleRemediation, for a Node or for a Machine."""
 
     metadata: ObjectMetadata
@@ -88,11 +89,6 @@ def moved(shown: Sequence[Condition], said: Condition) -> Condition:
 
 
 @dataclass(frozen=True)
-class Nothing:
-    """The request has finished, is being deleted, or was timed out."""
-
-
-@dataclass(frozen=True)
 class Begin:
     """Record the boot ID and report that the work is in progress."""
 
@@ -121,13 +117,13 @@ class Fail:
     message: str
 
 
-Step = Nothing | Begin | SwitchOffAndOn | Succeed | Fail
+Step = NoAction | Begin | SwitchOffAndOn | Succeed | Fail
 
 
-def next_step(request: RemediationRequest, node: str, boot_ids: Mapping[str, str]) -> Step:
+def next_step(request: PowerCycleRemediation, node: str, boot_ids: Mapping[str, str]) -> Step:
     """The next step, by the request, its node, and the present boot ID of each node."""
     if request.is_over:
-        return Nothing()
+        return NoAction()
     boot_id = boot_ids.get(node)
     if boot_id is None:
         return Fail("NodeNotFound", f"There is no simulated node {node}.")
@@ -148,7 +144,7 @@ class _Said:
 
 
 def status_patch(
-    request: RemediationRequest, node: str, step: Begin | Succeed | Fail, now: datetime
+    request: PowerCycleRemediation, node: str, step: Begin | Succeed | Fail, now: datetime
 ) -> dict[str, Any]:
     """The merge patch of the status; it applies only to the version of the request that was read."""
     said = _said(node, step)
@@ -184,7 +180,7 @@ def _condition(type_: str, status: ConditionStatus, said: _Said, now: datetime) 
     )
 
 
-class Remediation:
+class PowerCycleReconciler:
     """Does for a request what a remediator does."""
 
     def __init__(self, client: Client, switch: PowerSwitch) -> None:
@@ -202,15 +198,15 @@ class Remediation:
     async def _one_step(self, key: Key) -> bool:
         """True if there may be another step."""
         answer = await self._client.get(REQUESTS, key.name, key.namespace)
-        request = RemediationRequest.model_validate(answer)
+        request = PowerCycleRemediation.model_validate(answer)
         node = request.node(await self._node_of_machine(request))
         step = next_step(request, node, await self._switch.boot_ids())
-        if isinstance(step, Nothing):
+        if isinstance(step, NoAction):
             return False
         await self._do(request, node, step, key)
         return True
 
-    async def _node_of_machine(self, request: RemediationRequest) -> str:
+    async def _node_of_machine(self, request: PowerCycleRemediation) -> str:
         """The name of the Node of the request's Machine; "" if there is none."""
         if request.machine is None:
             return ""
@@ -223,11 +219,11 @@ class Remediation:
             return ""
         return machine.status.node_ref.name
 
-    async def _do(self, request: RemediationRequest, node: str, step: Step, key: Key) -> None:
+    async def _do(self, request: PowerCycleRemediation, node: str, step: Step, key: Key) -> None:
         match step:
             case SwitchOffAndOn(power_off=power_off):
                 await self._switch.power_cycle(node, power_off)
-            case Nothing():
+            case NoAction():
                 return
             case _:
                 patch = status_patch(request, node, step, datetime.now(UTC))

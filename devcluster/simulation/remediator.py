@@ -31,7 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from devcluster.errors import DevclusterError
 from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.power_switch import PowerSwitch
-from devcluster.simulation.remediation import Remediation, RemediationRequest
+from devcluster.simulation.remediation import PowerCycleReconciler, PowerCycleRemediation
 from devcluster.simulation.resources import REQUESTS
 from devcluster.simulation.termination import run_until_told_to_end
 from devcluster.simulation.work_queue import WorkQueue
@@ -51,7 +51,7 @@ class RemediationQueue:
     def __init__(self, work: Callable[[Key], Awaitable[None]], tasks: asyncio.TaskGroup) -> None:
         self._queue = WorkQueue("request", work, tasks)
 
-    def notice(self, change: Change[RemediationRequest]) -> None:
+    def notice(self, change: Change[PowerCycleRemediation]) -> None:
         """Queue a request that appeared or changed, unless it is over."""
         if change.new is not None and not change.new.is_over:
             self._queue.add(change.key)
@@ -142,9 +142,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 async def remediate(transport: Transport, control: Path) -> None:
     """Execute requests until cancelled; `control` is the control socket of the kubelets."""
     async with asyncio.TaskGroup() as tasks:
-        remediation = Remediation(Client(transport, FIELD_MANAGER), PowerSwitch(control))
+        remediation = PowerCycleReconciler(Client(transport, FIELD_MANAGER), PowerSwitch(control))
         queue = RemediationQueue(remediation.carry_out, tasks)
-        await Reflector(transport, REQUESTS, decode=RemediationRequest, notify=queue.notice).run()
+        await Reflector(transport, REQUESTS, decode=PowerCycleRemediation, notify=queue.notice).run()
 
 
 async def _run(control: Path) -> None:

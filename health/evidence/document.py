@@ -22,7 +22,7 @@ _LACK_BYTES = 4 * _LONGEST_LACK + 16
 
 
 @dataclass(frozen=True)
-class Part:
+class EvidencePart:
     """One part of the evidence: an object, or a list with the most important item first."""
 
     name: str
@@ -63,7 +63,9 @@ class EvidenceDocument:
         return "".join(f"---\n# {name}\n{body}" for name, body in self.texts.items())
 
 
-def compose(incident: Mapping[str, str], parts: Iterable[Part], limit: int = LIMIT_BYTES) -> EvidenceDocument:
+def compose(
+    incident: Mapping[str, str], parts: Iterable[EvidencePart], limit: int = LIMIT_BYTES
+) -> EvidenceDocument:
     """The document; `incident` has short facts, which always have room."""
     all_parts = tuple(parts)
     room = (
@@ -83,12 +85,12 @@ def compose(incident: Mapping[str, str], parts: Iterable[Part], limit: int = LIM
     return EvidenceDocument({INCIDENT: _dumped(told, is_flat=False), **texts}, tuple(lacks))
 
 
-def _head_bytes(part: Part) -> int:
+def _head_bytes(part: EvidencePart) -> int:
     """Room for its name and for its missing items, which are named twice; an empty part has a line too."""
     return len(part.key) + 2 * _LACK_BYTES
 
 
-def _body(part: Part, room: int) -> tuple[str, int]:
+def _body(part: EvidencePart, room: int) -> tuple[str, int]:
     """The text of the items that have room, and their number."""
     bodies = []
     for item in part.items:

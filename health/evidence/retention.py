@@ -9,7 +9,7 @@ MOST_AT_ONCE = 10
 """Deletions after each save: more than one, so that they keep up, and few, so that they are quick."""
 
 
-class Kept(NamedTuple):
+class StoredEvidence(NamedTuple):
     """One ConfigMap or file with evidence, and its age."""
 
     name: str
@@ -23,7 +23,7 @@ class Retention:
     most: int
     longest: timedelta
 
-    def over(self, kept: Iterable[Kept], now: datetime, newest: str = "") -> list[str]:
+    def over(self, kept: Iterable[StoredEvidence], now: datetime, newest: str = "") -> list[str]:
         """The names to delete now, the oldest first.
 
         Timestamps of API servers have whole seconds, so `newest` is never deleted in favour of another one.

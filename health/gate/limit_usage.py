@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from health.gate.limits import HOUR, LimitScope, Remediation, ScopesOf, Waiting, limit_hold
+from health.gate.limits import HOUR, LimitedRemediation, LimitScope, ScopesOf, Waiting, limit_hold
 from health.gate.selection import Selection
 from health.gate.slots import Slot, slot_of_all, slot_of_starts, slots_in_flight, slots_of_value
 from health.model.observation import Hold
@@ -28,7 +28,7 @@ class Use:
     """The use of the limits by one target of a check."""
 
     check: CheckReference
-    in_flight: Remediation | None = None
+    in_flight: LimitedRemediation | None = None
     """Its remediation, if one is in progress or reserved."""
     is_reserved: bool = False
     """Whether the remediation may begin at any moment, and so counts as a start now."""
@@ -52,13 +52,13 @@ _NOTHING = _Counted()
 class SlotChange(NamedTuple):
     """The slots that a change of one target freed, and those that it took."""
 
-    by: Remediation | None
+    by: LimitedRemediation | None
     """The remediation of the target that is in flight now."""
     freed: frozenset[Slot] = frozenset()
     taken: frozenset[Slot] = frozenset()
 
 
-class Refusal(NamedTuple):
+class LimitRefusal(NamedTuple):
     """Why a remediation may not begin now."""
 
     hold: Hold
@@ -111,7 +111,7 @@ class LimitUsage:
             start_slots=start_slots if use.starts else (),
         )
 
-    def _slots(self, remediation: Remediation) -> tuple[Slot, ...]:
+    def _slots(self, remediation: LimitedRemediation) -> tuple[Slot, ...]:
         return slots_in_flight(self.scopes_of(remediation.check), remediation)
 
     def _start_slots(self, check: CheckReference) -> tuple[Slot, ...]:
@@ -150,7 +150,7 @@ class LimitUsage:
                 selection.wait_for(refusal.slots)
         return selection
 
-    def has_room_for(self, selection: Selection, beside: Remediation, now: datetime) -> bool:
+    def has_room_for(self, selection: Selection, beside: LimitedRemediation, now: datetime) -> bool:
         """True if all selected targets may begin beside a remediation that has taken its slots."""
         return all(
             self._number(limit, now) + sum(map(selection.count, limit.slots)) <= limit.most
@@ -163,7 +163,7 @@ class LimitUsage:
         now: datetime,
         selection: Selection = _NONE_SELECTED,
         besides: Hashable | None = None,
-    ) -> Refusal | None:
+    ) -> LimitRefusal | None:
         """Why a remediation may not begin now, if the selected targets before it begin first.
 
         `besides` is a target that does not count: a remediation does not wait for its own reservation.
@@ -173,10 +173,10 @@ class LimitUsage:
             number = self._number(limit, now, own)
             first = sum(selection.count_before(wanted.place, slot) for slot in limit.slots)
             if number + first >= limit.most:
-                return Refusal(self._hold(limit, wanted.remediation, number, first, now), limit.slots)
+                return LimitRefusal(self._hold(limit, wanted.remediation, number, first, now), limit.slots)
         return None
 
-    def _limits(self, remediation: Remediation) -> Iterator[_Limit]:
+    def _limits(self, remediation: LimitedRemediation) -> Iterator[_Limit]:
         for scope in self.scopes_of(remediation.check):
             limits = scope.limits
             if limits.max_in_flight is not None:
@@ -195,7 +195,9 @@ class LimitUsage:
         starts = self._starts.get(slot, [])
         return len(starts) - bisect_right(starts, now - HOUR)
 
-    def _hold(self, limit: _Limit, remediation: Remediation, number: int, first: int, now: datetime) -> Hold:
+    def _hold(
+        self, limit: _Limit, remediation: LimitedRemediation, number: int, first: int, now: datetime
+    ) -> Hold:
         most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
         if limit.is_of_starts:
             words = f"{_remediations(number + first)} began within the last hour"
@@ -211,7 +213,7 @@ class LimitUsage:
         return (starts[frees] + HOUR - now if frees < len(starts) else HOUR).total_seconds()
 
 
-def _change(by: Remediation | None, before: _Counted, after: _Counted) -> SlotChange:
+def _change(by: LimitedRemediation | None, before: _Counted, after: _Counted) -> SlotChange:
     """The change of slots; a reserved start that is now seen frees nothing."""
     was, now = set(before.slots), set(after.slots)
     if len(after.starts) > len(before.starts):
@@ -225,7 +227,7 @@ def _remediations(number: int) -> str:
     return f"{number} remediation{'' if number == 1 else 's'}"
 
 
-def _where(label: str, remediation: Remediation) -> str:
+def _where(label: str, remediation: LimitedRemediation) -> str:
     value = remediation.labels.get(label)
     return f" with {label}={'?' if value is None else value}"
 

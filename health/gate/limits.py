@@ -91,7 +91,7 @@ ScopesOf = Callable[[CheckReference], Iterable[LimitScope]]
 
 
 @dataclass(frozen=True)
-class Remediation:
+class LimitedRemediation:
     """A remediation that is in progress, or waits to begin."""
 
     check: CheckReference
@@ -116,7 +116,7 @@ class Waiting:
     """When it became unhealthy."""
     name: str
     """Orders targets that failed in the same second."""
-    remediation: Remediation
+    remediation: LimitedRemediation
 
     @property
     def place(self) -> Place:

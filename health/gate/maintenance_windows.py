@@ -41,7 +41,7 @@ _CLOSED_FOR_LONG = timedelta(days=1)
 """A schedule that never matches again is checked once a day, because the policy may be edited."""
 
 
-class Remediation(StrEnum):
+class WindowEffect(StrEnum):
     """The effect of a window while it is open."""
 
     ALLOWED = "Allowed"
@@ -77,7 +77,7 @@ class MaintenanceWindow(Bounded):
     schedule: Annotated[StrictStr, Field(max_length=LONGEST_SCHEDULE), AfterValidator(_schedule)]
     duration: Annotated[WrittenDuration, within(SHORTEST, LONGEST)]
     time_zone: Annotated[StrictStr, AfterValidator(_zone)] = "UTC"
-    remediation: Remediation
+    remediation: WindowEffect
     only_named: StrictBool = False
     """Whether only checks that name the window use it."""
 
@@ -215,7 +215,7 @@ def closed(windows: Iterable[MaintenanceWindow], named: Sequence[str], now: date
 
 
 def _blocked(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:
-    span = _open_now((one for one in windows if one.remediation is Remediation.BLOCKED), now)
+    span = _open_now((one for one in windows if one.remediation is WindowEffect.BLOCKED), now)
     if span is None:
         return None
     until = f"{'at least ' if span.goes_on else ''}{stamp(span.end)}"
@@ -231,7 +231,7 @@ def _block(names: Sequence[str]) -> str:
 
 
 def _not_allowed(windows: Iterable[MaintenanceWindow], now: datetime) -> Closed | None:
-    allowing = [window for window in windows if window.remediation is Remediation.ALLOWED]
+    allowing = [window for window in windows if window.remediation is WindowEffect.ALLOWED]
     if not allowing or any(window.open_until(now) is not None for window in allowing):
         return None
     opens = {window.name: start for window in allowing if (start := window.opens(now)) is not None}

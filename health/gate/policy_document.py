@@ -18,7 +18,7 @@ from health.gate.limits import Limits
 from health.gate.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
-from health.model.event import Subject
+from health.model.event import InvolvedObject
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.frozen import FrozenObject
@@ -101,9 +101,9 @@ def document_of(data: Mapping[str, str]) -> PolicyDocument:
     return PolicyDocument.parse(data[KEY])
 
 
-def policy_subject(namespace: str, uid: str = "") -> Subject:
+def policy_subject(namespace: str, uid: str = "") -> InvolvedObject:
     """The ConfigMap as the subject of Events; without a uid if it does not exist."""
-    return Subject("v1", "ConfigMap", namespace, POLICY, uid)
+    return InvolvedObject("v1", "ConfigMap", namespace, POLICY, uid)
 
 
 class StoredPolicy(FrozenObject):
@@ -133,7 +133,7 @@ class StoredPolicy(FrozenObject):
         return document_of(self.data).over(defaults)
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> InvolvedObject:
         return policy_subject(self.metadata.namespace, self.metadata.uid)
 
     def __str__(self) -> str:

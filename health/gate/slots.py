@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from health.gate.limits import LimitScope, Remediation
+from health.gate.limits import LimitedRemediation, LimitScope
 from health.model.references import CheckReference
 
 Slot = tuple[CheckReference | None, str, str | None]
@@ -18,7 +18,7 @@ def slot_of_starts(scope: LimitScope) -> Slot:
     return scope.check, "", None
 
 
-def slots_in_flight(scopes: Iterable[LimitScope], remediation: Remediation) -> tuple[Slot, ...]:
+def slots_in_flight(scopes: Iterable[LimitScope], remediation: LimitedRemediation) -> tuple[Slot, ...]:
     """The slots that a remediation uses while it is in flight."""
     slots: list[Slot] = []
     for scope in scopes:

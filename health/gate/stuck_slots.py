@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.limits import LimitScope, Remediation, ScopesOf, Waiting
+from health.gate.limits import LimitedRemediation, LimitScope, ScopesOf, Waiting
 from health.gate.slots import Slot, slot_of_all, slots_in_flight, slots_of_value
 from health.model.references import CheckReference
 from objects.durations import in_words
@@ -26,7 +26,7 @@ class UnderWay:
     """A remediation that has begun and is not over."""
 
     target: str
-    remediation: Remediation
+    remediation: LimitedRemediation
     since: datetime
     """The creation of its request or its deletion; for a mark, when the detector first saw it."""
 
@@ -98,7 +98,7 @@ def _stuck(limit: _Limit, holders: Mapping[Slot, Sequence[UnderWay]], now: datet
     return tuple(sorted(old, key=lambda one: (one.since, one.target)))
 
 
-def _limits(scopes: Iterable[LimitScope], wanted: Remediation) -> Iterator[_Limit]:
+def _limits(scopes: Iterable[LimitScope], wanted: LimitedRemediation) -> Iterator[_Limit]:
     """The limits in flight that bear on a remediation."""
     for scope in scopes:
         most = scope.limits.max_in_flight

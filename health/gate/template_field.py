@@ -1,4 +1,4 @@
-"""Template: how the spec of a check names a remediation template."""
+"""TemplateField: how the spec of a check names a remediation template."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -15,7 +15,7 @@ _Name = Annotated[str, Field(min_length=1, pattern=r"^[^/%]*[^./%][^/%]*$")]
 _Namespace = Annotated[str, Field(pattern=r"^([^/%]*[^./%][^/%]*)?$")]
 
 
-class Template(FrozenObject):
+class TemplateField(FrozenObject):
     """The reference to a remediation template in a spec."""
 
     api_version: _ApiVersion
@@ -41,6 +41,6 @@ def _without_namespace(raw: object) -> object:
     return {key: raw[key] for key in raw if key != "namespace"} if isinstance(raw, Mapping) else raw
 
 
-LocalTemplate = Annotated[Template, BeforeValidator(_without_namespace)]
+LocalTemplate = Annotated[TemplateField, BeforeValidator(_without_namespace)]
 """A template in the namespace of its check: the field `namespace` is ignored, so it cannot be wrong (MHC
 A.1)."""

@@ -17,7 +17,7 @@ from health.gate.health_check import HealthCheck
 from health.gate.storm import Storm
 from health.gate.target_report import TargetReports
 from health.gate.upgrade import UpgradeSignal
-from health.kinds.right import Part, Right
+from health.kinds.right import Right, RightsGroup
 from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
@@ -121,7 +121,7 @@ class CheckKind(ServedKind):
     kubeconfig: Callable[[str], SecretField] | None = None
     """The Secret with the kubeconfig of another cluster, by its name; None: Nodes and checks share a
     cluster."""
-    kubeconfig_part: Part | None = None
+    kubeconfig_part: RightsGroup | None = None
     """The rights that let our processes read it."""
     mark_on: Callable[[Mapping[str, Any]], str] | None = None
     """The mark on a stored target that asks another controller to remediate it; "": no mark. None: the kind

@@ -16,7 +16,7 @@ class Process(StrEnum):
 
 
 @dataclass(frozen=True)
-class Part:
+class RightsGroup:
     """Rights that an installation grants together or not at all."""
 
     granted_by: str
@@ -27,7 +27,7 @@ class Part:
     """Distinguishes their roles from those of every installation."""
 
 
-BASE = Part("deploy/base/rbac/{process}.yaml", "always")
+BASE = RightsGroup("deploy/base/rbac/{process}.yaml", "always")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Right:
     verbs: tuple[str, ...]
     namespace: str = ""
     name: str = ""
-    part: Part = BASE
+    part: RightsGroup = BASE
     why: str = ""
     """The purpose, in a clause."""
 

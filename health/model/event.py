@@ -12,7 +12,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
-class Subject:
+class InvolvedObject:
     """The object that an Event is about, unless that is the check itself."""
 
     api_version: str
@@ -32,7 +32,7 @@ class Event:
     message: str
     again: str = ""
     """Added to a seed that was used already; set only if the condition was seen to be false in between."""
-    subject: Subject | None = None
+    subject: InvolvedObject | None = None
     """None: the Event is about the check."""
     action: str = ""
     """The action of the Event, where the reference controller of the kind sets one."""

@@ -23,7 +23,7 @@ def _group(known: dict[str, Any]) -> str:
     return kind_named(known["kind"]).group
 
 
-class ObjectReference(Frozen):
+class TypedObjectReference(Frozen):
     """One object of any kind, without its uid."""
 
     kind: str
@@ -45,7 +45,7 @@ class ObjectReference(Frozen):
         return "/".join(part for part in (self.kind_name, self.namespace, self.name) if part)
 
 
-class CheckReference(ObjectReference):
+class CheckReference(TypedObjectReference):
     """One health check and how it signs Leases."""
 
     @property
@@ -65,7 +65,7 @@ class CheckReference(ObjectReference):
         return f"{self.lease_holder}/{target}"
 
 
-class TargetReference(ObjectReference):
+class TargetReference(TypedObjectReference):
     """A Node or Machine, told from others of the same name by its uid."""
 
     uid: str

@@ -171,7 +171,7 @@ def _healthy_since(text: str | None) -> datetime | None:
     return None if text is None else as_time(text) or EVER
 
 
-class Attempt(Frozen):
+class RemediationAttempt(Frozen):
     """The incident and workflow run behind a request."""
 
     incident: IncidentReference

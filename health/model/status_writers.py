@@ -30,7 +30,7 @@ class ManagedFields(FrozenObject):
 
 
 @dataclass(frozen=True)
-class StatusWriter:
+class StatusFieldManager:
     """Another field manager that wrote the status of a check."""
 
     manager: str
@@ -65,20 +65,20 @@ class StatusWriters:
         seen = {one: self.seen.get(one, 0) + 1 for one in wrote}
         return type(self)(noted, {**self.last, **last}, {**self.seen, **seen})
 
-    def others(self, ours: Collection[str], now: datetime) -> tuple[StatusWriter, ...]:
+    def others(self, ours: Collection[str], now: datetime) -> tuple[StatusFieldManager, ...]:
         """Managers not in `ours` that were seen writing or wrote recently, the latest first."""
         our_last = max((time for manager, time in self.last.items() if manager in ours), default=None)
         others = [self._writer(manager, our_last) for manager in self.last if manager not in ours]
         told = [one for one in others if one.seen or _is_told(one, our_last, now)]
         return tuple(sorted(told, key=lambda writer: writer.last, reverse=True))
 
-    def _writer(self, manager: str, our_last: datetime | None) -> StatusWriter:
+    def _writer(self, manager: str, our_last: datetime | None) -> StatusFieldManager:
         last, seen = self.last[manager], self.seen.get(manager, 0)
         is_over = not seen and our_last is not None and last <= our_last
-        return StatusWriter(manager, last, is_over, seen)
+        return StatusFieldManager(manager, last, is_over, seen)
 
 
-def _is_told(unseen: StatusWriter, our_last: datetime | None, now: datetime) -> bool:
+def _is_told(unseen: StatusFieldManager, our_last: datetime | None, now: datetime) -> bool:
     return now - unseen.last <= RECENTLY or (our_last is not None and not unseen.is_over)
 
 

@@ -13,7 +13,7 @@ from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.evidence.config_maps import EvidenceConfigMaps
 from activities.evidence.filing import EvidenceFiles
-from activities.evidence.save import SaveEvidence
+from activities.evidence.save import SaveEvidenceActivity
 from activities.fact_age import Clock
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
@@ -107,7 +107,7 @@ class WorkerActivities:
     async def save_evidence(
         self, asked: EvidenceInput, stores: Mapping[str, EvidenceFiles] | None = None
     ) -> EvidenceResult:
-        save = SaveEvidence(self._revalidation, stores or {CONFIG_MAP: self.config_maps()}, _now)
+        save = SaveEvidenceActivity(self._revalidation, stores or {CONFIG_MAP: self.config_maps()}, _now)
         return await ActivityEnvironment().run(save.save_evidence, asked)
 
     def config_maps(

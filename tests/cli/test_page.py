@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from cli.history import Episode
-from cli.incident_page import Page, incident_page
+from cli.incident_page import IncidentPage, incident_page
 from cli.incident_view import IncidentView, PageView
 from cli.next_steps import PossibleOrders
 from health.model.chore_subject import ChoreSubject
@@ -43,8 +43,8 @@ HELD = {"held": order("hold", "disk swap")}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
-def page(of: State, *story: Episode) -> Page:
-    return Page(summary(of), story, "", NOW, "node-1")
+def page(of: State, *story: Episode) -> IncidentPage:
+    return IncidentPage(summary(of), story, "", NOW, "node-1")
 
 
 def lines(of: State, *story: Episode) -> list[str]:

@@ -13,7 +13,7 @@ from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES
 from kube.transport import Transport
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from tests.cli.command import Command
 from tests.ports import free_port
 
@@ -85,7 +85,7 @@ async def test_namespace_that_no_installation_reads_is_neither_stopped_nor_start
     body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
     made = await client.create(PARAMEDIC_STATUSES, body | {"metadata": {"name": NAME}}, NAMESPACE)
     installation = Installation(cluster="prod-1a2b3c4d", lease_namespace=NAMESPACE)
-    patch = Status(installation=installation).as_patch(made["metadata"]["resourceVersion"])
+    patch = ParamedicStatusDocument(installation=installation).as_patch(made["metadata"]["resourceVersion"])
     await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, NAMESPACE, "status")
     try:
         ran = await paramedic(order, "--lease-namespace", "default")

@@ -7,7 +7,7 @@ import pytest
 
 from detector.nodehealthcheck.admission_facts import AdmissionFacts
 from health.gate.template_validity import Template
-from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation
+from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden
@@ -27,7 +27,7 @@ TOPOLOGY = "/apis/config.openshift.io/v1/infrastructures/cluster"
 TAKEN, REFUSED = Facts(), Facts(single_template_kinds=frozenset({KIND}))
 
 
-def twice() -> Change:
+def twice() -> CheckOperation:
     """A check with two steps of one kind."""
     steps = [
         {
@@ -43,7 +43,7 @@ def twice() -> Change:
         for order, name in enumerate(("soft", "hard"))
     ]
     check = check_object(remediationTemplate=None, escalatingRemediations=steps)
-    return Change(Operation.CREATE, new=check, old={})
+    return CheckOperation(Operation.CREATE, new=check, old={})
 
 
 def template(name: str, annotations: dict[str, str]) -> dict[str, Any]:
@@ -129,7 +129,10 @@ async def test_what_keeps_the_cluster_from_being_asked_is_logged_once_until_it_e
     server.answer("GET", TOPOLOGY, forbidden, forbidden, NOT_SERVED, forbidden)
     facts = AdmissionFacts(ClusterConnection.over(transport), lambda _: None)
     check = check_object()
-    creation, deletion = Change(Operation.CREATE, new=check, old={}), Change(Operation.DELETE, {}, check)
+    creation, deletion = (
+        CheckOperation(Operation.CREATE, new=check, old={}),
+        CheckOperation(Operation.DELETE, {}, check),
+    )
 
     for _ in range(2):
         with pytest.raises(Forbidden) as caught:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.watching.kind_watch import Kind, Subject
+from detector.watching.kind_watch import Kind, KindSubscription
 from detector.watching.named_kinds import KindWatches
 from devcluster.control_plane import ControlPlane
 from health.gate.template_validity import Template
@@ -34,7 +34,7 @@ class Watched:
         self.problems = Problems()
         self.told = 0
         self.names: set[str] = set()
-        subject = Subject(
+        subject = KindSubscription(
             ClusterConnection.over(transport),
             Template,
             "templates",

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from detector.state.in_flight import Remediated
 from health.gate.limit_usage import LimitUsage
-from health.gate.limits import HOUR, Limits, LimitScope, Remediation
+from health.gate.limits import HOUR, LimitedRemediation, Limits, LimitScope
 from health.gate.policy import Policy
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_remediation_limits import KNOWN, ZONE, leader
@@ -128,7 +128,7 @@ class LeaderMachine(RuleBasedStateMachine):
         for scope in self.scopes.of(CHECK):
             self._no_limit_of_a_scope_is_exceeded(scope, admitted)
 
-    def _no_limit_of_a_scope_is_exceeded(self, scope: LimitScope, admitted: Remediation) -> None:
+    def _no_limit_of_a_scope_is_exceeded(self, scope: LimitScope, admitted: LimitedRemediation) -> None:
         under_way, reservations = self.records._under_way, self.records._reservations  # noqa: SLF001
         reserved = [reservations.at(one) for one in reservations.targets() - under_way.keys()]
         in_flight = [one.remediation for one in (*under_way.values(), *reserved) if one]

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.watching.kind_watch import Kind, Subject
+from detector.watching.kind_watch import Kind, KindSubscription
 from detector.watching.named_kinds import KindWatches
 from detector.watching.template_polling import Naming, TemplatePolling
 from devcluster.control_plane import ControlPlane
@@ -42,7 +42,7 @@ class Polled:
         connection = ClusterConnection.over(transport)
         self.polling = TemplatePolling(connection, self._changed, every=lambda: every)
         self.watches = KindWatches(
-            Subject(
+            KindSubscription(
                 connection,
                 Template,
                 "templates",

@@ -11,7 +11,7 @@ from health.gate.policy import Policy
 from health.gate.policy_in_force import PolicyInForce
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
-from runtime.paramedic_status import Status, amended
+from runtime.paramedic_status import ParamedicStatusDocument, amended
 from runtime.statements import WorkerObservation, by_leader, of_slots
 from tests.detector.small_cluster import CHECK, SmallCluster
 
@@ -29,7 +29,7 @@ class Leader:
         self.cluster = SmallCluster()
         self.cluster.check(minHealthy=0)
         self.cluster.node("node-1", ready="Unknown")
-        self.status = Status()
+        self.status = ParamedicStatusDocument()
         self.told: list[Event] = []
         self.takes = True
         self.stuck = ""

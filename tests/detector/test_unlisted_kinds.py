@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.watching.kind_watch import Kind, Subject
+from detector.watching.kind_watch import Kind, KindSubscription
 from detector.watching.named_kinds import KindWatches
 from health.gate.template_validity import Template
 from kube.connection import ClusterConnection
@@ -44,7 +44,7 @@ def problems() -> Problems:
 @pytest.fixture
 def watches(transport: Transport, problems: Problems) -> KindWatches[Template]:
     return KindWatches(
-        Subject(
+        KindSubscription(
             ClusterConnection.over(transport),
             Template,
             "templates",

@@ -15,7 +15,7 @@ from detector.watching.named_kinds import NamedKinds
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
-from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation
+from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.references import CheckReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
@@ -58,7 +58,7 @@ class Detector:
         return None if found is None else {one.metadata.name for one in found}
 
     async def facts(self) -> Facts:
-        return await self._facts.of(Change(Operation.UPDATE, new=self.check, old=self.check))
+        return await self._facts.of(CheckOperation(Operation.UPDATE, new=self.check, old=self.check))
 
     async def can_answer(self) -> bool:
         """Whether it has the rights of a webhook."""

@@ -25,7 +25,7 @@ from devcluster.demo.settings import DemoSettings, Scenario
 from devcluster.demo.story import SCENARIOS
 from devcluster.dev import DevSettings
 from devcluster.dev_cluster_api import ClusterApiSettings
-from devcluster.errors import SettingsError
+from devcluster.errors import OptionsError
 from devcluster.polling import until
 from kube.client import Client
 from kube.resource import NAMESPACES, NODES, Object
@@ -226,5 +226,5 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
     ],
 )
 def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(SettingsError, match=sentence):
+    with pytest.raises(OptionsError, match=sentence):
         DevSettings(Path("unused"), **arguments)

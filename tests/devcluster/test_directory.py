@@ -3,14 +3,14 @@ from pathlib import Path
 import pytest
 
 from devcluster import layout
-from devcluster.errors import SettingsError
+from devcluster.errors import OptionsError
 
 UNUSABLE = ["/dev/null", "/dev/null/below", "/proc/foo", "/proc", f"/tmp/{'x' * 300}"]  # noqa: S108  refused
 
 
 @pytest.mark.parametrize("path", UNUSABLE)
 def test_path_that_cannot_be_used_is_refused_by_name(path: str) -> None:
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(OptionsError) as refused:
         layout.prepare(Path(path))
     assert str(refused.value).startswith(f"--dir {path} cannot be used: ")
 
@@ -24,5 +24,5 @@ def test_path_that_can_be_used_is_made_and_left_empty(tmp_path: Path) -> None:
 def test_path_that_is_too_long_for_a_socket_is_refused_with_both_lengths() -> None:
     room = Path("/" + "x" * 88)
     layout.require_room_for_socket(room)
-    with pytest.raises(SettingsError, match="leaves room for 89 bytes, and its path has 90"):
+    with pytest.raises(OptionsError, match="leaves room for 89 bytes, and its path has 90"):
         layout.require_room_for_socket(Path(f"{room}x"))

@@ -13,7 +13,7 @@ from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.resource import Object
 from runtime.cluster import read_cluster_identity
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE, NAMESPACE
 from tests.cli.command import Command
 from tests.end_to_end.conftest import Paramedic
@@ -57,7 +57,7 @@ async def install(client: Client, cluster_name: str) -> None:
     installation = Installation(cluster=await read_cluster_identity(client, cluster_name))
     body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
     made = await client.create(PARAMEDIC_STATUSES, body | {"metadata": {"name": NAME}}, NAMESPACE)
-    patch = Status(installation=installation).as_patch(made["metadata"]["resourceVersion"])
+    patch = ParamedicStatusDocument(installation=installation).as_patch(made["metadata"]["resourceVersion"])
     await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, NAMESPACE, "status")
 
 

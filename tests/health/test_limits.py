@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from health.gate.limit_usage import LimitUsage, Use
-from health.gate.limits import Limits, LimitScope, Remediation, Waiting
+from health.gate.limits import LimitedRemediation, Limits, LimitScope, Waiting
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from tests.objects import NOW, limits
@@ -31,7 +31,7 @@ class Usage:
         self.limits = LimitUsage(lambda reference: tuple(scopes_of(reference)))
         self.targets = 0
 
-    def count(self, remediation: Remediation) -> int:
+    def count(self, remediation: LimitedRemediation) -> int:
         self.targets += 1
         self.limits.put(self.targets, Use(remediation.check, remediation))
         return self.targets
@@ -40,19 +40,19 @@ class Usage:
         self.targets += 1
         self.limits.put(self.targets, Use(WORKERS, starts=began))
 
-    def refusal(self, wanted: Remediation, *first: Waiting) -> Hold | None:
+    def refusal(self, wanted: LimitedRemediation, *first: Waiting) -> Hold | None:
         """Of one that failed a moment ago, where these wait for longer."""
         selection = self.limits.select(first, NOW)
         refusal = self.limits.refusal(Waiting(NOW, "last", wanted), NOW, selection)
         return refusal.hold if refusal else None
 
-    def words(self, wanted: Remediation, *first: Waiting) -> str:
+    def words(self, wanted: LimitedRemediation, *first: Waiting) -> str:
         hold = self.refusal(wanted, *first)
         return hold.message if hold else "go"
 
 
-def one(check: CheckReference = WORKERS, zone: str | None = "a") -> Remediation:
-    return Remediation(check, {ZONE: zone})
+def one(check: CheckReference = WORKERS, zone: str | None = "a") -> LimitedRemediation:
+    return LimitedRemediation(check, {ZONE: zone})
 
 
 def test_what_nobody_limited_may_begin() -> None:

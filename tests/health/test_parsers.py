@@ -19,7 +19,7 @@ from health.gate.storm import storm_hold
 from health.gate.template_validity import Template
 from health.gate.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold
 from health.kinds.check_kind import CheckKind
-from health.kinds.nodehealthcheck.admission_review import Change, Facts, Operation, refusals
+from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation, refusals
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import MachineHealthCheck as AnyMachineHealthCheck
 from health.kinds.nodehealthcheck.machine_health_checks import machine_health_checks
@@ -278,4 +278,4 @@ def test_managed_fields(body: dict[str, Any]) -> None:
 
 @given(mutated(NODE_CHECK), mutated(NODE_CHECK), st.sampled_from(Operation))
 def test_review_of_a_change(new: dict[str, Any], old: dict[str, Any], operation: Operation) -> None:
-    assert all(isinstance(one, str) for one in refusals(Change(operation, new, old), Facts()))
+    assert all(isinstance(one, str) for one in refusals(CheckOperation(operation, new, old), Facts()))

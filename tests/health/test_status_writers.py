@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.status_writers import ManagedFields, StatusWriter, StatusWriters
+from health.model.status_writers import ManagedFields, StatusFieldManager, StatusWriters
 from objects.timestamps import stamp
 from tests.objects import NOW
 
@@ -54,7 +54,7 @@ def test_writer_shows_by_an_entry_that_is_recent_or_after_ours(
 def test_manager_with_two_entries_counts_by_the_later_one() -> None:
     old, new = wrote(THEIRS, 50, apiVersion="v1beta1"), wrote(THEIRS, 5, apiVersion="v1beta2")
     (writer,) = StatusWriters.of([new, old]).others(OURS, NOW)
-    assert writer == StatusWriter(THEIRS, NOW - timedelta(minutes=5), is_over=False)
+    assert writer == StatusFieldManager(THEIRS, NOW - timedelta(minutes=5), is_over=False)
 
 
 Version = tuple[ManagedFields, ...]

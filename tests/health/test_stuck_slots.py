@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.limits import Limits, LimitScope, Remediation, Waiting
+from health.gate.limits import LimitedRemediation, Limits, LimitScope, Waiting
 from health.gate.stuck_slots import STUCK_AFTER, UnderWay, stuck_slots
 from health.model.references import CheckReference
 from tests.objects import MINUTE, NOW, limits
@@ -18,11 +18,11 @@ OLD = STUCK_AFTER + MINUTE
 
 
 def holder(name: str, age: timedelta = OLD, zone: str | None = "a", of: CheckReference = WORKERS) -> UnderWay:
-    return UnderWay(name, Remediation(of, {ZONE: zone}), NOW - age)
+    return UnderWay(name, LimitedRemediation(of, {ZONE: zone}), NOW - age)
 
 
 def waiting(zone: str | None = "a", of: CheckReference = WORKERS) -> Waiting:
-    return Waiting(NOW, "w", Remediation(of, {ZONE: zone}))
+    return Waiting(NOW, "w", LimitedRemediation(of, {ZONE: zone}))
 
 
 @pytest.mark.parametrize(

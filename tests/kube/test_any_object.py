@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kube.decoding import Bookmark, Decoder, Page, Seen, Undecodable, WatchError
+from kube.decoding import Bookmark, Decoder, ListPage, Seen, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.lease import LeaseRecord, expiry, given_back, holder_is_valid, needs_renewal, renewed, taken_over
 from tests.health.extremes import mutated
@@ -43,7 +43,7 @@ def test_lease_that_can_be_read_can_be_judged_and_taken(body: dict[str, Any]) ->
 @given(mutated(PAGE))
 def test_page_of_a_list(body: dict[str, Any]) -> None:
     with suppress(Malformed):
-        assert isinstance(DECODER.page(wire(body)), Page)
+        assert isinstance(DECODER.page(wire(body)), ListPage)
 
 
 @given(mutated(LINE))

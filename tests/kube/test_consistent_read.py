@@ -11,7 +11,7 @@ from aiohttp import web
 from kube.consistent_read import ConsistentReads
 from kube.freshness import Freshness
 from kube.record import Key
-from kube.reflector import Reflector, State
+from kube.reflector import Reflector, ReflectorState
 from kube.transport import Transport
 from kube.watching import Watching
 from tests.kube.api_server import Answer, ApiServer, LiveWatch, hanging, refused, said
@@ -42,7 +42,7 @@ async def watching(
     watch = LiveWatch()
     server.watch(PATH, watch)
     async with reflecting(transport, OFTEN) as (reflector, told):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
         yield reflector, told, watch
 
 
@@ -131,7 +131,7 @@ async def test_watch_whose_reads_fail_is_opened_no_more_and_says_why(
         await eventually(lambda: is_old(reflector))
         watch.end()
         await eventually(lambda: words in reflector.problem)
-        assert reflector.state is State.WAITING
+        assert reflector.state is ReflectorState.WAITING
         assert is_old(reflector)
 
 
@@ -169,7 +169,7 @@ async def test_watch_whose_last_bookmark_lags_behind_an_earlier_read_leads_to_a_
     server.version(PATH, at(9))
     server.watch(PATH, refused(503, "ServiceUnavailable"), watch)
     async with reflecting(transport, clock=clock) as (reflector, told):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
         watch.send(bookmark(8))
         clock.seconds += 30
         watch.end()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from kube.record import Key
-from kube.reflector import State
+from kube.reflector import ReflectorState
 from kube.reflector_settings import SHORTEST_LIMIT
 from kube.transport import Transport
 from tests.kube.api_server import ApiServer, LiveWatch, lines, refused, said
@@ -30,7 +30,7 @@ async def test_list_fills_the_store_page_by_page(server: ApiServer, transport: T
         assert reflector.age() is None
         assert not reflector.synced
         await reflector.wait_synced()
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
         assert [key.name for key in reflector.store] == ["a", "b", "c"]
         assert told.brief() == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]

@@ -8,7 +8,7 @@ import pytest
 
 from kube.discovery import KindName
 from kube.record import Key
-from kube.reflector import State
+from kube.reflector import ReflectorState
 from kube.reflector_backoff import Waits
 from kube.resource import NODES
 from kube.transport import Transport
@@ -68,7 +68,7 @@ async def test_refused_token_is_read_anew_and_then_waited_for(
     server.watch(PATH, unauthorized, unauthorized, SILENT)
 
     async with reflecting(transport) as (reflector, _):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
     assert len(server.watches()) == 3
     assert len(server.lists()) == 1
@@ -125,13 +125,13 @@ async def test_server_that_restarts_is_found_again(server: ApiServer, transport:
     server.watch(PATH, SILENT)
 
     async with reflecting(transport) as (reflector, told):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
         await server.stop()
-        await eventually(lambda: reflector.state is State.WAITING)
+        await eventually(lambda: reflector.state is ReflectorState.WAITING)
         assert "GET" in reflector.problem
         assert Key("", "a") in reflector.store
         await server.start()
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
     assert told.brief() == [("ADDED", "a")]
 
@@ -154,10 +154,10 @@ async def test_kind_that_is_not_served_is_absent_and_counts_as_complete(
 
     async with reflecting(transport) as (reflector, told):
         await reflector.wait_synced()
-        assert reflector.state is State.ABSENT
+        assert reflector.state is ReflectorState.ABSENT
         assert not reflector.store
         assert reflector.age() is not None
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
     assert told.brief() == [("ADDED", "a")]
 
@@ -173,7 +173,7 @@ async def test_kind_whose_path_is_not_known_is_asked_for_until_it_is_served(
     async with reflecting(transport, resource=KindName("example.com/v1", "Widget")) as (reflector, told):
         await reflector.wait_synced()
         assert not reflector.is_served
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
         assert reflector.is_served
 
     assert told.brief() == [("ADDED", "a")]
@@ -205,7 +205,7 @@ async def test_kind_that_goes_and_comes_back_elsewhere_is_found(
     server.watch(PATH, SILENT)
 
     async with reflecting(transport, resource=KindName("example.com/v1", "Widget")) as (reflector, told):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
     assert told.brief() == [("ADDED", "a")]
 
@@ -215,7 +215,7 @@ async def test_kind_that_goes_empties_the_store(server: ApiServer, transport: Tr
     server.watch(PATH, NOT_SERVED)
 
     async with reflecting(transport) as (reflector, told):
-        await eventually(lambda: reflector.state is State.ABSENT)
+        await eventually(lambda: reflector.state is ReflectorState.ABSENT)
         assert not reflector.store
 
     assert told.brief() == [("ADDED", "a"), ("DELETED", "a")]
@@ -227,7 +227,7 @@ async def test_one_answer_404_does_not_empty_the_store(server: ApiServer, transp
 
     async with reflecting(transport) as (reflector, told):
         await eventually(lambda: len(server.lists()) == 3)
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
     assert told.brief() == [("ADDED", "a")]
 
@@ -250,7 +250,7 @@ async def test_404_of_something_that_is_no_api_server_proves_nothing(
 
     async with reflecting(transport) as (reflector, told):
         await eventually(lambda: len(server.lists()) > 9)
-        assert reflector.state is not State.ABSENT
+        assert reflector.state is not ReflectorState.ABSENT
         assert (reflector.age() or timedelta()) > timedelta(0)
         age = reflector.age()
         await eventually(lambda: (reflector.age() or timedelta()) > (age or timedelta()))
@@ -263,7 +263,7 @@ async def test_retry_after_is_obeyed(server: ApiServer, transport: Transport) ->
     server.watch(PATH, SILENT)
 
     async with reflecting(transport) as (reflector, _):
-        await eventually(lambda: reflector.state is State.WAITING)
+        await eventually(lambda: reflector.state is ReflectorState.WAITING)
         with pytest.raises(TimeoutError):
             await eventually(lambda: len(server.lists()) > 1, within_seconds=1)
         await reflector.wait_synced()
@@ -278,7 +278,7 @@ async def test_missing_role_is_logged_once_and_so_is_its_end(
     server.watch(PATH, SILENT)
 
     async with reflecting(transport) as (reflector, _):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
 
     assert [record.getMessage() for record in caplog.records] == [
         f"Not watching widgets.example.com: GET {PATH} was answered 403 Forbidden: said Forbidden",
@@ -298,7 +298,7 @@ async def test_watches_that_end_at_once_are_waited_for_like_failures(
     )
 
     async with reflecting(transport, slow) as (reflector, _):
-        await eventually(lambda: reflector.state is State.WAITING)
+        await eventually(lambda: reflector.state is ReflectorState.WAITING)
 
     assert len(server.watches()) == 1
 

@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from kube.errors import Forbidden, NotFound, Unreachable
-from kube.reflector_status import ReflectorStatus, State
+from kube.reflector_status import ReflectorState, ReflectorStatus
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def reflector_status() -> ReflectorStatus:
 
 def test_nothing_is_wrong_at_the_start(reflector_status: ReflectorStatus) -> None:
     assert (reflector_status.state, reflector_status.problem, reflector_status.synced) == (
-        State.STARTING,
+        ReflectorState.STARTING,
         "",
         False,
     )

@@ -12,8 +12,8 @@ from runtime.paramedic_status import (
     Answer,
     ConditionType,
     Installation,
+    ParamedicStatusDocument,
     Statement,
-    Status,
     amended,
     events,
 )
@@ -25,9 +25,11 @@ AWAY = Statement(ConditionType.TEMPORAL_REACHABLE, Answer.FALSE, "TemporalUnreac
 ABOUT = ObjectReference("paramedic.dev/v1alpha1", "ParamedicStatus", "ours", "paramedic", "u")
 
 
-def written(statement: Statement, now: datetime = NOW, stored: Status | None = None) -> Status:
+def written(
+    statement: Statement, now: datetime = NOW, stored: ParamedicStatusDocument | None = None
+) -> ParamedicStatusDocument:
     """What stands there after it was said."""
-    found = amended(stored or Status(), [statement], "who", now)
+    found = amended(stored or ParamedicStatusDocument(), [statement], "who", now)
     assert found is not None
     return found
 
@@ -77,7 +79,7 @@ OURS = Installation(cluster="prod-1a2b3c4d", lease_namespace="leases", temporal_
 
 
 def test_installation_is_written_with_the_first_status_and_kept_by_those_that_do_not_lead() -> None:
-    first = amended(Status(), [WELL], "leader", NOW, OURS)
+    first = amended(ParamedicStatusDocument(), [WELL], "leader", NOW, OURS)
     assert first is not None
     assert first.installation == OURS
     kept = amended(first, [AWAY], "worker", NOW + SECOND)
@@ -87,7 +89,7 @@ def test_installation_is_written_with_the_first_status_and_kept_by_those_that_do
 
 def test_other_installation_is_written_at_once_and_one_that_is_pruned_only_with_a_heartbeat() -> None:
     renamed = OURS.model_copy(update={"cluster": "production-1a2b3c4d"})
-    first = amended(Status(), [WELL], "leader", NOW, OURS)
+    first = amended(ParamedicStatusDocument(), [WELL], "leader", NOW, OURS)
     assert first is not None
     assert amended(first, [WELL], "leader", NOW + SECOND, OURS) is None
     second = amended(first, [WELL], "leader", NOW + SECOND, renamed)
@@ -103,12 +105,12 @@ def test_patch_holds_for_the_object_that_was_read_and_is_read_as_it_was_meant() 
     status = written(AWAY)
     patch = status.as_patch("7")
     assert patch["metadata"] == {"resourceVersion": "7"}
-    assert Status.read(patch) == status
+    assert ParamedicStatusDocument.read(patch) == status
 
 
 @pytest.mark.parametrize("stored", [{}, {"status": None}, {"status": {"conditions": [{"type": "a"}]}}])
 def test_status_that_is_missing_or_cannot_be_read_is_written_anew(stored: dict[str, object]) -> None:
-    assert Status.read(stored) == Status()
+    assert ParamedicStatusDocument.read(stored) == ParamedicStatusDocument()
 
 
 @pytest.mark.parametrize(

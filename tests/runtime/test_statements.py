@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runtime.paramedic_status import Answer, Condition, ConditionType, Statement
+from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, Statement
 from runtime.statements import (
     LEADERLESS_FOR,
     NOT_SEEN_FOR,
@@ -118,7 +118,7 @@ def test_leader_and_others_speak_of_the_same_conditions() -> None:
     assert types(leader) == types(by_others("lease"))
 
 
-STUCK = Condition(
+STUCK = ParamedicCondition(
     type=ConditionType.SLOTS_AVAILABLE,
     status=FALSE,
     reason="SlotsStuck",
@@ -141,7 +141,7 @@ STUCK = Condition(
     ],
 )
 def test_slots_that_are_stuck_are_named_and_a_new_leader_takes_nothing_back_before_it_knows(
-    stuck: str | None, before: Condition | None, said: tuple[str, str, str]
+    stuck: str | None, before: ParamedicCondition | None, said: tuple[str, str, str]
 ) -> None:
     statement = of_slots(stuck, before)
     assert (statement.status, statement.reason, statement.message) == said

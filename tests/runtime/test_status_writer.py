@@ -16,7 +16,7 @@ from kube.server_clock import wall_clock
 from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime.leader_watch import LeaderWatch
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE
 from runtime.statements import LEADERLESS_FOR, WorkerObservation, by_leader, by_others
 from runtime.status_writer import StatusWriter
@@ -49,7 +49,7 @@ class Place:
         return await self.client.get(PARAMEDIC_STATUSES, NAME, self.namespace)
 
     async def says(self) -> list[str]:
-        return [one.status for one in Status.read(await self.object()).conditions]
+        return [one.status for one in ParamedicStatusDocument.read(await self.object()).conditions]
 
     async def told(self) -> list[tuple[str, str]]:
         found = await self.client.list(EVENTS, self.namespace)

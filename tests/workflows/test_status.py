@@ -7,15 +7,15 @@ from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.steps import order
 from tests.objects import MINUTE, NOW, seen
-from workflows.status import Status
+from workflows.status import IncidentStatus
 
 HELD = order("hold", "disk swap")
 FOR_A_TIME = order("hold", "disk swap", until=NOW + MINUTE)
 
 
-def said_of(held: OrderRecord | None) -> Status:
+def said_of(held: OrderRecord | None) -> IncidentStatus:
     memory = Memory(held=held)
-    return Status.of(next_move(seen(), memory, NOW), memory)
+    return IncidentStatus.of(next_move(seen(), memory, NOW), memory)
 
 
 @pytest.mark.parametrize("held", [None, HELD, FOR_A_TIME])

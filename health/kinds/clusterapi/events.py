@@ -26,7 +26,7 @@ from health.kinds.machines.restriction import (
     transitions,
     was_restricted,
 )
-from health.model.event import Event, Subject
+from health.model.event import Event, InvolvedObject
 from health.model.stored_status import stored_condition, string
 
 
@@ -67,7 +67,7 @@ def _exceeded(
 def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     check = cast("MachineHealthCheck", after.check)
 
-    def subject(target: TargetSnapshot) -> Subject:
-        return Subject(check.api_version, MACHINE, check.metadata.namespace, target.name, target.uid)
+    def subject(target: TargetSnapshot) -> InvolvedObject:
+        return InvolvedObject(check.api_version, MACHINE, check.metadata.namespace, target.name, target.uid)
 
     return of_targets(before, after, now, partial(machine_notes, check.reference), subject)

@@ -12,11 +12,11 @@ from health.kinds.clusterapi.machine import MACHINES, Machine
 from health.kinds.machines import remediation_request as machine_request
 from health.kinds.machines.machine import KIND
 from health.model.references import CheckReference, Step, TargetReference
-from health.model.remediation_request import Attempt, RemediationRequest
+from health.model.remediation_request import RemediationAttempt, RemediationRequest
 
 
 def new_request(
-    attempt: Attempt, step: Step, *, template: Mapping[str, Any], machine: Machine
+    attempt: RemediationAttempt, step: Step, *, template: Mapping[str, Any], machine: Machine
 ) -> dict[str, Any]:
     """The request of `attempt` to create: spec.template of the template, for this Machine."""
     contents = machine_request.spec_template(template) or {}

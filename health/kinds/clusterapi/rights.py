@@ -4,14 +4,14 @@ Each Secret of a workload cluster has a right of its own (docs/cluster-api-switc
 """
 
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP
-from health.kinds.right import Part, Process, Right
+from health.kinds.right import Process, Right, RightsGroup
 
-MANAGEMENT = Part(
+MANAGEMENT = RightsGroup(
     "deploy/components/cluster-api/machine-health-checks.yaml",
     "in a management cluster whose MachineHealthChecks of Cluster API are handled",
     name="cluster-api",
 )
-SECRETS = Part(
+SECRETS = RightsGroup(
     "deploy/examples/kubeconfig-secrets.yaml",
     "for each workload cluster of a check, written by you",
     name="workload-clusters",

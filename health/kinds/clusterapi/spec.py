@@ -26,7 +26,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from health.gate.selector import LabelSelector
-from health.gate.template_field import LocalTemplate, Template
+from health.gate.template_field import LocalTemplate, TemplateField
 from health.gate.threshold import LARGEST
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS
@@ -49,7 +49,7 @@ class Spec(Frozen):
     node_conditions: tuple[UnhealthyCondition, ...]
     machine_conditions: tuple[UnhealthyCondition, ...]
     trigger: Trigger
-    template: Template | None
+    template: TemplateField | None
 
 
 def _tells_of_machines(type_: str) -> str:

@@ -13,7 +13,7 @@ from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.model.event import Event, Severity
 from health.model.references import CheckReference
-from health.model.remediation_request import Attempt
+from health.model.remediation_request import RemediationAttempt
 from health.model.verdict import Health
 
 MARKED_UNHEALTHY = "MachineMarkedUnhealthy"
@@ -49,7 +49,7 @@ def restricted(namespace: str, machine: str, why: object) -> str:
     return f"Machine {namespace}/{machine} remediation restricted: {why}"
 
 
-def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
+def marking_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
     """The Event that the API server refused to mark it for its owner."""
     known = target.metadata
     message = restricted(known.namespace, known.name, f"it cannot be marked for its owner: {why}")

@@ -9,7 +9,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from health.model.references import CheckReference, TargetReference, TemplateReference, check_of
-from health.model.remediation_request import ATTEMPT, INCIDENT, TARGET_UID, Attempt, RemediationRequest
+from health.model.remediation_request import (
+    ATTEMPT,
+    INCIDENT,
+    TARGET_UID,
+    RemediationAttempt,
+    RemediationRequest,
+)
 from objects.group_kind import GroupKind
 
 
@@ -21,7 +27,7 @@ def spec_template(template: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def request_body(
-    attempt: Attempt,
+    attempt: RemediationAttempt,
     template: TemplateReference,
     contents: Mapping[str, Any],
     owner: Mapping[str, str],
@@ -66,7 +72,7 @@ def is_unsigned_for(
     return owner.api_version in api_versions and (owner.kind, owner.uid) == (target.kind, target.uid)
 
 
-def _annotations(attempt: Attempt, template: TemplateReference) -> dict[str, str]:
+def _annotations(attempt: RemediationAttempt, template: TemplateReference) -> dict[str, str]:
     prefix = attempt.incident.target.group
     ours = {
         f"{prefix}/cloned-from-name": template.name,

@@ -15,7 +15,7 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import CheckProblem
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
-from health.model.event import Event, Severity, Subject
+from health.model.event import Event, InvolvedObject, Severity
 from health.model.observation import Hold, HoldReason
 from health.model.stored_status import stored_condition, string
 
@@ -117,7 +117,7 @@ def of_targets(
     after: CheckSnapshot,
     now: datetime,
     notes: Callable[[TargetSnapshot | None, TargetSnapshot], Iterator[TargetNote]],
-    subject: Callable[[TargetSnapshot], Subject],
+    subject: Callable[[TargetSnapshot], InvolvedObject],
 ) -> Iterator[Event]:
     """The Events about targets, unless the whole check is held; `before` was already reported."""
     if holds_events(after, now):
@@ -159,7 +159,9 @@ def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:
     return [string(said, "reason")] if said.get("status") == "False" else []
 
 
-def _of_target(uid: str, target: TargetSnapshot, note: TargetNote, subject: Subject, again: str) -> Event:
+def _of_target(
+    uid: str, target: TargetSnapshot, note: TargetNote, subject: InvolvedObject, again: str
+) -> Event:
     fact = target.verdict.fact
     return Event(
         seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "", note.seed)),

@@ -50,7 +50,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Change:
+class CheckOperation:
     """One operation on a check; `old` is {} for a creation, `new` for a deletion."""
 
     operation: Operation
@@ -74,7 +74,7 @@ def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:
     return tuple(step.remediation_template.reference for step in spec.escalating_remediations)
 
 
-def refusals(change: Change, facts: Facts) -> tuple[str, ...]:
+def refusals(change: CheckOperation, facts: Facts) -> tuple[str, ...]:
     """The reasons to refuse a change; empty if it is allowed."""
     match change.operation:
         case Operation.DELETE:
@@ -109,7 +109,7 @@ def _in_words(details: ErrorDetails) -> tuple[str, ...]:
     return (problem.problem if details["loc"][:1] == ("selector",) else str(problem),)
 
 
-def _edit_problems(change: Change) -> Iterator[str]:
+def _edit_problems(change: CheckOperation) -> Iterator[str]:
     if not _is_remediating(change.old):
         return
     new, old = _spec(change.new), _spec(change.old)

@@ -12,7 +12,7 @@ from health.kinds.nodehealthcheck.rights import CONFIRMATION_RIGHTS, RIGHTS, WEB
 from health.kinds.nodehealthcheck.status import status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
-from health.model.event import Event, Severity, Subject
+from health.model.event import Event, InvolvedObject, Severity
 from health.model.node import NODES
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
@@ -22,7 +22,7 @@ def request_lost(lost: LostRequest) -> Event:
     """The Event that the Node waits after the loss of its request."""
     check, node = lost.incident.check, lost.incident.target.name
     message = f"{PREFIX}{skipped_because_of(lost.words, node)}"
-    subject = Subject(API_VERSION, KIND, check.namespace, check.name, lost.check_uid)
+    subject = InvolvedObject(API_VERSION, KIND, check.namespace, check.name, lost.check_uid)
     return Event(lost.seed, Severity.WARNING, SKIPPED, message, subject=subject)
 
 

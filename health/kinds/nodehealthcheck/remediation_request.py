@@ -14,7 +14,7 @@ from health.model.remediation_request import (
     NODE_NAME,
     TARGET_UID,
     TEMPLATE_NAME,
-    Attempt,
+    RemediationAttempt,
     template_contents,
 )
 from objects.metadata import OwnerReference
@@ -25,7 +25,7 @@ _HASH_LENGTH = 10
 
 
 def new_request(  # noqa: PLR0913  each is one of the live objects that the contents are made from
-    attempt: Attempt,
+    attempt: RemediationAttempt,
     step: Step,
     *,
     template: Mapping[str, Any],
@@ -57,7 +57,7 @@ def new_request(  # noqa: PLR0913  each is one of the live objects that the cont
     }
 
 
-def request_name(attempt: Attempt, template: Mapping[str, Any]) -> str:
+def request_name(attempt: RemediationAttempt, template: Mapping[str, Any]) -> str:
     """The target's name, with a hash if the template allows several requests for one target.
 
     The server never generates it, because a repeated attempt must find its own request. The hash uses the
@@ -70,13 +70,13 @@ def request_name(attempt: Attempt, template: Mapping[str, Any]) -> str:
     return f"{_prefix(attempt)}{suffix}"
 
 
-def _names(attempt: Attempt, template: Mapping[str, Any]) -> dict[str, str]:
+def _names(attempt: RemediationAttempt, template: Mapping[str, Any]) -> dict[str, str]:
     """The name; for one with a hash also the generateName that the operator would use (NHC 2.4/3)."""
     name = {"name": request_name(attempt, template)}
     return name | {"generateName": _prefix(attempt)} if is_one_of_several(template) else name
 
 
-def _prefix(attempt: Attempt) -> str:
+def _prefix(attempt: RemediationAttempt) -> str:
     # A cut name must not end in a character that is invalid before a hyphen.
     return f"{attempt.incident.target.name[: _LONGEST_NAME - _HASH_LENGTH - 1].rstrip('.-')}-"
 

@@ -2,10 +2,10 @@
 
 from health.kinds.nodehealthcheck.check import GROUP
 from health.kinds.nodehealthcheck.machine_health_checks import GROUP as MACHINE_GROUP
-from health.kinds.right import Part, Process, Right
+from health.kinds.right import Process, Right, RightsGroup
 
-WEBHOOK = Part("deploy/components/webhook/rbac.yaml", "where the webhook is installed", name="webhook")
-CONFIRMATIONS = Part(
+WEBHOOK = RightsGroup("deploy/components/webhook/rbac.yaml", "where the webhook is installed", name="webhook")
+CONFIRMATIONS = RightsGroup(
     "deploy/base/rbac/confirmations.yaml", "unless PARAMEDIC_CONFIRMATIONS is keep", name="confirmations"
 )
 

@@ -20,7 +20,7 @@ from pydantic.alias_generators import to_camel
 
 from health.gate.invalid_check import SaysItsValueError
 from health.gate.selector import LabelSelector
-from health.gate.template_field import Template, Text
+from health.gate.template_field import TemplateField, Text
 from health.gate.threshold import Amount
 from objects.durations import Duration, SignedDuration
 from objects.frozen import FrozenObject
@@ -48,7 +48,7 @@ class Condition(FrozenObject):
 class Escalation(FrozenObject):
     """One entry of spec.escalatingRemediations."""
 
-    remediation_template: Template
+    remediation_template: TemplateField
     order: StrictInt
     timeout: Duration
 
@@ -76,7 +76,7 @@ class Spec(FrozenObject):
     min_healthy: Amount | None = None
     max_unhealthy: Amount | None = None
     storm_cooldown_duration: Duration | None = None
-    remediation_template: Template | None = None
+    remediation_template: TemplateField | None = None
     escalating_remediations: tuple[Escalation, ...] = ()
     pause_requests: tuple[str, ...] = ()
     healthy_delay: SignedDuration | None = None
@@ -134,7 +134,7 @@ class Spec(FrozenObject):
         return ""
 
 
-def _deletes_machines(template: Template) -> bool:
+def _deletes_machines(template: TemplateField) -> bool:
     """True if the remediation deletes the Machine of the Node."""
     return template.kind.lower() == MACHINE_DELETION.lower()
 

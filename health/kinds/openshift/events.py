@@ -28,7 +28,7 @@ from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.conditions import numbers
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
 from health.kinds.openshift.target_events import machine_notes
-from health.model.event import Event, Subject
+from health.model.event import Event, InvolvedObject
 from health.model.stored_status import stored_condition, string
 
 
@@ -62,7 +62,7 @@ def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any], now: datetime) ->
 def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     check = cast("MachineHealthCheck", after.check).reference
 
-    def subject(target: TargetSnapshot) -> Subject:
-        return Subject(MACHINE_API, MACHINE, check.namespace, target.name, target.uid)
+    def subject(target: TargetSnapshot) -> InvolvedObject:
+        return InvolvedObject(MACHINE_API, MACHINE, check.namespace, target.name, target.uid)
 
     return of_targets(before, after, now, partial(machine_notes, check), subject)

@@ -8,12 +8,12 @@ from health.kinds.machines.machine import KIND
 from health.kinds.openshift.check import KIND as CHECK
 from health.kinds.openshift.machine import API_VERSION, GROUP, Machine
 from health.model.references import CheckReference, Step, TargetReference, TemplateReference
-from health.model.remediation_request import Attempt, InvalidTemplateError, RemediationRequest
+from health.model.remediation_request import InvalidTemplateError, RemediationAttempt, RemediationRequest
 from objects.group_kind import GroupKind
 
 
 def new_request(
-    attempt: Attempt, step: Step, *, template: Mapping[str, Any], machine: Machine
+    attempt: RemediationAttempt, step: Step, *, template: Mapping[str, Any], machine: Machine
 ) -> dict[str, Any]:
     """The request of `attempt` to create: spec.template of the template, for this Machine.
 

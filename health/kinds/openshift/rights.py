@@ -1,14 +1,14 @@
 """The rights for MachineHealthChecks of OpenShift, in addition to those of every installation."""
 
 from health.kinds.openshift.machine import GROUP
-from health.kinds.right import Part, Process, Right
+from health.kinds.right import Process, Right, RightsGroup
 
-MACHINES = Part(
+MACHINES = RightsGroup(
     "deploy/components/openshift-machines/machine-health-checks.yaml",
     "where MachineHealthChecks of OpenShift are handled",
     name="machines",
 )
-UPGRADE_PAUSES = Part(
+UPGRADE_PAUSES = RightsGroup(
     "deploy/components/openshift/upgrade-pause.yaml",
     "where MachineHealthChecks of OpenShift are paused for upgrades, handled or not",
     name="upgrade-pause",

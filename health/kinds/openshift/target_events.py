@@ -17,7 +17,7 @@ from health.kinds.openshift.machine import MachineTarget
 from health.model.event import Event, Severity
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
-from health.model.remediation_request import Attempt
+from health.model.remediation_request import RemediationAttempt
 
 
 def machine_notes(
@@ -64,25 +64,25 @@ def restricted(path: str, why: object) -> str:
     return f"Machine {path} remediation restricted: {why}"
 
 
-def deleted(attempt: Attempt, target: MachineTarget) -> Event:
+def deleted(attempt: RemediationAttempt, target: MachineTarget) -> Event:
     """The Event that its deletion was requested."""
     words = f"Machine {_named(attempt, target)} has been remediated by requesting to delete Machine object"
     return _told(attempt, Severity.NORMAL, "MachineDeleted", words)
 
 
-def deletion_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
+def deletion_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
     """The Event that the API server refused to delete it."""
     words = f"Machine {_named(attempt, target)} remediation failed: unable to delete Machine object: {why}"
     return _told(attempt, Severity.WARNING, "MachineDeletionFailed", words)
 
 
-def marked(attempt: Attempt, target: MachineTarget) -> Event:
+def marked(attempt: RemediationAttempt, target: MachineTarget) -> Event:
     """The Event that it was marked for external remediation."""
     words = _requesting(attempt, target)
     return _told(attempt, Severity.NORMAL, "ExternalAnnotationAdded", words)
 
 
-def marking_failed(attempt: Attempt, target: MachineTarget, why: str) -> Event:
+def marking_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
     """The Event that the API server refused to mark it."""
     words = f"{_requesting(attempt, target)} failed: {why}"
     return _told(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
@@ -95,14 +95,14 @@ def request_lost(lost: LostRequest) -> Event:
     return Event(lost.seed, Severity.NORMAL, RESTRICTED, message, action=REMEDIATE)
 
 
-def _requesting(attempt: Attempt, target: MachineTarget) -> str:
+def _requesting(attempt: RemediationAttempt, target: MachineTarget) -> str:
     return f"Requesting external remediation of node associated with machine {_named(attempt, target)}"
 
 
-def _named(attempt: Attempt, target: MachineTarget) -> str:
+def _named(attempt: RemediationAttempt, target: MachineTarget) -> str:
     return path_of(attempt.incident.check, target.metadata.name, target.node_name)
 
 
-def _told(attempt: Attempt, severity: Severity, reason: str, message: str) -> Event:
+def _told(attempt: RemediationAttempt, severity: Severity, reason: str, message: str) -> Event:
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
     return Event(seed, severity, reason, message, action=REMEDIATE)

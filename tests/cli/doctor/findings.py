@@ -2,7 +2,7 @@
 
 import json
 
-from cli.doctor.finding import Finding, Severity
+from cli.doctor.finding import Finding, FindingSeverity
 from tests.cli.command import Command
 from tests.forked import Ran
 
@@ -11,7 +11,7 @@ async def findings(doctor: Command, *arguments: str, **environment: str) -> list
     """All findings of one look, checked against the exit code."""
     ran = await doctor(*arguments, "doctor", "-o", "json", "--watch-for", "0", **environment)
     found = listed(ran)
-    assert ran.code == (1 if any(one.severity is not Severity.NOTE for one in found) else 0)
+    assert ran.code == (1 if any(one.severity is not FindingSeverity.NOTE for one in found) else 0)
     return found
 
 

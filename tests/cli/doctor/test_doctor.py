@@ -8,7 +8,7 @@ import pytest
 from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client as TemporalClient
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
@@ -140,7 +140,7 @@ async def test_process_has_its_own_rights_and_cannot_tell_those_of_the_other(
     found = await findings(as_user(kubeconfigs[own]))
     assert "RightMissing" not in reasons(found)
     seen_by_others = [one for one in found if one.reason in ("RightsUnknown", "CannotLook")]
-    assert {one.severity for one in seen_by_others} == {Severity.NOTE}, seen_by_others
+    assert {one.severity for one in seen_by_others} == {FindingSeverity.NOTE}, seen_by_others
     (unknown,) = (one for one in found if one.reason == "RightsUnknown")
     assert unknown.what.endswith(f":paramedic-{own}' cannot review the rights of the {other}")
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as KIND
@@ -78,7 +78,7 @@ async def check(client: Client, transport: Transport) -> AsyncIterator[str]:
 async def test_core_manager_that_policies_keep_off_is_a_note_and_without_them_a_warning(
     doctor: Command, client: Client, check: str
 ) -> None:
-    async def severities() -> dict[str, Severity]:
+    async def severities() -> dict[str, FindingSeverity]:
         found = await findings(doctor, PARAMEDIC_CHECK_KINDS=f"{CHECKS.plural}.{CHECKS.group}")
         told = [
             one for one in found if check in one.what or "'capi-1'" in one.what or "admission" in one.what
@@ -86,17 +86,17 @@ async def test_core_manager_that_policies_keep_off_is_a_note_and_without_them_a_
         return {one.reason: one.severity for one in told}
 
     assert await severities() == {
-        "StatusWrittenByAnother": Severity.WARNING,
-        "ReferenceControllerMayRun": Severity.NOTE,
+        "StatusWrittenByAnother": FindingSeverity.WARNING,
+        "ReferenceControllerMayRun": FindingSeverity.NOTE,
     }
     async with AsyncExitStack() as stack:
         for resource, body in shipped():
             await client.create(resource, body)
             stack.push_async_callback(client.delete, resource, body["metadata"]["name"])
         assert await severities() == {
-            "StatusWrittenByAnother": Severity.NOTE,
-            "ReferenceKeptOff": Severity.NOTE,
+            "StatusWrittenByAnother": FindingSeverity.NOTE,
+            "ReferenceKeptOff": FindingSeverity.NOTE,
         }
         await client.delete(SERVICE_ACCOUNTS, CAPI_MANAGER, CAPI_SYSTEM)
-        assert (await severities())["OperatorPolicyForNobody"] is Severity.WARNING
+        assert (await severities())["OperatorPolicyForNobody"] is FindingSeverity.WARNING
         await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": CAPI_MANAGER}}, CAPI_SYSTEM)

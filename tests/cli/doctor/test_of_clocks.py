@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_clocks import detector_clock_findings, own_clock_findings
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
@@ -34,20 +34,22 @@ def test_own_clock_that_agrees_is_nothing_to_say(skew: timedelta | None) -> None
 
 def test_own_clock_that_is_off_is_a_warning_that_names_its_machine() -> None:
     (finding,) = own_clock_findings(timedelta(seconds=-12))
-    assert (finding.severity, finding.reason) == (Severity.WARNING, "ClockSkew")
+    assert (finding.severity, finding.reason) == (FindingSeverity.WARNING, "ClockSkew")
     assert finding.what == "the clock of the machine that this runs on is 12s behind the API server's"
 
 
 @pytest.mark.parametrize(
     ("ahead", "severity", "words"),
     [
-        (8, Severity.WARNING, "7s ahead of the API server's"),
-        (-8, Severity.WARNING, "7s behind the API server's"),
-        (41, Severity.PROBLEM, "40s ahead of the API server's: every check is held"),
-        (-41, Severity.PROBLEM, "40s behind the API server's: every check is held"),
+        (8, FindingSeverity.WARNING, "7s ahead of the API server's"),
+        (-8, FindingSeverity.WARNING, "7s behind the API server's"),
+        (41, FindingSeverity.PROBLEM, "40s ahead of the API server's: every check is held"),
+        (-41, FindingSeverity.PROBLEM, "40s behind the API server's: every check is held"),
     ],
 )
-def test_clock_of_the_detector_shows_in_its_lease(ahead: float, severity: Severity, words: str) -> None:
+def test_clock_of_the_detector_shows_in_its_lease(
+    ahead: float, severity: FindingSeverity, words: str
+) -> None:
     (finding,) = detector_clock_findings(lease(ahead))
     assert (finding.severity, finding.reason) == (severity, "DetectorClockSkew")
     assert finding.what == f"the clock of the detector that leads is {words}"
@@ -82,4 +84,4 @@ async def test_api_server_notes_when_a_renewal_came(control_plane: ControlPlane)
         finally:
             await client.delete(LEASES, name, "default")
     (finding,) = detector_clock_findings(found)
-    assert finding.severity is Severity.PROBLEM
+    assert finding.severity is FindingSeverity.PROBLEM

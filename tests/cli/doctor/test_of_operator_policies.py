@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_operator_policies import (
     PoliciesInForce,
     absent_account,
@@ -54,7 +54,7 @@ def test_policy_that_is_missing_is_named_where_others_are_there(missing: str) ->
     without = in_force([one for one in POLICIES if one["metadata"]["name"] != missing])
     assert not keeps_off(KIND, without)
     (found,) = policy_findings(KIND, without, ())
-    assert (found.severity, found.reason) == (Severity.WARNING, "OperatorPolicyMissing")
+    assert (found.severity, found.reason) == (FindingSeverity.WARNING, "OperatorPolicyMissing")
     assert missing in found.what
 
 
@@ -67,7 +67,7 @@ def test_binding_that_only_warns_refuses_nothing() -> None:
 
 def test_kind_of_requests_that_no_policy_names_is_told() -> None:
     (found,) = policy_findings(KIND, in_force(), (METAL3, OTHER))
-    assert (found.severity, found.reason) == (Severity.WARNING, "RequestsNotRefused")
+    assert (found.severity, found.reason) == (FindingSeverity.WARNING, "RequestsNotRefused")
     assert "otherremediations.infrastructure.cluster.x-k8s.io" in found.what
 
 
@@ -84,11 +84,11 @@ def test_policy_of_another_name_may_refuse_more_kinds_to_the_same_account() -> N
 
 def test_documented_set_up_is_a_note_and_never_tells_to_stop_it() -> None:
     found = kept_off(KIND, lease(1))
-    assert (found.severity, found.reason) == (Severity.NOTE, "ReferenceKeptOff")
+    assert (found.severity, found.reason) == (FindingSeverity.NOTE, "ReferenceKeptOff")
     assert found.advice.startswith("let it run")
 
 
 def test_account_that_is_not_there_is_told() -> None:
     found = absent_account(KIND, "capi-system", "capi-manager")
-    assert found.severity is Severity.WARNING
+    assert found.severity is FindingSeverity.WARNING
     assert "capi-system/capi-manager" in found.what

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_own_status import installation_findings, own_status_findings
-from runtime.paramedic_status import STALE, Installation, Status, amended
+from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
 from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, by_others, of_slots
 from tests.objects import NOW
@@ -16,7 +16,7 @@ AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservatio
 NOBODY = by_others("ours/paramedic-detector")
 STUCK = (*WELL, of_slots("maxInFlight=1 of the policy is reached: node-1 since noon", None))
 WRITTEN = {
-    name: amended(Status(), said, "pod-1", NOW)
+    name: amended(ParamedicStatusDocument(), said, "pod-1", NOW)
     for name, said in {"well": WELL, "away": AWAY, "nobody": NOBODY, "stuck": STUCK}.items()
 }
 
@@ -27,7 +27,7 @@ WRITTEN = {
     ids=["nothing is written", "all is well", "nobody leads", "nobody says so any more"],
 )
 def test_what_is_well_or_seen_otherwise_or_old_is_nothing_to_say(written: str | None, age: timedelta) -> None:
-    status = WRITTEN[written] if written else Status()
+    status = WRITTEN[written] if written else ParamedicStatusDocument()
     assert status is not None
     assert list(own_status_findings(status, NOW + age)) == []
 
@@ -45,7 +45,7 @@ def test_slots_that_are_stuck_are_a_warning_with_their_holders_and_since_when() 
     status = WRITTEN["stuck"]
     assert status is not None
     (finding,) = own_status_findings(status, NOW + timedelta(seconds=9))
-    assert (finding.reason, finding.severity) == ("SlotsStuck", Severity.WARNING)
+    assert (finding.reason, finding.severity) == ("SlotsStuck", FindingSeverity.WARNING)
     assert finding.what == (
         "targets wait since 2026-03-01T12:00:00Z: maxInFlight=1 of the policy is reached: node-1 since noon"
     )

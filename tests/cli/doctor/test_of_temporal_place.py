@@ -7,7 +7,7 @@ import pytest
 
 from activities.live_objects import LiveObjects
 from activities.registry import readers
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_temporal_place import ENDPOINT_SLICES, SERVICES, TemporalPlace
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
@@ -103,7 +103,7 @@ async def test_temporal_on_nodes_that_checks_select_is_told_with_pods_nodes_and_
     doctor, host = as_user(control_plane.kubeconfig), f"frontend.{placed.namespace}.svc.cluster.local"
     all_found = await findings(doctor, "--address", f"{host}:7233")
     (place,) = (one for one in all_found if f"{placed.namespace}/frontend" in one.what)
-    assert (place.reason, place.severity) == ("TemporalOnRemediatedNodes", Severity.WARNING)
+    assert (place.reason, place.severity) == ("TemporalOnRemediatedNodes", FindingSeverity.WARNING)
     assert place.what.endswith(
         "and 2 of its 2 pods run on nodes that are remediated: "
         f"{first} (selected by NodeHealthCheck/{placed.namespace}); "
@@ -119,7 +119,7 @@ async def test_temporal_in_this_cluster_is_found_by_ip_and_one_that_is_not_is_no
     live = LiveObjects(connections, readers())
     place = TemporalPlace(management, live, placed.namespace)
     (found,) = await place.findings(placed.ip, [])
-    assert (found.reason, found.severity) == ("TemporalInThisCluster", Severity.NOTE)
+    assert (found.reason, found.severity) == ("TemporalInThisCluster", FindingSeverity.NOTE)
     (found,) = await place.findings("frontend", [])
     assert found.reason == "TemporalInThisCluster"
     for elsewhere in ("10.255.255.1", "nobody", f"nobody.{placed.namespace}", "prod.a1b2c.tmprl.cloud"):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from runtime.polling import Build, QueuePollers
 
 A, B, PLAIN, OTHER = Build("paramedic", "a"), Build("paramedic", "b"), Build("", "0.1.0"), Build("", "0.2.0")
 
 
-def found(builds: list[Build], routed: set[Build]) -> list[tuple[str, Severity]]:
+def found(builds: list[Build], routed: set[Build]) -> list[tuple[str, FindingSeverity]]:
     polling = frozenset((f"worker-{number}", build) for number, build in enumerate(builds))
     findings = version_findings("queue", QueuePollers(polling, frozenset(routed)), "start one")
     return [(one.reason, one.severity) for one in findings]
@@ -20,18 +20,18 @@ def found(builds: list[Build], routed: set[Build]) -> list[tuple[str, Severity]]
     [
         ([PLAIN, PLAIN], set(), []),
         ([A, A], {A}, []),
-        ([], set(), [("NoWorker", Severity.PROBLEM)]),
-        ([PLAIN, OTHER], set(), [("SeveralBuilds", Severity.WARNING)]),
-        ([PLAIN, A], {A}, [("SeveralBuilds", Severity.WARNING)]),
-        ([PLAIN, A], set(), [("SeveralBuilds", Severity.WARNING)]),
-        ([A, B], {B}, [("SeveralVersions", Severity.NOTE)]),
-        ([A], set(), [("NoCurrentVersion", Severity.PROBLEM)]),
-        ([A], {B}, [("NoCurrentVersion", Severity.PROBLEM)]),
-        ([PLAIN], {B}, [("NoCurrentVersion", Severity.PROBLEM)]),
+        ([], set(), [("NoWorker", FindingSeverity.PROBLEM)]),
+        ([PLAIN, OTHER], set(), [("SeveralBuilds", FindingSeverity.WARNING)]),
+        ([PLAIN, A], {A}, [("SeveralBuilds", FindingSeverity.WARNING)]),
+        ([PLAIN, A], set(), [("SeveralBuilds", FindingSeverity.WARNING)]),
+        ([A, B], {B}, [("SeveralVersions", FindingSeverity.NOTE)]),
+        ([A], set(), [("NoCurrentVersion", FindingSeverity.PROBLEM)]),
+        ([A], {B}, [("NoCurrentVersion", FindingSeverity.PROBLEM)]),
+        ([PLAIN], {B}, [("NoCurrentVersion", FindingSeverity.PROBLEM)]),
     ],
 )
 def test_builds_that_share_or_miss_work_are_told(
-    builds: list[Build], routed: set[Build], expected: list[tuple[str, Severity]]
+    builds: list[Build], routed: set[Build], expected: list[tuple[str, FindingSeverity]]
 ) -> None:
     assert found(builds, routed) == expected
 

@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 
 from cli.doctor.finding import Finding
-from cli.doctor.of_workload_clusters import WorkloadCluster, workload_clusters, workload_findings
+from cli.doctor.of_workload_clusters import KubeconfigSecret, workload_clusters, workload_findings
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
-from health.kinds.right import Part, Process
+from health.kinds.right import Process, RightsGroup
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.resource import NODES, SECRETS
@@ -54,18 +54,18 @@ class Fleet:
     workload: ApiServer
     pair: Pair
 
-    def add(self, name: str, **fields: Any) -> WorkloadCluster:
+    def add(self, name: str, **fields: Any) -> KubeconfigSecret:
         """One whose kubeconfig says this of its cluster, or of its user."""
         content = kubeconfig(f"https://127.0.0.1:{self.workload.port}", **fields.pop("user", {}))
         of_cluster = content["clusters"][0]["cluster"]
         of_cluster |= {"certificate-authority-data": encoded(self.pair.certificate), **fields}
         return self.with_secret(name, secret_of(content))
 
-    def with_secret(self, name: str, *answer: object) -> WorkloadCluster:
+    def with_secret(self, name: str, *answer: object) -> KubeconfigSecret:
         secret = SecretField("fleet", f"{name}-kubeconfig", "value")
         answers = [said(one) if isinstance(one, dict) else one for one in answer]
         self.management.answer("GET", SECRETS.path("fleet", secret.name), *answers)  # type: ignore[arg-type]
-        return WorkloadCluster(f"fleet/{name}", secret, Part("a file", "always"))
+        return KubeconfigSecret(f"fleet/{name}", secret, RightsGroup("a file", "always"))
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
         yield Fleet(management, workload, pair)
 
 
-async def looked_at(fleet: Fleet, *clusters: WorkloadCluster) -> list[Finding]:
+async def looked_at(fleet: Fleet, *clusters: KubeconfigSecret) -> list[Finding]:
     async with await Transport.connect(str(fleet.management.kubeconfig)) as transport:
         connection = ClusterConnection.over(transport)
         async with WorkloadConnections(connection.client) as opened:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.doctor.finding import Severity
+from cli.doctor.finding import FindingSeverity
 from cli.doctor.of_checks import STORED_CHECKS, StatusWatched, writer_finding
 from cli.doctor.status_watch import StatusWatch
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.model.status_writers import StatusWriter
+from health.model.status_writers import StatusFieldManager
 from kube.listing import Paging, list_all
 from kube.transport import Transport
 from tests.kube.api_server import ApiServer, lines, said
@@ -19,7 +19,7 @@ from tests.objects import NOW
 STOP = "stop it, two controllers would remediate the same targets"
 
 
-def words_of(writer: StatusWriter, watched_seconds: float = 0) -> str:
+def words_of(writer: StatusFieldManager, watched_seconds: float = 0) -> str:
     name = "MachineHealthCheck openshift-machine-api/workers"
     watched = StatusWatched(timedelta(seconds=watched_seconds), NOW)
     return str(writer_finding(MACHINE_HEALTH_CHECK, name, writer, watched))
@@ -27,7 +27,7 @@ def words_of(writer: StatusWriter, watched_seconds: float = 0) -> str:
 
 def test_write_of_ten_minutes_ago_is_not_still_writing() -> None:
     """Nothing tells whether the controller has been stopped since."""
-    ten = StatusWriter("machine-healthcheck", NOW - timedelta(minutes=10), is_over=False)
+    ten = StatusFieldManager("machine-healthcheck", NOW - timedelta(minutes=10), is_over=False)
     assert words_of(ten, 6) == (
         "warning: 'machine-healthcheck' wrote the status of MachineHealthCheck openshift-machine-api/workers "
         "10m ago (last at 2026-03-01T11:50:00Z), and we did not since: make sure that it is stopped, two "
@@ -41,9 +41,12 @@ def test_process_of_cluster_api_is_kept_off_and_never_stopped(
     is_over: bool,  # noqa: FBT001  a column
 ) -> None:
     """It also runs the MachineSets."""
-    writer, watched = StatusWriter("manager", NOW, is_over, seen), StatusWatched(timedelta(seconds=6), NOW)
+    writer, watched = (
+        StatusFieldManager("manager", NOW, is_over, seen),
+        StatusWatched(timedelta(seconds=6), NOW),
+    )
     found = writer_finding(CLUSTER_API_MACHINE_HEALTH_CHECK, "MachineHealthCheck fleet/a", writer, watched)
-    assert found.severity is Severity.WARNING
+    assert found.severity is FindingSeverity.WARNING
     assert found.advice == (
         "keep its machinehealthchecks off by docs/cluster-api-switch.md#switch, and do not stop its process, "
         "two controllers would remediate the same targets"
@@ -53,10 +56,12 @@ def test_process_of_cluster_api_is_kept_off_and_never_stopped(
 @pytest.mark.parametrize("is_kept_off", [True, None])
 def test_process_that_policies_keep_off_may_write_on(is_kept_off: bool | None) -> None:  # noqa: FBT001  a column
     watched = StatusWatched(timedelta(seconds=6), NOW, is_kept_off)
-    manager, person = (StatusWriter(name, NOW, is_over=False, seen=2) for name in ("manager", "kubectl-edit"))
+    manager, person = (
+        StatusFieldManager(name, NOW, is_over=False, seen=2) for name in ("manager", "kubectl-edit")
+    )
     kind, name = CLUSTER_API_MACHINE_HEALTH_CHECK, "MachineHealthCheck fleet/a"
-    assert writer_finding(kind, name, manager, watched).severity is Severity.NOTE
-    assert writer_finding(kind, name, person, watched).severity is Severity.WARNING
+    assert writer_finding(kind, name, manager, watched).severity is FindingSeverity.NOTE
+    assert writer_finding(kind, name, person, watched).severity is FindingSeverity.WARNING
 
 
 @pytest.mark.parametrize(
@@ -71,14 +76,16 @@ def test_process_that_policies_keep_off_may_write_on(is_kept_off: bool | None) -
 def test_controller_that_was_seen_writing_is_named_with_how_often(
     seen: int, watched_seconds: float, words: str
 ) -> None:
-    assert words_of(StatusWriter("machine-healthcheck", NOW, is_over=False, seen=seen), watched_seconds) == (
+    assert words_of(
+        StatusFieldManager("machine-healthcheck", NOW, is_over=False, seen=seen), watched_seconds
+    ) == (
         "warning: 'machine-healthcheck' is still writing the status of MachineHealthCheck "
         f"openshift-machine-api/workers ({words}, last at 2026-03-01T12:00:00Z): {STOP}"
     )
 
 
 def test_controller_after_which_we_wrote_may_be_stopped_already() -> None:
-    assert words_of(StatusWriter("manager", NOW - timedelta(minutes=9), is_over=True)) == (
+    assert words_of(StatusFieldManager("manager", NOW - timedelta(minutes=9), is_over=True)) == (
         "warning: 'manager' wrote the status of MachineHealthCheck openshift-machine-api/workers 9m ago "
         "(last at 2026-03-01T11:51:00Z), and we did since: make sure that it is stopped, two "
         "controllers would remediate the same targets"

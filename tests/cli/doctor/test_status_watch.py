@@ -10,7 +10,7 @@ from cli.doctor.of_checks import STORED_CHECKS
 from cli.doctor.status_watch import StatusWatch
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
-from kube.listing import Listed, Paging, list_all
+from kube.listing import ObjectList, Paging, list_all
 from kube.transport import Transport
 from tests.cli.doctor.status_writes import (
     MACHINE_CHECKS,
@@ -39,7 +39,7 @@ async def watch_of(transport: Transport, *names: str) -> StatusWatch:
     records = [check for check in listed.records if check.metadata.name in names]
     assert len(records) == len(names)
     now = datetime.now(UTC)
-    listed = Listed(records, [], listed.resource_version)
+    listed = ObjectList(records, [], listed.resource_version)
     return StatusWatch(MACHINE_HEALTH_CHECK, MACHINE_CHECKS.path(), listed, frozenset({OURS}), now)
 
 

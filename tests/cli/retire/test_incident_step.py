@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.incident_summary import IncidentSummary
-from cli.retire.incident_step import Action, next_step
+from cli.retire.incident_step import IncidentAction, next_step
 from health.model.incident_result import OrderRecord
 from health.model.moves import Phase
 from health.runbook.memory import Memory
@@ -26,19 +26,19 @@ def says(phase: Phase, **memory: Any) -> IncidentSummary:
 @pytest.mark.parametrize(
     ("summary", "was_told", "action"),
     [
-        (SILENT, False, Action.ABORT),
-        (SILENT, True, Action.WAIT),
-        (says(Phase.REMEDIATING), False, Action.ABORT),
-        (says(Phase.REMEDIATING), True, Action.ABORT),  # a person's resume ended it
-        (says(Phase.REMEDIATING, left_alone=ORDER), True, Action.WAIT),
-        (says(Phase.CLEANING_UP, left_alone=ORDER), True, Action.WAIT),
-        (says(Phase.CLEANING_UP, left_alone=ORDER, clean_up_at=NOW), True, Action.END),
-        (says(Phase.LEFT_ALONE, left_alone=ORDER), False, Action.END),
-        (replace(SILENT, has_task_failures=True), False, Action.END),
+        (SILENT, False, IncidentAction.ABORT),
+        (SILENT, True, IncidentAction.WAIT),
+        (says(Phase.REMEDIATING), False, IncidentAction.ABORT),
+        (says(Phase.REMEDIATING), True, IncidentAction.ABORT),  # a person's resume ended it
+        (says(Phase.REMEDIATING, left_alone=ORDER), True, IncidentAction.WAIT),
+        (says(Phase.CLEANING_UP, left_alone=ORDER), True, IncidentAction.WAIT),
+        (says(Phase.CLEANING_UP, left_alone=ORDER, clean_up_at=NOW), True, IncidentAction.END),
+        (says(Phase.LEFT_ALONE, left_alone=ORDER), False, IncidentAction.END),
+        (replace(SILENT, has_task_failures=True), False, IncidentAction.END),
     ],
 )
 def test_incident_is_ended_when_it_has_cleaned_up_or_cannot(
-    summary: IncidentSummary, *, was_told: bool, action: Action
+    summary: IncidentSummary, *, was_told: bool, action: IncidentAction
 ) -> None:
     step = next_step(summary, is_handed_over=False, has_worker=True, was_told=was_told)
 
@@ -53,4 +53,4 @@ def test_incident_that_is_handed_over_or_has_no_worker_is_ended_as_it_is(
         says(Phase.REMEDIATING), is_handed_over=is_handed_over, has_worker=has_worker, was_told=False
     )
 
-    assert step.action is Action.END
+    assert step.action is IncidentAction.END

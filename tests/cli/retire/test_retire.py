@@ -26,7 +26,7 @@ from kube.transport import Transport
 from objects.timestamps import micro_time
 from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
 from runtime.process_names import NAMESPACE as OF_OTHER_TESTS
 from tests.cli.command import Command
@@ -77,7 +77,7 @@ async def status(client: Client, namespace: str, cluster_name: str) -> AsyncIter
     installation = Installation(cluster=identity, lease_namespace=namespace)
     body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
     made = await client.create(PARAMEDIC_STATUSES, body | {"metadata": {"name": NAME}}, namespace)
-    patch = Status(installation=installation).as_patch(made["metadata"]["resourceVersion"])
+    patch = ParamedicStatusDocument(installation=installation).as_patch(made["metadata"]["resourceVersion"])
     await client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, namespace, "status")
     yield
     await client.delete(PARAMEDIC_STATUSES, NAME, namespace)

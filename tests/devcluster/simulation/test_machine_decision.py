@@ -8,15 +8,15 @@ from devcluster.simulation.machine import (
     DeleteNode,
     LetGo,
     LinkNode,
-    Nothing,
-    Report,
+    RequeueAfter,
     Step,
     SwitchOff,
     SwitchOn,
-    Wait,
+    UpdatePhase,
     next_step,
 )
 from devcluster.simulation.machine_upkeep import link, machine_status, with_finalizer, without_finalizer
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import FINALIZER, NodeReference, OpenShiftMachine
 from health.model.node import Node
 from tests.devcluster.simulation.openshift_machines import CREATED, machine, node_of
@@ -44,21 +44,26 @@ def deleted(**fields: Any) -> OpenShiftMachine:
     [
         pytest.param(machine(finalizers=()), None, AddFinalizer(), id="without our finalizer"),
         pytest.param(machine(finalizers=("other",)), None, AddFinalizer(), id="with the finalizer of others"),
-        pytest.param(machine(), None, Report("Provisioning"), id="new"),
-        pytest.param(machine(phase="Provisioning"), None, Wait(MINUTE), id="its provider has just begun"),
+        pytest.param(machine(), None, UpdatePhase("Provisioning"), id="new"),
         pytest.param(
-            machine(phase="Provisioning", age=MINUTE / 4), None, Wait(MINUTE * 3 / 4), id="its provider works"
+            machine(phase="Provisioning"), None, RequeueAfter(MINUTE), id="its provider has just begun"
+        ),
+        pytest.param(
+            machine(phase="Provisioning", age=MINUTE / 4),
+            None,
+            RequeueAfter(MINUTE * 3 / 4),
+            id="its provider works",
         ),
         pytest.param(machine(phase="Provisioning", age=MINUTE), None, SwitchOn(), id="its provider is done"),
-        pytest.param(provided(phase="Provisioning"), None, Report("Provisioned"), id="has its hardware"),
-        pytest.param(provided(), None, Report("Provisioned"), id="came with its hardware"),
+        pytest.param(provided(phase="Provisioning"), None, UpdatePhase("Provisioned"), id="has its hardware"),
+        pytest.param(provided(), None, UpdatePhase("Provisioned"), id="came with its hardware"),
         pytest.param(
             provided(phase="Provisioning"),
             node_of(machine()),
-            Report("Provisioned"),
+            UpdatePhase("Provisioned"),
             id="its node was faster than we",
         ),
-        pytest.param(provided(phase="Provisioned"), None, Nothing(), id="waits for its node"),
+        pytest.param(provided(phase="Provisioned"), None, NoAction(), id="waits for its node"),
         pytest.param(provided(phase="Provisioned"), node_of(machine()), LinkNode(UID), id="node registered"),
         pytest.param(
             provided(phase="Provisioned"),
@@ -75,26 +80,26 @@ def deleted(**fields: Any) -> OpenShiftMachine:
         pytest.param(
             provided(phase="Provisioned", labels_of_node=ZONE),
             node_of(machine(), annotation=FULL_NAME, labels=ZONE | {"os": "linux"}),
-            Report("Running", REFERENCE),
+            UpdatePhase("Running", REFERENCE),
             id="node linked",
         ),
         pytest.param(
             provided(phase="Running", node_ref=OF_NODE),
             node_of(machine(), annotation=FULL_NAME),
-            Nothing(),
+            NoAction(),
             id="runs",
         ),
         pytest.param(
             provided(phase="Running", node_ref=OF_NODE | {"uid": "uid-of-the-node-before"}),
             node_of(machine(), annotation=FULL_NAME),
-            Report("Running", REFERENCE),
+            UpdatePhase("Running", REFERENCE),
             id="its node was made anew",
         ),
         pytest.param(
-            provided(phase="Running", node_ref=OF_NODE), None, Nothing(), id="somebody deleted its node"
+            provided(phase="Running", node_ref=OF_NODE), None, NoAction(), id="somebody deleted its node"
         ),
-        pytest.param(machine(phase="Failed"), None, Nothing(), id="failed without hardware"),
-        pytest.param(provided(phase="Failed"), node_of(machine()), Nothing(), id="failed with a node"),
+        pytest.param(machine(phase="Failed"), None, NoAction(), id="failed without hardware"),
+        pytest.param(provided(phase="Failed"), node_of(machine()), NoAction(), id="failed with a node"),
         pytest.param(deleted(phase="Running"), node_of(machine()), SwitchOff(), id="deleted"),
         pytest.param(deleted(phase="Failed"), None, SwitchOff(), id="deleted when failed"),
         pytest.param(
@@ -106,12 +111,12 @@ def deleted(**fields: Any) -> OpenShiftMachine:
         pytest.param(
             deleted(phase="Deleting"),
             node_of(machine(), is_deleted=True),
-            Nothing(),
+            NoAction(),
             id="a finalizer keeps its node",
         ),
         pytest.param(deleted(phase="Deleting"), None, LetGo(), id="its node is gone"),
-        pytest.param(deleted(phase="Deleting", finalizers=("other",)), None, Nothing(), id="others keep it"),
-        pytest.param(deleted(phase="Running", finalizers=("other",)), None, Nothing(), id="was never ours"),
+        pytest.param(deleted(phase="Deleting", finalizers=("other",)), None, NoAction(), id="others keep it"),
+        pytest.param(deleted(phase="Running", finalizers=("other",)), None, NoAction(), id="was never ours"),
     ],
 )
 def test_next_step(seen: OpenShiftMachine, node: Node | None, step: Step) -> None:
@@ -124,11 +129,11 @@ def test_node_is_called_otherwise_than_its_machine_and_otherwise_for_each() -> N
 
 
 def test_status_says_when_it_was_written_and_keeps_the_node_that_it_does_not_name() -> None:
-    assert machine_status(machine(), Report("Deleting"), CREATED) == {
+    assert machine_status(machine(), UpdatePhase("Deleting"), CREATED) == {
         "metadata": {"resourceVersion": "7"},
         "status": {"phase": "Deleting", "lastUpdated": "2026-01-02T03:00:00Z"},
     }
-    running = machine_status(machine(), Report("Running", REFERENCE), CREATED)
+    running = machine_status(machine(), UpdatePhase("Running", REFERENCE), CREATED)
     assert running["status"]["nodeRef"] == OF_NODE
 
 

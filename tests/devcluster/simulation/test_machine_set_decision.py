@@ -4,8 +4,15 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.machine_set_decision import Create, Delete, Nothing, Report, Step, next_step
+from devcluster.simulation.machine_set_decision import (
+    Create,
+    Delete,
+    Step,
+    UpdateReplicas,
+    next_step,
+)
 from devcluster.simulation.machine_upkeep import new_machine
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import MachineSetStatus, OpenShiftMachine, OpenShiftMachineSet
 from tests.devcluster.simulation.openshift_machines import SET_UID, machine, machine_set
 
@@ -25,8 +32,8 @@ def shown(replicas: int, ready: int) -> dict[str, int]:
     return {"replicas": replicas, "readyReplicas": ready, "availableReplicas": ready}
 
 
-def numbers(replicas: int, ready: int) -> Report:
-    return Report(MachineSetStatus.model_validate(shown(replicas, ready)))
+def numbers(replicas: int, ready: int) -> UpdateReplicas:
+    return UpdateReplicas(MachineSetStatus.model_validate(shown(replicas, ready)))
 
 
 @pytest.mark.parametrize(
@@ -44,14 +51,14 @@ def numbers(replicas: int, ready: int) -> Report:
         pytest.param(machine_set(2), [A, NEW], numbers(2, 1), id="one has no node yet"),
         pytest.param(machine_set(2), [A, OLD], numbers(2, 1), id="the node of one is not ready"),
         pytest.param(machine_set(0), [], numbers(0, 0), id="none wanted"),
-        pytest.param(machine_set(2, status=shown(2, 2)), [A, B], Nothing(), id="says so already"),
+        pytest.param(machine_set(2, status=shown(2, 2)), [A, B], NoAction(), id="says so already"),
         pytest.param(machine_set(2, status=shown(2, 1)), [A, B], numbers(2, 2), id="says something else"),
         pytest.param(machine_set(2), [A, B, NEW], Delete((NEW,)), id="the one without a node goes"),
         pytest.param(machine_set(1), [OLD, YOUNG], Delete((YOUNG,)), id="the youngest goes"),
         pytest.param(machine_set(1), [C, B, A], Delete((A, B)), id="of those alike the first go"),
         pytest.param(machine_set(1), [A, GOING], numbers(2, 1), id="one goes already"),
         pytest.param(machine_set(0), [A, GOING], Delete((A,)), id="one goes already and another must"),
-        pytest.param(machine_set(3, is_deleted=True), [A], Nothing(), id="goes itself"),
+        pytest.param(machine_set(3, is_deleted=True), [A], NoAction(), id="goes itself"),
     ],
 )
 def test_next_step(wants: OpenShiftMachineSet, machines: Sequence[OpenShiftMachine], step: Step) -> None:

@@ -11,10 +11,10 @@ from devcluster.simulation.cluster_api_machine import (
     Version,
     next_step,
 )
-from devcluster.simulation.machine import DeleteNode, Report, SwitchOff
-from devcluster.simulation.machine import Nothing as NothingOfMachine
-from devcluster.simulation.marked_machines import Defer, Nothing, Replace, Step, Unmark
+from devcluster.simulation.machine import DeleteNode, SwitchOff, UpdatePhase
+from devcluster.simulation.marked_machines import Defer, Replace, Step, Unmark
 from devcluster.simulation.marked_machines import next_step as next_of_marked
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_machine import NodeReference
 from tests.devcluster.simulation.cluster_api_machines import CREATED, SINCE, condition, machine, node_of
 
@@ -38,18 +38,18 @@ GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
 @pytest.mark.parametrize(
     ("machines", "limit", "step"),
     [
-        pytest.param([], None, Nothing(), id="none"),
-        pytest.param([QUIET], None, Nothing(), id="healthy"),
-        pytest.param([machine("a", conditions=(FAILED,))], None, Nothing(), id="unhealthy and not marked"),
-        pytest.param([machine("a", conditions=(ASKED,))], None, Nothing(), id="marked and never checked"),
+        pytest.param([], None, NoAction(), id="none"),
+        pytest.param([QUIET], None, NoAction(), id="healthy"),
+        pytest.param([machine("a", conditions=(FAILED,))], None, NoAction(), id="unhealthy and not marked"),
+        pytest.param([machine("a", conditions=(ASKED,))], None, NoAction(), id="marked and never checked"),
         pytest.param([MARKED], None, Replace(MARKED), id="marked"),
         pytest.param([OLDER, MARKED], None, Replace(MARKED), id="the newest first"),
         pytest.param([OLDER, MARKED, WANTED], None, Replace(WANTED), id="before it who a person asked for"),
-        pytest.param([GOING], None, Nothing(), id="goes already"),
+        pytest.param([GOING], None, NoAction(), id="goes already"),
         pytest.param([GOING, MARKED], None, Replace(MARKED), id="another one goes already"),
         pytest.param([GOING, MARKED], 2, Replace(MARKED), id="there is room"),
         pytest.param([GOING, MARKED], 1, Defer(MARKED, FULL), id="there is no room"),
-        pytest.param([GOING, TOLD], 1, Nothing(), id="knows that there is no room"),
+        pytest.param([GOING, TOLD], 1, NoAction(), id="knows that there is no room"),
         pytest.param([TOLD], 1, Replace(TOLD), id="there is room again"),
         pytest.param(
             [machine("a", conditions=(HEALTHY, ASKED))],
@@ -58,7 +58,7 @@ GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
             id="recovered before its turn",
         ),
         pytest.param(
-            [machine("a", conditions=(HEALTHY, DELETING), is_deleted=True)], None, Nothing(), id="too late"
+            [machine("a", conditions=(HEALTHY, DELETING), is_deleted=True)], None, NoAction(), id="too late"
         ),
     ],
 )
@@ -73,9 +73,9 @@ def test_machine_is_linked_to_its_node_by_name_alone() -> None:
     linked = machine(node=provided.node_name)
     reference = NodeReference(name=provided.node_name)
     soon = timedelta(seconds=1)
-    assert next_step(provided, None, CREATED, soon) == NothingOfMachine()
-    assert next_step(provided, node_of(provided), CREATED, soon) == Report("Running", reference)
-    assert next_step(linked, node_of(linked), CREATED, soon) == NothingOfMachine()
+    assert next_step(provided, None, CREATED, soon) == NoAction()
+    assert next_step(provided, node_of(provided), CREATED, soon) == UpdatePhase("Running", reference)
+    assert next_step(linked, node_of(linked), CREATED, soon) == NoAction()
 
 
 def test_deleted_machine_loses_its_hardware_and_then_its_node() -> None:

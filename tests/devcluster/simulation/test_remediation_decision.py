@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
+from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.remediation import (
     NODE_NAME,
     TIMED_OUT,
     Begin,
     Fail,
-    Nothing,
-    RemediationRequest,
+    PowerCycleRemediation,
     Step,
     Succeed,
     SwitchOffAndOn,
@@ -27,7 +27,7 @@ def request(
     annotations: dict[str, str] | None = None,
     deleted: bool = False,
     status: dict[str, Any] | None = None,
-) -> RemediationRequest:
+) -> PowerCycleRemediation:
     metadata = {
         "name": name,
         "namespace": "default",
@@ -37,7 +37,7 @@ def request(
         "annotations": annotations or {},
         "deletionTimestamp": "2026-01-02T03:01:00Z" if deleted else None,
     }
-    return RemediationRequest.model_validate(
+    return PowerCycleRemediation.model_validate(
         {"metadata": metadata, "spec": {"powerOffSeconds": 4}, "status": status or {}}
     )
 
@@ -64,8 +64,8 @@ def with_conditions(**statuses: str) -> dict[str, Any]:
             request(status={"bootIDBefore": "boot-3"}), SwitchOffAndOn(timedelta(seconds=4)), id="begun"
         ),
         pytest.param(request(status={"bootIDBefore": "boot-0"}), Succeed("boot-3"), id="rebooted since"),
-        pytest.param(request(status=with_conditions(Succeeded="True")), Nothing(), id="succeeded"),
-        pytest.param(request(status=with_conditions(Succeeded="False")), Nothing(), id="failed"),
+        pytest.param(request(status=with_conditions(Succeeded="True")), NoAction(), id="succeeded"),
+        pytest.param(request(status=with_conditions(Succeeded="False")), NoAction(), id="failed"),
         pytest.param(
             request(
                 status={"bootIDBefore": "boot-3"} | with_conditions(Processing="True", Succeeded="Unknown")
@@ -73,18 +73,20 @@ def with_conditions(**statuses: str) -> dict[str, Any]:
             SwitchOffAndOn(timedelta(seconds=4)),
             id="processing",
         ),
-        pytest.param(request(deleted=True), Nothing(), id="being deleted"),
-        pytest.param(request(annotations={TIMED_OUT: "2026-01-02T03:04:05Z"}), Nothing(), id="timed out"),
+        pytest.param(request(deleted=True), NoAction(), id="being deleted"),
+        pytest.param(request(annotations={TIMED_OUT: "2026-01-02T03:04:05Z"}), NoAction(), id="timed out"),
         pytest.param(
             request("node-9"), Fail("NodeNotFound", "There is no simulated node node-9."), id="unknown node"
         ),
     ],
 )
-def test_next_step(seen: RemediationRequest, step: Step) -> None:
+def test_next_step(seen: PowerCycleRemediation, step: Step) -> None:
     assert next_step(seen, seen.node(), BOOTS) == step
 
 
-def owned_by(*kinds: str, name: str = "r", annotations: dict[str, str] | None = None) -> RemediationRequest:
+def owned_by(
+    *kinds: str, name: str = "r", annotations: dict[str, str] | None = None
+) -> PowerCycleRemediation:
     seen = request(name, annotations=annotations)
     versions = {
         "Machine": "machine.openshift.io/v1beta1",
@@ -92,7 +94,7 @@ def owned_by(*kinds: str, name: str = "r", annotations: dict[str, str] | None = 
     }
     owners = [{"apiVersion": versions[kind], "kind": kind, "name": f"a-{kind}", "uid": "u"} for kind in kinds]
     raw = seen.model_dump(by_alias=True)
-    return RemediationRequest.model_validate(
+    return PowerCycleRemediation.model_validate(
         raw | {"metadata": raw["metadata"] | {"ownerReferences": owners}}
     )
 
@@ -106,7 +108,7 @@ def owned_by(*kinds: str, name: str = "r", annotations: dict[str, str] | None = 
         pytest.param(owned_by("NodeHealthCheck", "Machine"), "a-Machine", id="of both"),
     ],
 )
-def test_machine_of_a_request_is_an_owner_of_it(seen: RemediationRequest, machine: str | None) -> None:
+def test_machine_of_a_request_is_an_owner_of_it(seen: PowerCycleRemediation, machine: str | None) -> None:
     assert (seen.machine.name if seen.machine else None) == machine
 
 
@@ -120,7 +122,7 @@ def test_machine_of_a_request_is_an_owner_of_it(seen: RemediationRequest, machin
     ],
 )
 def test_request_of_a_machine_is_for_the_node_of_that(
-    seen: RemediationRequest, of_machine: str, node: str
+    seen: PowerCycleRemediation, of_machine: str, node: str
 ) -> None:
     assert seen.node(of_machine) == node
 

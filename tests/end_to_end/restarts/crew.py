@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import LEASES
-from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Status
+from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
 from tests.end_to_end.processes import OurProcess
 from tests.end_to_end.restarts.servers import OwnServers
 
@@ -34,7 +34,7 @@ class Crew:
             stored = await self.client.get(PARAMEDIC_STATUSES, NAME, "paramedic-system")
         except NotFound:
             return False
-        found = {one.type: one.status for one in Status.read(stored).conditions}
+        found = {one.type: one.status for one in ParamedicStatusDocument.read(stored).conditions}
         return conditions.items() <= found.items()
 
     def nobody_must_have_died(self) -> None:

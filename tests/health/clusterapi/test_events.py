@@ -17,7 +17,7 @@ from health.kinds.clusterapi.target_events import marking_failed
 from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from health.model.remediation_request import Attempt
+from health.model.remediation_request import RemediationAttempt
 from tests.health.clusterapi.samples import (
     MINUTE,
     check,
@@ -151,7 +151,9 @@ def test_check_that_cannot_be_read_is_told_once(reporter: Reporter) -> None:
 
 
 def test_what_the_worker_tells_names_the_machine() -> None:
-    failed = marking_failed(Attempt(incident=INCIDENT, run_id="run"), MachineTarget(machine()), "forbidden")
+    failed = marking_failed(
+        RemediationAttempt(incident=INCIDENT, run_id="run"), MachineTarget(machine()), "forbidden"
+    )
     assert failed.message == (
         "Machine fleet/machine-1 remediation restricted: it cannot be marked for its owner: forbidden"
     )

@@ -9,7 +9,7 @@ from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Step, TemplateReference
-from health.model.remediation_request import INCIDENT, Attempt, RemediationRequest
+from health.model.remediation_request import INCIDENT, RemediationAttempt, RemediationRequest
 from tests.health.clusterapi.samples import NAMESPACE, TEMPLATE, cluster, machine
 from tests.health.clusterapi.test_events import INCIDENT as OF_INCIDENT
 
@@ -22,7 +22,7 @@ OWNER = {"apiVersion": V1BETA2, "kind": "Machine", "name": "machine-1", "uid": "
 
 
 def made(template: dict[str, Any], api_version: str = V1BETA2) -> dict[str, Any]:
-    attempt = Attempt(incident=OF_INCIDENT, run_id="run-1")
+    attempt = RemediationAttempt(incident=OF_INCIDENT, run_id="run-1")
     return new_request(attempt, STEP, template=template, machine=machine(api_version=api_version))
 
 

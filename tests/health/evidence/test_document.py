@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from health.evidence.document import INCIDENT, Part, compose
+from health.evidence.document import INCIDENT, EvidencePart, compose
 from health.evidence.kept import kept_target, text
 
 FACTS = {"workflow": "remediation/a/b/c/d", "why": "Ready is Unknown: it's \N{WARNING SIGN} late"}
@@ -22,7 +22,7 @@ objects = st.dictionaries(st.text(max_size=20), json, max_size=6).map(
 )
 parts = st.lists(
     st.builds(
-        Part,
+        EvidencePart,
         name=st.sampled_from(["node", "events", "pods", "machine"]),
         items=st.lists(objects, max_size=8),
         is_list=st.just(value=True),
@@ -40,10 +40,10 @@ def read_yaml(body: str) -> Any:
 
 @settings(max_examples=50)
 @given(parts, st.integers(0, 60), st.integers(SMALLEST, 2 * SMALLEST))
-def test_document_is_yaml_within_its_limit(read: list[Part], padding: int, limit: int) -> None:
+def test_document_is_yaml_within_its_limit(read: list[EvidencePart], padding: int, limit: int) -> None:
     heavy = [{"name": str(number), "message": "é" * 1000} for number in range(padding)]
 
-    document = compose(FACTS, [*read, Part("heavy", heavy)], limit)
+    document = compose(FACTS, [*read, EvidencePart("heavy", heavy)], limit)
 
     assert sum(len(name) + len(body.encode()) for name, body in document.texts.items()) <= limit
     found = {name: read_yaml(body) for name, body in document.texts.items()}
@@ -61,9 +61,9 @@ def test_pods_are_cut_before_what_is_told_first() -> None:
     """Sizes are those of a big node: its own 20 KB, a hundred Events, and 400 Pods of 2 KB."""
     pods = [{"pod": f"ns/{number}", "message": "p" * 2000} for number in range(400)]
     events = [{"reason": "NodeNotReady", "message": "e" * 200} for _ in range(100)]
-    node = Part("node", [{"kind": "Node", "status": ["s" * 1000] * 20}], is_list=False)
+    node = EvidencePart("node", [{"kind": "Node", "status": ["s" * 1000] * 20}], is_list=False)
 
-    document = compose(FACTS, [node, Part("events", events), Part("pods", pods)])
+    document = compose(FACTS, [node, EvidencePart("events", events), EvidencePart("pods", pods)])
 
     (lack,) = document.lacks
     kept = read_yaml(document.texts["pods.yaml"])
@@ -77,15 +77,15 @@ def test_pods_are_cut_before_what_is_told_first() -> None:
 @pytest.mark.parametrize(
     ("part", "lack", "body"),
     [
-        (Part("pods", unread="pods is forbidden"), "no pods: pods is forbidden", "[]"),
-        (Part("pods", unread="403: one\nkey: [broken"), "no pods: 403: one key: [broken", "[]"),
-        (Part("node", is_list=False, unread="it is gone"), "no node: it is gone", "{}"),
-        (Part("node", [{"a": "x" * SMALLEST}], is_list=False), "no node: it has no room", "{}"),
-        (Part("pods", [{"a": "b"}], most="300"), "1 of 300 pods", "- {a: b}"),
-        (Part("pods"), "", "[]"),
+        (EvidencePart("pods", unread="pods is forbidden"), "no pods: pods is forbidden", "[]"),
+        (EvidencePart("pods", unread="403: one\nkey: [broken"), "no pods: 403: one key: [broken", "[]"),
+        (EvidencePart("node", is_list=False, unread="it is gone"), "no node: it is gone", "{}"),
+        (EvidencePart("node", [{"a": "x" * SMALLEST}], is_list=False), "no node: it has no room", "{}"),
+        (EvidencePart("pods", [{"a": "b"}], most="300"), "1 of 300 pods", "- {a: b}"),
+        (EvidencePart("pods"), "", "[]"),
     ],
 )
-def test_what_is_missing_is_said_where_it_would_be(part: Part, lack: str, body: str) -> None:
+def test_what_is_missing_is_said_where_it_would_be(part: EvidencePart, lack: str, body: str) -> None:
     document = compose(FACTS, [part], SMALLEST)
 
     assert document.texts[part.key] == (f"# {lack}\n" if lack else "") + f"{body}\n"
@@ -102,6 +102,6 @@ def test_text_is_bounded_and_printable(given_text: str, longest: int) -> None:
 
 def test_lines_are_not_folded_and_what_is_there_twice_is_written_twice() -> None:
     same: dict[str, Any] = {"a": "word " * 100}
-    document = compose(FACTS, [Part("events", [{"one": same, "two": same}])])
+    document = compose(FACTS, [EvidencePart("events", [{"one": same, "two": same}])])
     assert "&" not in document.texts["events.yaml"]
     assert document.texts["events.yaml"].count("\n") == 2

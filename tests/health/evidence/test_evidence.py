@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.evidence.retention import MOST_AT_ONCE, Kept, Retention
+from health.evidence.retention import MOST_AT_ONCE, Retention, StoredEvidence
 from health.gate.check_choices import CheckChoices
 from health.gate.invalid_check import InvalidCheckError
 from health.model.evidence import PREFIX, EvidenceRecord, EvidenceStore, evidence_name
@@ -99,10 +99,10 @@ def test_record_says_where_it_is_and_what_it_lacks_or_why_there_is_none() -> Non
 
 
 def test_what_is_old_or_too_much_goes_the_oldest_first_and_not_all_at_once() -> None:
-    kept = [Kept(str(age), NOW - age * DAY) for age in range(40)]
+    kept = [StoredEvidence(str(age), NOW - age * DAY) for age in range(40)]
     assert Retention(100, 30 * DAY).over(kept, NOW) == [str(age) for age in range(39, 30, -1)]
     assert Retention(35, 365 * DAY).over(kept, NOW) == ["39", "38", "37", "36", "35"]
     assert len(Retention(1, DAY).over(kept, NOW)) == MOST_AT_ONCE
     assert Retention(100, 365 * DAY).over(kept, NOW) == []
-    of_one_second = [Kept(name, NOW) for name in "abc"]
+    of_one_second = [StoredEvidence(name, NOW) for name in "abc"]
     assert Retention(1, DAY).over(of_one_second, NOW, "a") == ["b", "c"]

@@ -6,7 +6,7 @@ import pytest
 
 from health.kinds.nodehealthcheck.admission_review import (
     SUPPORTED_TOPOLOGIES,
-    Change,
+    CheckOperation,
     Facts,
     Operation,
     doubtful_kinds,
@@ -30,15 +30,15 @@ EDIT = "update prohibited due to running remediation"
 
 
 def created(facts: Facts = ANYWHERE, **spec: Any) -> tuple[str, ...]:
-    return refusals(Change(Operation.CREATE, check_object(**spec), {}), facts)
+    return refusals(CheckOperation(Operation.CREATE, check_object(**spec), {}), facts)
 
 
 def updated(old: dict[str, Any], facts: Facts = ANYWHERE, **spec: Any) -> tuple[str, ...]:
-    return refusals(Change(Operation.UPDATE, check_object(**spec), old), facts)
+    return refusals(CheckOperation(Operation.UPDATE, check_object(**spec), old), facts)
 
 
 def deleted(old: dict[str, Any]) -> tuple[str, ...]:
-    return refusals(Change(Operation.DELETE, {}, old), ANYWHERE)
+    return refusals(CheckOperation(Operation.DELETE, {}, old), ANYWHERE)
 
 
 def stored(status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:

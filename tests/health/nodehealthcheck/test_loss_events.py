@@ -7,7 +7,7 @@ import pytest
 
 from health.gate.back_off import LostRequest
 from health.kinds.nodehealthcheck.kind import request_lost
-from health.model.event import Event, Severity, Subject
+from health.model.event import Event, InvolvedObject, Severity
 from health.model.references import CheckReference, IncidentReference, TargetReference
 
 INCIDENT = IncidentReference(
@@ -31,7 +31,7 @@ def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
         "[remediation] Skipped remediation of node: node-1, because of BackOff: "
         "its request was removed by another actor, the next one is due at 2026-03-01T12:00:00Z"
     )
-    check = Subject("remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "", "workers", "check-uid")
+    check = InvolvedObject("remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "", "workers", "check-uid")
     seed = request_lost(LOST).seed
     expected = Event(seed, Severity.WARNING, "RemediationSkipped", words, subject=check)
     assert request_lost(LOST) == expected

@@ -12,13 +12,13 @@ from health.model.references import RequestReference, Step, TemplateReference
 from health.model.remediation_request import (
     CONTROL_PLANE_LABEL,
     MULTIPLE_TEMPLATES,
-    Attempt,
+    RemediationAttempt,
     RemediationRequest,
 )
 from objects.metadata import OwnerReference
 from tests.objects import INCIDENT, check, node
 
-ATTEMPT = Attempt(incident=INCIDENT, run_id="run-1")
+ATTEMPT = RemediationAttempt(incident=INCIDENT, run_id="run-1")
 CHECK = OwnerReference(
     api_version="remediation.medik8s.io/v1alpha1", kind="NodeHealthCheck", name="workers", uid="check-uid"
 )
@@ -35,7 +35,7 @@ LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 NODE_NAMES = st.from_regex(rf"{LABEL}(\.{LABEL})*", fullmatch=True).filter(lambda name: len(name) <= 253)
 
 
-def attempt_on(name: str, **changes: Any) -> Attempt:
+def attempt_on(name: str, **changes: Any) -> RemediationAttempt:
     target = INCIDENT.target.model_copy(update={"name": name})
     incident = INCIDENT.model_copy(update={"target": target})
     return ATTEMPT.model_copy(update={"incident": incident, **changes})

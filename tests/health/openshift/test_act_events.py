@@ -16,7 +16,7 @@ from health.kinds.openshift.target_events import (
 )
 from health.model.event import Event, Severity
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from health.model.remediation_request import Attempt
+from health.model.remediation_request import RemediationAttempt
 from tests.health.openshift.samples import NAMESPACE, machine
 
 TARGET = MachineTarget(machine())
@@ -25,7 +25,10 @@ INCIDENT = IncidentReference(
     check=CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers"),
     target=TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid"),
 )
-FIRST, SECOND = Attempt(incident=INCIDENT, run_id="run-1"), Attempt(incident=INCIDENT, run_id="run-2")
+FIRST, SECOND = (
+    RemediationAttempt(incident=INCIDENT, run_id="run-1"),
+    RemediationAttempt(incident=INCIDENT, run_id="run-2"),
+)
 NAMED = f"{NAMESPACE}/workers/machine-1/node-1"
 
 

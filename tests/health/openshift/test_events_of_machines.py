@@ -7,7 +7,7 @@ import pytest
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.model.event import Severity, Subject
+from health.model.event import InvolvedObject, Severity
 from health.model.observation import Hold, HoldReason
 from health.model.verdict import Fact
 from tests.health.openshift.samples import (
@@ -36,7 +36,7 @@ def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Re
 
     assert (note.severity, note.reason, note.message) == DETECTED
     assert note.action == "HealthCheck"
-    assert note.subject == Subject(
+    assert note.subject == InvolvedObject(
         "machine.openshift.io/v1beta1", "Machine", NAMESPACE, "machine-1", "uid-machine-1"
     )
 

@@ -16,8 +16,8 @@ from health.model.references import (
 from health.model.remediation_request import (
     ATTEMPT,
     INCIDENT,
-    Attempt,
     InvalidTemplateError,
+    RemediationAttempt,
     RemediationRequest,
 )
 from tests.health.openshift.samples import NAMESPACE, machine
@@ -50,7 +50,7 @@ CLONED = {
 
 def made(contents: object, *, number: int = 1, step: Step = STEP) -> dict[str, Any]:
     """The request made from a template with this spec.template."""
-    attempt = Attempt(incident=OF_INCIDENT, run_id="run-1", number=number)
+    attempt = RemediationAttempt(incident=OF_INCIDENT, run_id="run-1", number=number)
     return new_request(attempt, step, template={"spec": {"template": contents}}, machine=machine())
 
 
@@ -105,7 +105,7 @@ def test_template_needs_neither_spec_nor_metadata(contents: object) -> None:
     ],
 )
 def test_template_without_contents_is_refused(template: dict[str, Any]) -> None:
-    attempt = Attempt(incident=OF_INCIDENT, run_id="run-1")
+    attempt = RemediationAttempt(incident=OF_INCIDENT, run_id="run-1")
     with pytest.raises(InvalidTemplateError, match=rf"{NAMESPACE}/reboot, didn't find spec\.template"):
         new_request(attempt, STEP, template=template, machine=machine())
 

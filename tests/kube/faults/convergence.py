@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from kube.record import Change, ChangeKind
-from kube.reflector import Reflector, State
+from kube.reflector import Reflector, ReflectorState
 from tests.kube.eventually import eventually
 from tests.kube.faults.config_maps import ConfigMap, Contents, contents, facts
 
@@ -66,7 +66,7 @@ async def converge(
     for phase in PHASES:
         await prepare(cluster, phase)
     await reflector.wait_synced()
-    await eventually(lambda: reflector.state is State.WATCHING, PATIENCE_SECONDS)
+    await eventually(lambda: reflector.state is ReflectorState.WATCHING, PATIENCE_SECONDS)
     await change(cluster, "before")
     await agree(cluster, reflector, told)
     async with fault:

@@ -16,7 +16,7 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
-from kube.reflector import Reflector, State
+from kube.reflector import Reflector, ReflectorState
 from kube.transport import Transport
 from tests.kube.api_server import ApiServer
 from tests.kube.eventually import eventually
@@ -43,7 +43,7 @@ async def network() -> AsyncIterator[OtherNetwork | None]:
 async def test_kernel_is_told_to_notice_a_peer_that_is_gone(server: ApiServer, transport: Transport) -> None:
     cluster = ScriptedCluster(server)
     async with following(transport, NEVER_SILENT) as (reflector, _):
-        await eventually(lambda: reflector.state is State.WATCHING and cluster.is_watched)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING and cluster.is_watched)
         assert_kernel_notices(server.port)
 
 
@@ -93,7 +93,7 @@ async def _through(
 async def _cable_pulled(network: OtherNetwork, reflector: Reflector[ConfigMap]) -> AsyncIterator[None]:
     await network.pull_cable()
     yield
-    await eventually(lambda: reflector.state is State.WAITING, NOTICED_SECONDS)
+    await eventually(lambda: reflector.state is ReflectorState.WAITING, NOTICED_SECONDS)
     assert "silent" not in reflector.problem
     await network.plug_cable()
 
@@ -103,7 +103,7 @@ async def _prove_on(control_plane: ControlPlane) -> None:
         await Transport.connect(str(control_plane.kubeconfig)) as transport,
         following(transport, NEVER_SILENT) as (reflector, _),
     ):
-        await eventually(lambda: reflector.state is State.WATCHING)
+        await eventually(lambda: reflector.state is ReflectorState.WATCHING)
         assert_kernel_notices(urlsplit(control_plane.server).port or 0)
 
 
