@@ -6,7 +6,7 @@ field that is added later.
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
@@ -17,6 +17,7 @@ from health.model.foreign_answer import OTHER_VERSION, understood
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
+from health.model.wake_rule import WakeRule
 from objects.frozen import Frozen, OpenEnum
 
 FAILED_ASK_AGAIN_SECONDS = 5.0
@@ -137,63 +138,72 @@ NO_ADMISSION = Hold(
 
 
 class Observation(Frozen):
-    """The detector's answer to the question `observe` of an incident."""
+    """The detector's answer to the question `observe` of an incident.
 
-    state: TargetState
-    reason: str
-    subject: str = ""
+    Each field declares its rule: whether a change of it wakes the incident. A change of the check's spec also
+    changes `generation`, so the fields that only repeat the spec need not wake.
+    """
+
+    state: Annotated[TargetState, WakeRule.IF_ENDED_OTHERWISE, WakeRule.IF_RESTARTED]
+    reason: Annotated[str, WakeRule.NEVER]
+    subject: Annotated[str, WakeRule.NEVER] = ""
     """The object that `reason` describes, where `reason` does not name it."""
-    remaining_seconds: float = 0
+    remaining_seconds: Annotated[float, WakeRule.NEVER] = 0
     """Time until the deadline, in the state Waiting."""
-    fact: Fact | None = None
-    hold: Hold | None = None
+    fact: Annotated[Fact | None, WakeRule.IF_ANOTHER_FACT] = None
+    hold: Annotated[Hold | None, WakeRule.IF_HELD_OTHERWISE] = None
     """Why nothing may be done now. None permits nothing: only `admission` does."""
-    admission: Admission | None = None
+    admission: Annotated[Admission | None, WakeRule.NEVER] = None
     """The permission to take one step; given only to a question that asked to act."""
-    steps: tuple[Step, ...] = ()
-    under_way: str = ""
+    steps: Annotated[tuple[Step, ...], WakeRule.NEVER] = ()
+    under_way: Annotated[str, WakeRule.IF_WAS_UNDER_WAY, WakeRule.IF_RECORDED_IN_SHADOW] = ""
     """What was already done to the target, by any actor, and has not finished; "": nothing."""
-    is_marked: bool = False
+    is_marked: Annotated[bool, WakeRule.NEVER] = False
     """Whether the target carries a mark for another controller, whether or not the check waits for it."""
-    requests: tuple[RequestSnapshot, ...] = ()
+    requests: Annotated[
+        tuple[RequestSnapshot, ...],
+        WakeRule.IF_REQUEST_LOST,
+        WakeRule.IF_REMEDIATOR_REPORTS,
+        WakeRule.IF_RECORDED_IN_SHADOW,
+    ] = ()
     """The requests in the cluster that belong to this incident, including those being deleted."""
-    lease_acquired_at: datetime | None = None
+    lease_acquired_at: Annotated[datetime | None, WakeRule.IF_LEASE_ACQUIRED_ANEW] = None
     """Since when this check holds the Lease of the target; None: it is not seen to hold it."""
-    healthy_delay_seconds: float = 0
+    healthy_delay_seconds: Annotated[float, WakeRule.NEVER] = 0
     """How long the requests of a healthy target are kept; negative: until a person confirms."""
-    is_replaced: bool = False
+    is_replaced: Annotated[bool, WakeRule.IF_ENDED_OTHERWISE] = False
     """If the target is gone: whether the check selects an object with the same name and another uid."""
-    counts_as_healthy: bool = True
+    counts_as_healthy: Annotated[bool, WakeRule.ON_CHANGE] = True
     """Whether a target that is not unhealthy also counts as healthy."""
-    is_confirmed: bool = False
+    is_confirmed: Annotated[bool, WakeRule.ON_CHANGE] = False
     """Whether a person confirmed that the target is healthy."""
-    earlier_attempts: int = 0
+    earlier_attempts: Annotated[int, WakeRule.NEVER] = 0
     """Number of remediations in a row of this target before this incident."""
-    back_off_limit_seconds: float = 0
+    back_off_limit_seconds: Annotated[float, WakeRule.NEVER] = 0
     """The longest wait between two remediations in a row; 0: no wait."""
-    generation: int = 0
+    generation: Annotated[int, WakeRule.ON_CHANGE] = 0
     """The generation of the check behind this answer."""
-    replaced_by: str = ""
+    replaced_by: Annotated[str, WakeRule.NEVER] = ""
     """Kind and name of the owner that replaces the target after its deletion; "": none."""
-    templates: str = ""
+    templates: Annotated[str, WakeRule.IF_ANOTHER_CHANCE] = ""
     """Fingerprint of the templates of the steps; after a change, a failed attempt may be repeated."""
-    proven_recovery_seconds: float = 0
+    proven_recovery_seconds: Annotated[float, WakeRule.ON_CHANGE] = 0
     """How long the target must be healthy after a new boot; 0: no proof is required (ADR 38).
 
     With a proof required, a healthy target also has steps, a hold, and a fact: that it runs since the boot
     that it shows."""
-    boot_id: str = ""
+    boot_id: Annotated[str, WakeRule.IF_RECOVERY_INTERRUPTED] = ""
     """The boot ID of the Node, where recovery is to be proven; "": unknown."""
-    last_transition: datetime | None = None
+    last_transition: Annotated[datetime | None, WakeRule.IF_RECOVERY_INTERRUPTED] = None
     """The latest change of a condition that the check uses; if it moved, the target was unhealthy in
     between."""
-    is_shadow: bool | None = None
+    is_shadow: Annotated[bool | None, WakeRule.IF_SHADOW_CHANGED] = None
     """Whether the check is in shadow; None: unknown, for example because the check is gone."""
-    evidence: OpenEnum[EvidenceStore] | None = None
+    evidence: Annotated[OpenEnum[EvidenceStore] | None, WakeRule.NEVER] = None
     """Where the check wants evidence saved before the first step; None: nowhere."""
-    seen_at: datetime | None = None
+    seen_at: Annotated[datetime | None, WakeRule.NEVER] = None
     """When the detector saw all this, by the clock of the API server."""
-    answered_at: datetime | None = None
+    answered_at: Annotated[datetime | None, WakeRule.NEVER] = None
     """When the detector answered, by Temporal's clock."""
 
     @model_validator(mode="before")

@@ -8,63 +8,78 @@ watch that lags. The incident is then woken, because one that is left alone dele
 incident has ended, a new one is started.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from operator import attrgetter
 
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState
-from health.model.verdict import Fact
+from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.escalation import Plan
 from health.runbook.healthy_delay import Delay
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
+Rule = Callable[[Observation, Observation], bool]
+"""Whether the incident that was answered the first must be woken for the second."""
+
 
 def needs_wake_up(last: Observation, now: Observation) -> bool:
     """True if an incident that was answered `last` must be woken for `now`; see also `has_late_request`."""
-    if (last.state in ENDED) != (now.state in ENDED) or (last.state in ENDED and _ended_otherwise(last, now)):
-        return True
-    if last.under_way and last.under_way != now.under_way:
-        return True  # it is over, or its controller reports something else
-    if _is_shadow_otherwise(last, now) or _is_proven_otherwise(last, now):
-        return True
-    if last.counts_as_healthy != now.counts_as_healthy:
-        return True
-    if _is_another_fact(last.fact, now.fact) or last.generation != now.generation:
-        return True
-    if _lost_a_request(last, now) or _reports_else(last, now) or last.is_confirmed != now.is_confirmed:
-        return True
-    if last.lease_acquired_at and now.lease_acquired_at not in (None, last.lease_acquired_at):
-        return True  # another process changed the Lease: the remediation may be overdue now
-    return _is_held_otherwise(last, now) or _has_another_chance(last, now)
+    return _compared(last) != _compared(now) or any(rule(last, now) for rule in _NAMED)
 
 
-def _is_proven_otherwise(last: Observation, now: Observation) -> bool:
-    """True if the proof of recovery has changed, or there was a new boot or an unseen gap."""
-    asked, before = (one.proven_recovery_seconds for one in (now, last))
-    is_other = (now.boot_id, now.last_transition) != (last.boot_id, last.last_transition)
-    return asked != before or (asked > 0 and now.state is TargetState.HEALTHY and is_other)
+def _has_ended_otherwise(last: Observation, now: Observation) -> bool:
+    """True if the target ended, is back, or ended in another way.
+
+    A replacement for a target that is gone also ends a wait.
+    """
+    if last.state in ENDED:
+        return (last.state, last.is_replaced) != (now.state, now.is_replaced)
+    return now.state in ENDED
 
 
-def _is_shadow_otherwise(last: Observation, now: Observation) -> bool:
-    """True if shadow began or ended; in shadow every action of others is recorded."""
-    if now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow:
-        return True
-    if not now.is_shadow:
-        return False
-    seen, before = ({request.uid for request in one.requests} for one in (now, last))
-    return (seen, now.under_way) != (before, last.under_way)
+def _has_restarted(last: Observation, now: Observation) -> bool:
+    """True if the clock of a held target restarted, at the end of an upgrade: it has a timer again."""
+    is_earlier = last.state is TargetState.EXPIRED and now.state is TargetState.WAITING
+    return is_earlier and last.hold is not None and not _is_remediator_at_work(now)
 
 
-def _ended_otherwise(last: Observation, now: Observation) -> bool:
-    """True if the end changed; a replacement for a target that is gone also ends a wait."""
-    return (last.state, last.is_replaced) != (now.state, now.is_replaced)
-
-
-def _is_another_fact(last: Fact | None, now: Fact | None) -> bool:
+def _is_another_fact(last: Observation, now: Observation) -> bool:
     """True for another fact.
 
     A time that moved by itself is the same fact, because the incident asks again when its timer ends.
     """
-    return now is not None if last is None else not last.same_as(now)
+    return now.fact is not None if last.fact is None else not last.fact.same_as(now.fact)
+
+
+def _was_under_way(last: Observation, now: Observation) -> bool:
+    """True if it is over, or its controller reports something else."""
+    return bool(last.under_way) and last.under_way != now.under_way
+
+
+def _is_lease_acquired_anew(last: Observation, now: Observation) -> bool:
+    """True if another process changed the Lease: the remediation may be overdue now."""
+    return last.lease_acquired_at is not None and now.lease_acquired_at not in (None, last.lease_acquired_at)
+
+
+def _is_recovery_interrupted(last: Observation, now: Observation) -> bool:
+    """True if recovery must be proven, and there was a new boot or an unseen gap."""
+    is_other = (now.boot_id, now.last_transition) != (last.boot_id, last.last_transition)
+    return is_other and now.proven_recovery_seconds > 0 and now.state is TargetState.HEALTHY
+
+
+def _has_shadow_changed(last: Observation, now: Observation) -> bool:
+    """True if shadow began or ended; an unknown one has not ended."""
+    return now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow
+
+
+def _is_recorded_in_shadow(last: Observation, now: Observation) -> bool:
+    """True if an incident in shadow must record an action of others."""
+    if not now.is_shadow:
+        return False
+    seen, before = ({request.uid for request in one.requests} for one in (now, last))
+    return (seen, now.under_way) != (before, last.under_way)
 
 
 def _reports_else(last: Observation, now: Observation) -> bool:
@@ -90,10 +105,8 @@ def _is_held_otherwise(last: Observation, now: Observation) -> bool:
     if last.state is now.state is TargetState.UNKNOWN:
         return now.hold is not None and _is_another_reason(last.hold, now.hold)
     is_unproven = now.state is TargetState.HEALTHY and now.proven_recovery_seconds > 0
-    if now.state is not TargetState.EXPIRED and not is_unproven:
-        # Its clock restarted, at the end of an upgrade: it has a timer again.
-        return last.state is TargetState.EXPIRED and now.state is TargetState.WAITING
-    return now.hold is None or _is_another_reason(last.hold, now.hold)
+    is_next_held = now.state is TargetState.EXPIRED or is_unproven
+    return is_next_held and (now.hold is None or _is_another_reason(last.hold, now.hold))
 
 
 def _is_another_reason(last: Hold, now: Hold) -> bool:
@@ -106,7 +119,7 @@ def _is_another_reason(last: Hold, now: Hold) -> bool:
 def _has_another_chance(last: Observation, now: Observation) -> bool:
     """True if an act that failed despite an admission may succeed with the changed templates."""
     is_other = last.templates != now.templates
-    return last.may_be_admitted and is_other and not _is_remediator_at_work(now)
+    return is_other and last.may_be_admitted and not _is_remediator_at_work(now)
 
 
 def _is_remediator_at_work(now: Observation) -> bool:
@@ -121,6 +134,29 @@ def _lost_a_request(last: Observation, now: Observation) -> bool:
         # remediator must finish.
         return any(request.is_being_deleted or request.is_node_deletion_expected for request in lost)
     return bool(lost)
+
+
+NAMED_RULES: Mapping[WakeRule, Rule] = {
+    WakeRule.IF_ENDED_OTHERWISE: _has_ended_otherwise,
+    WakeRule.IF_RESTARTED: _has_restarted,
+    WakeRule.IF_ANOTHER_FACT: _is_another_fact,
+    WakeRule.IF_HELD_OTHERWISE: _is_held_otherwise,
+    WakeRule.IF_WAS_UNDER_WAY: _was_under_way,
+    WakeRule.IF_REQUEST_LOST: _lost_a_request,
+    WakeRule.IF_REMEDIATOR_REPORTS: _reports_else,
+    WakeRule.IF_LEASE_ACQUIRED_ANEW: _is_lease_acquired_anew,
+    WakeRule.IF_ANOTHER_CHANCE: _has_another_chance,
+    WakeRule.IF_RECOVERY_INTERRUPTED: _is_recovery_interrupted,
+    WakeRule.IF_SHADOW_CHANGED: _has_shadow_changed,
+    WakeRule.IF_RECORDED_IN_SHADOW: _is_recorded_in_shadow,
+}
+_DECLARED = wake_rules(Observation)
+_compared = attrgetter(*(field for field, rules in _DECLARED.items() if WakeRule.ON_CHANGE in rules))
+_NAMED = tuple(
+    NAMED_RULES[rule]
+    for rule in dict.fromkeys(chain.from_iterable(_DECLARED.values()))
+    if rule not in (WakeRule.NEVER, WakeRule.ON_CHANGE)
+)
 
 
 def has_remediator_at_work(seen: Observation, now: datetime) -> bool:
