@@ -8,11 +8,10 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kube.errors import retry_after
 from objects.backoff import EQUAL_JITTER, Backoff
-from runtime.problems import Problems
 from runtime.temporal_trouble import SILENCE, is_silence
 
 _log = logging.getLogger(__name__)
@@ -22,11 +21,18 @@ Result = TypeVar("Result")
 BACKOFF = Backoff(timedelta(seconds=0.5), timedelta(seconds=10), jitter=EQUAL_JITTER)
 
 
+class ProblemReporter(Protocol):
+    """`Problems`, or a log."""
+
+    def report(self, part: str, sentence: str) -> None:
+        """Record why `part` fails; "" means that it has succeeded."""
+
+
 async def retry_forever(
     part: str,
     attempt: Callable[[], Awaitable[Result]],
     errors: tuple[type[Exception], ...],
-    problems: Problems,
+    problems: ProblemReporter,
     backoff: Backoff = BACKOFF,
 ) -> Result:
     """The result of `attempt`, retried without a limit after `errors`, which may be temporary."""

@@ -24,8 +24,9 @@ from devcluster.simulation.machine_room import MachineWatch
 from devcluster.simulation.machine_set import PROVISIONING
 from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.power_switch import PowerSwitch
+from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import WorkQueue, retry_forever
+from devcluster.simulation.work_queue import WorkQueue
 from health.model.node import Node
 from kube.client import Client
 from kube.discovery import Discovery
@@ -33,6 +34,7 @@ from kube.errors import KindUnknown, KubernetesError
 from kube.reflector import Change, Reflector
 from kube.resource import NODES
 from kube.transport import Transport
+from runtime.retrying import retry_forever
 
 FIELD_MANAGER = "demo-cluster-api"
 BETWEEN_LOOKS = timedelta(seconds=1)
@@ -111,7 +113,7 @@ async def _newest(management: Transport) -> ClusterApi:
             return ClusterApi("v1beta1")
         return ClusterApi("v1beta2")
 
-    return await retry_forever("versions of Cluster API", look, KubernetesError)
+    return await retry_forever("versions of Cluster API", look, (KubernetesError,), FailureLog(), BACKOFF)
 
 
 async def _until_other_than(api: ClusterApi, management: Transport) -> None:

@@ -27,10 +27,11 @@ from devcluster.simulation.fleet import Fleet
 from devcluster.simulation.machine import Machine
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.node_api import NodeApi
+from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import BACKOFF, retry_forever
 from kube.errors import KubernetesError
 from kube.transport import Transport
+from runtime.retrying import retry_forever
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Kubelet:
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
         longest = min(self._intervals.renewal, BACKOFF.longest)  # a fast pace comes with a short grace period
         backoff = replace(BACKOFF, longest=longest)
-        await retry_forever(self._machine.name, work, KubernetesError, backoff=backoff)
+        await retry_forever(self._machine.name, work, (KubernetesError,), FailureLog(), backoff)
 
 
 def _now() -> datetime:
@@ -114,7 +115,7 @@ async def simulate(transport: Transport, room: MachineRoom, control: Path, inter
     async with serve(control, handle), asyncio.TaskGroup() as tasks:
         api = NodeApi(transport)
         fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, intervals).run(), tasks))
-        await retry_forever("kubelets", api.ensure_lease_namespace, KubernetesError)
+        await retry_forever("kubelets", api.ensure_lease_namespace, (KubernetesError,), FailureLog(), BACKOFF)
         fleet.result().start_all()
         await asyncio.Event().wait()
 

@@ -5,45 +5,17 @@ one whose work asks for that after a time.
 """
 
 import asyncio
-import logging
-import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import TypeVar
 
 from devcluster.simulation.errors import SimulationError
+from devcluster.simulation.retrying import BACKOFF, FailureLog
 from kube.errors import KubernetesError
 from kube.record import Key
-from objects.backoff import Backoff
+from runtime.retrying import retry_forever
 
-LOG = logging.getLogger(__name__)
-BACKOFF = Backoff(timedelta(seconds=0.2), timedelta(seconds=7), jitter=(0.8, 1.2))
-"""Its longest wait is the one of a real kubelet between two attempts to renew its Lease."""
-
-T = TypeVar("T")
-
-
-async def retry_forever(
-    who: str,
-    work: Callable[[], Awaitable[T]],
-    *passing: type[Exception],
-    backoff: Backoff = BACKOFF,
-) -> T:
-    """The result of `work`, which is retried while it raises one of the `passing` errors.
-
-    Only the first of consecutive failures is logged as a warning: a thousand kubelets may fail at once.
-    """
-    failures, level = 0, logging.WARNING
-    while True:
-        try:
-            return await work()
-        except passing as error:
-            LOG.log(level, "%s: tries again until it succeeds: %s", who, error)
-        failures, level = failures + 1, logging.DEBUG
-        wait = backoff.wait(failures, random.random())  # noqa: S311  spreads load
-        await asyncio.sleep(wait.total_seconds())
-
+_ERRORS = (KubernetesError, SimulationError)
 
 Work = Callable[[Key], Awaitable[timedelta | None]]
 """Does the work for an object. Returns when to look again without a change, or None."""
@@ -75,7 +47,7 @@ class WorkQueue:
         while changed.is_set() or again is not None:
             await _either(changed, again)
             changed.clear()
-            again = await retry_forever(self._name(key), work, KubernetesError, SimulationError)
+            again = await retry_forever(self._name(key), work, _ERRORS, FailureLog(), BACKOFF)
         del self._changes[key]
 
     def _name(self, key: Key) -> str:
