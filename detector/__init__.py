@@ -1,4 +1,4 @@
-"""The detector: a slim live state of the cluster, dispatch to Temporal, answers to `observe`, and status.
+"""The detector: keeps a small live state of the cluster, starts incidents, answers `observe`, writes status.
 
-The detector never touches a target: it reads, and it writes status and Events.
+The detector writes only status and Events: it never remediates a target itself.
 """

@@ -1,4 +1,4 @@
-"""Detector: the process that watches one cluster. Wiring, and nothing else.
+"""Detector: wires the process that watches one cluster.
 
 It watches from the start, so that a standby is ready to take over; it dispatches, answers and reports only
 while it holds the leader Lease.
@@ -71,11 +71,10 @@ REPORT_EVERY_SECONDS = 1.0
 COUNT_TIMEOUT = timedelta(seconds=5)
 HANDOVER = HandoverTimes()
 EVENTS_AT_ONCE, EVENTS_PER_SECOND = 100, 10.0
-"""How fast Events are written, those of all checks together: in a storm they give way to requests."""
+"""Rate of the Events of all checks together: in a storm, requests have priority."""
 
 
 async def run(settings: Settings) -> None:
-    """Watch the cluster until cancelled."""
     async with connected(settings, DETECTOR) as connections:
         detector = Detector(settings, connections, lambda: DEFAULTS)
         async with AsyncExitStack() as webhooks:
@@ -85,7 +84,7 @@ async def run(settings: Settings) -> None:
 
 
 class Detector:
-    """The parts of the detector of one cluster."""
+    """All parts of the detector of one cluster, wired together."""
 
     def __init__(
         self,
@@ -94,11 +93,11 @@ class Detector:
         defaults: CurrentPolicy,
         handover: HandoverTimes = HANDOVER,
     ) -> None:
-        """`defaults` is the policy where no ConfigMap says another one."""
+        """`defaults` is the policy without a ConfigMap."""
         self._settings = settings
         self._connections = connections
         self._now = connections.management.server_clock.now
-        """The one clock that deadlines are judged by, and that says when something was seen."""
+        """The clock for deadlines and for the times of observations."""
         self._leads = asyncio.Event()
         self._stopped = asyncio.Event()
         self._lead_began = self._now()
@@ -152,7 +151,6 @@ class Detector:
         )
 
     def _policy(self) -> Policy:
-        """The policy in force."""
         return self._sources.policy()
 
     def _made_sources(self, defaults: CurrentPolicy) -> Sources:
@@ -286,7 +284,7 @@ class Detector:
         return [kind.metrics(self._cluster_state, self._is_leader) for kind in WATCHED_KINDS.values()]
 
     def _add_handlers(self) -> None:
-        """Wire who is told of changes, in this order: answers go by the storms as they are then."""
+        """Add the handlers of changes in order: storms first, as answers depend on them."""
         handlers = self._cluster_state.event_handlers
         for changed in (
             self._storms.changed,
@@ -327,7 +325,7 @@ class Detector:
         registry.register(UpgradeMetrics(self._upgrades, self._now))
 
     async def run(self) -> None:
-        """Watch, and lead whenever the Lease is ours."""
+        """Watch, and lead while this detector holds the Lease."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._cluster_state.resync.run())
             tasks.create_task(self._watch())
@@ -349,7 +347,7 @@ class Detector:
         await self._sources.run()
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
-        """All templates of a kind, where a fresh watch shows each of them; else None."""
+        """All templates of a kind, if a fresh watch shows each of them; else None."""
         return self._sources.watched_templates(kind)
 
     def _start_leading(self) -> None:
@@ -400,7 +398,7 @@ class Detector:
             tasks.create_task(self._connections.temporal.work(self._task_worker))
 
     async def _report_election(self) -> None:
-        """Report for ever what keeps us from standing for election; a standby is ready."""
+        """Report every second why the election fails; a standby has no such problem."""
         while True:
             self._connections.problems.report("leader Lease", self._election.problem)
             await asyncio.sleep(REPORT_EVERY_SECONDS)
@@ -409,12 +407,12 @@ class Detector:
         return self._answering.worker(temporal, self._connections.cluster, self._upgrades.observe_upgrade)
 
     def _sees(self, check: CheckReference) -> bool:
-        """Whether the numbers of `check` are what the cluster shows, and it is known what time it is."""
+        """Whether the sources of the numbers of `check`, and the clocks, are fresh and right."""
         freshness = self._sources.of_checks.freshness(check)
         return self._is_certain(freshness) and not freshness.unread_requests
 
     def _sees_targets(self, check: CheckReference) -> bool:
-        """Whether what is seen of each of its targets can be told, whatever is known of their requests."""
+        """Whether the sources of the targets of `check` are, whatever is known of their requests."""
         freshness = self._sources.of_checks.freshness(check)
         return self._is_certain(freshness) and not freshness.unread_context
 
@@ -424,10 +422,10 @@ class Detector:
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:
-    """Cancel a task and return when it ended; raises what it failed of.
+    """Cancel a task, and return when it has ended; raises its exception.
 
-    Its worker may take seconds to end, while Temporal is away: to await the task itself, and to suppress its
-    cancellation, would swallow our own if that came meanwhile.
+    Its worker may take seconds to end while Temporal is unreachable. Awaiting the task itself and suppressing
+    its cancellation would also swallow our own cancellation meanwhile.
     """
     task.cancel()
     await asyncio.wait((task,))

@@ -1,12 +1,12 @@
-"""Handover: a leader that cannot answer incidents gives the lead to another detector, where one is fit.
+"""Handover: a leader that cannot answer incidents releases the Lease if another detector is fit.
 
-A leader cannot answer while it does not reach Temporal, or while its polls for questions do not succeed. A
-standby is fit while it reaches Temporal, and is believed when it has said so for some time
-(`kube.candidates`). Where no other is fit the leader stays: status and Events need no Temporal. A detector
-that gave the lead away stands for it again when it reaches Temporal itself, or when no other is fit any more.
+A leader cannot answer while it does not reach Temporal, or while its polls for questions fail. A standby is
+fit if it reaches Temporal, and counts once it has reported so for some time (`kube.candidates`). Without a
+fit standby the leader stays: status and Events need no Temporal. A detector that released the Lease tries to
+acquire it again when it reaches Temporal, or when no other detector is fit any more.
 
-A standby does not poll, so nothing is known of its polls. A detector whose polls failed is not fit for
-`HandoverTimes.suspect`: where no polls succeed at all, the lead moves once in that time, and not on and on.
+A standby does not poll, so its polls are not known. A detector whose polls failed is not fit for
+`HandoverTimes.suspect`: if no polls succeed at all, the Lease moves once in that time, and not continuously.
 """
 
 import asyncio
@@ -25,23 +25,23 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HandoverTimes:
-    """How long Temporal may be silent."""
+    """How long Temporal may be unreachable, and the consequences."""
 
     fit: timedelta = timedelta(seconds=12)
-    """Who heard of Temporal within this time could lead: it is asked every five seconds."""
+    """A detector that reached Temporal within this time could lead; it asks every five seconds."""
     patience: timedelta = timedelta(seconds=30)
-    """How long a leader may be without Temporal."""
+    """How long a leader may be without Temporal before it releases the Lease."""
     unpolled: timedelta = timedelta(seconds=150)
-    """How long a leader may be without a poll that succeeded: one takes a minute at most."""
+    """How long a leader may be without a successful poll; a poll takes up to a minute."""
     suspect: timedelta = timedelta(minutes=10)
-    """How long a detector is not fit after that."""
+    """How long a detector is unfit after that."""
     candidates: CandidateTimes = field(default_factory=CandidateTimes)
 
 
 class Handover:
-    """Whether this detector is to leave the lead to another."""
+    """Decides whether this detector releases the Lease."""
 
-    def __init__(  # noqa: PLR0913  the Lease of the leader, who we are, and what we know of ourselves
+    def __init__(  # noqa: PLR0913  the leader Lease, the own identity, and the sources of the decision
         self,
         client: Client,
         namespace: str,
@@ -54,7 +54,7 @@ class Handover:
         times: HandoverTimes,
         clock: Callable[[], float] = monotonic_clock,
     ) -> None:
-        """`silence` says how long ago Temporal was well, `unpolled` how long ago a poll of ours succeeded."""
+        """`silence`: time since Temporal last answered; `unpolled`: time since a poll succeeded."""
         self._silence = silence
         self._unpolled = unpolled
         self._clock = clock
@@ -67,12 +67,12 @@ class Handover:
         )
 
     def gives_way(self) -> bool:
-        """Whether this detector could not answer for too long, and another is fit."""
+        """Whether this detector has been unable to answer for too long, and another is fit."""
         is_unfit = self._silence() >= self._times.patience or self.is_suspect
         return is_unfit and self._others.is_one_fit
 
     async def run(self) -> None:
-        """Say whether we are fit, and look for others while we are not, until cancelled."""
+        """Report whether this detector is fit, and look for others while it is not, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._own.run())
             while True:
@@ -84,7 +84,7 @@ class Handover:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether its polls did not succeed a while ago."""
+        """Whether its polls failed within the last `HandoverTimes.suspect`."""
         return self._clock() < self._suspect_until
 
     def _note_polls(self) -> None:
@@ -102,5 +102,5 @@ class Handover:
             async with asyncio.timeout(self._times.candidates.renewal.total_seconds()):
                 await self._others.look()
         except (KubernetesError, TimeoutError) as error:
-            # What was seen before grows old by itself: in doubt the leader stays.
+            # Older observations expire by themselves: in doubt the leader stays.
             _log.debug("others that stand by cannot be listed", exc_info=error)

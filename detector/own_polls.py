@@ -1,8 +1,8 @@
-"""OwnPolls: how long ago this detector polled the queue of incidents' questions with success, while it leads.
+"""OwnPolls: the time since this detector last polled the queue of incidents' questions successfully.
 
-A connection that answers proves no polls: the worker may have ended, its credentials may not allow it to
-poll, or the service that matches tasks may be away. Temporal lists who polled a queue, and when, by its own
-clock. A time that moved since the last look is a poll that succeeded.
+A connection that answers does not prove polls: the worker may have ended, its credentials may not allow
+polling, or Temporal's matching service may be away. Temporal lists the pollers of a queue with the times of
+their polls, by its own clock. A time that moved since the last look is a successful poll.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from runtime.polling import last_activity_poll
 
 LOOK_EVERY = timedelta(seconds=10)
 _UNANSWERABLE = frozenset({RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED})
-"""Of a Temporal that never says who polls: then nothing is known against the polls."""
+"""From a Temporal that never lists pollers: polls then count as successful."""
 
 
 class OwnPolls:
-    """The polls of one detector, by the identity of its worker."""
+    """The polls of one detector, under the identity of its worker."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class OwnPolls:
         self._identity = identity
         self._clock = clock
         self._polled_at: float | None = None
-        """None: it does not lead."""
+        """None: this detector is not the leader."""
         self._latest: datetime | None = None
         """The latest poll, by Temporal's clock."""
 
@@ -44,22 +44,21 @@ class OwnPolls:
         self._polled_at = self._clock()
 
     def lead_ends(self) -> None:
-        """Expect none."""
+        """Stop expecting polls."""
         self._polled_at = None
 
     def silence(self) -> timedelta:
-        """How long ago a poll succeeded, or the lead began; nothing while this detector does not lead."""
+        """Time since a successful poll, or since becoming the leader; zero in a standby."""
         return timedelta() if self._polled_at is None else timedelta(seconds=self._clock() - self._polled_at)
 
     async def run(self) -> None:
-        """Look until cancelled."""
         while True:
             if self._polled_at is not None:
                 await self.look()
             await asyncio.sleep(LOOK_EVERY.total_seconds())
 
     async def look(self) -> None:
-        """See whether a poll has succeeded since the last look; where Temporal does not answer, none has."""
+        """Look for a poll since the last look; without an answer of Temporal there was none."""
         try:
             latest = await last_activity_poll(self._temporal(), self._queue, self._identity)
         except RPCError as error:

@@ -1,4 +1,4 @@
-"""What the detector does for each kind of check. A new kind is a folder of its own and a name here."""
+"""The detector's part for each kind of check. A new kind is a folder of its own and an entry here."""
 
 from detector.clusterapi.kind import WATCHED_CLUSTER_API_MACHINE_HEALTH_CHECK
 from detector.nodehealthcheck.kind import WATCHED_NODE_HEALTH_CHECK

@@ -1,4 +1,4 @@
-"""WatchedKind: what the detector does for one kind of check, and for no other; the registry has one of each.
+"""WatchedKind: the detector's part for one kind of check; the registry has one for each kind.
 
 Checks, Nodes, Leases, templates and requests are watched for all kinds alike.
 """
@@ -24,64 +24,64 @@ from runtime.settings import Settings
 
 
 class TargetJoin(Protocol):
-    """Makes targets of objects and their Nodes, and puts them into the state of the cluster."""
+    """Makes targets of objects and their Nodes, and puts them into the cluster state."""
 
     def node_changed(self, name: TargetName, node: Node | None) -> None:
-        """A Node came, changed or (None) went."""
+        """A Node was added, changed or (None) deleted."""
 
     def node_decoding_changed(self, name: TargetName) -> None:
-        """A Node that exists stopped to decode, or one that did not decodes again or went."""
+        """A Node stopped decoding, decodes again, or is gone."""
 
     def cluster_read(self, cluster: str) -> None:
         """The Nodes of a workload cluster were read completely."""
 
     def cluster_forgotten(self, cluster: str) -> None:
-        """Nobody looks for the Nodes of a workload cluster any more."""
+        """The Nodes of a workload cluster are no longer watched."""
 
     def target_changed(self, key: Key, record: Any | None) -> None:  # noqa: ANN401  of the type that the kind reads
-        """An object came, changed or (None) went."""
+        """An object was added, changed or (None) deleted."""
 
 
 class WatchedTargets(NamedTuple):
-    """How targets that are no Nodes are watched."""
+    """How to watch targets that are not Nodes."""
 
     record: type[Record]
     join: Callable[[ClusterState], TargetJoin]
 
 
 class WatchedContext(NamedTuple):
-    """The context of all checks of this kind, which matter to no other."""
+    """The context of all checks of this kind, and of no other kind."""
 
     resource: Resource | ServedKind
     record: type[Record]
     judge: Callable[[Sequence[Any], int], object]
-    """What they come to (`ClusterContext.of_kinds`), by those that can be read and the number of others."""
+    """Returns the value in `ClusterContext.of_kinds`, by decodable objects and the number of others."""
     gates_verdicts: bool = False
-    """Whether it says what is unhealthy, and not only whether anything may be done about it."""
+    """Whether it decides which targets are unhealthy, and not only whether to act."""
 
 
 class RequestSeries(Protocol):
-    """Metrics of requests."""
+    """Metrics that are counted by the end and age of requests."""
 
     def request_ended(self, request: SeenRequest, now: datetime) -> None:
-        """Note that a request is gone."""
+        """Called when a request is gone."""
 
     def request_grew_old(self, request: SeenRequest) -> None:
-        """Note that the 48 h alert was raised for a request."""
+        """Called when the 48 h alert was raised for a request."""
 
 
 class KindMetrics(NamedTuple):
-    """What Prometheus is shown of checks of one kind."""
+    """Prometheus metrics about checks of one kind."""
 
     collectors: tuple[Collector, ...]
     requests: tuple[RequestSeries, ...] = ()
 
 
 class WatchedTemplates(Protocol):
-    """The templates that are watched."""
+    """The templates of a kind that the detector watches."""
 
     def __call__(self, kind: tuple[str, str]) -> Collection[Template] | None:
-        """All of a kind; None where they are not watched, or not well enough to answer."""
+        """All templates of a kind; None if they are not watched, or the watch is stale."""
 
 
 Webhook: TypeAlias = Callable[[Settings, Connections, WatchedTemplates], AbstractAsyncContextManager[None]]
@@ -89,12 +89,12 @@ Webhook: TypeAlias = Callable[[Settings, Connections, WatchedTemplates], Abstrac
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedKind:
-    """The entry of one kind."""
+    """The detector's part for one kind."""
 
     targets: WatchedTargets | None = None
-    """None: its targets are Nodes."""
+    """None: the targets are Nodes."""
     cluster_context: WatchedContext | None = None
     metrics: Callable[[ClusterState, Callable[[], bool]], KindMetrics] = lambda *_: KindMetrics(())
-    """Of the state of the cluster, while this detector leads."""
+    """By the cluster state, and whether this detector is the leader."""
     webhook: Webhook | None = None
-    """Serves for the time of its block, where the settings say so."""
+    """Serves during its block, if the settings have an address."""

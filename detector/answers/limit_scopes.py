@@ -1,6 +1,6 @@
-"""LimitScopes: which limits bear on which remediations, as the policy and the checks choose now.
+"""LimitScopes: which limits apply to which remediations, as the policy and the checks choose now.
 
-Both may be edited at any time. A check is looked at when it changes, the policy by whoever asks.
+Both may be edited at any time. A change event re-reads a check; each use re-reads the policy.
 """
 
 from dataclasses import replace
@@ -16,18 +16,18 @@ from health.model.target import Target
 
 
 class LimitScopes:
-    """The limits of one cluster."""
+    """The limits of the policy and of checks in one cluster."""
 
     def __init__(self, cluster_state: ClusterState, policy: CurrentPolicy) -> None:
         self._cluster_state = cluster_state
         self._policy = policy
         self._of_policy = LimitScope(NO_LIMITS, "the policy")
         self._of_checks: dict[CheckReference, LimitScope] = {}
-        """Of those that choose any."""
+        """The limits of checks that choose any."""
         self._seen: dict[CheckReference, CheckState] = {}
 
     def take_in_policy(self) -> bool:
-        """Go by the policy as it is now; answers whether that chooses something else."""
+        """Use the current policy; returns whether its limits changed."""
         before, after = self._of_policy.limits, self._policy().limits
         if after is before:
             return False
@@ -35,9 +35,9 @@ class LimitScopes:
         return before != after
 
     def take_in_check(self, check: CheckReference) -> bool:
-        """Go by a check as it is now; answers whether that chooses something else."""
+        """Use the current check; returns whether its limits changed."""
         known = self._cluster_state.checks.get(check)
-        if self._seen.get(check) is known:  # asked at each change of each target
+        if self._seen.get(check) is known:  # called at each change of each target
             return False
         before, after = self._of_checks.pop(check, None), _own(check, known)
         if known is None:
@@ -50,17 +50,17 @@ class LimitScopes:
 
     @property
     def are_off(self) -> bool:
-        """Whether nobody chose any."""
+        """Whether neither the policy nor a check has limits."""
         return self._of_policy.limits.is_off and not self._of_checks
 
     @property
     def limit_starts(self) -> bool:
-        """Whether anybody chose how many may begin within an hour."""
+        """Whether the policy or a check limits the starts per hour."""
         of_checks = any(scope.limits.max_starts_per_hour for scope in self._of_checks.values())
         return bool(self._of_policy.limits.max_starts_per_hour) or of_checks
 
     def of(self, check: CheckReference) -> tuple[LimitScope, ...]:
-        """Those that bear on remediations of a check."""
+        """The limits that apply to remediations of a check."""
         of_all = () if self._of_policy.limits.is_off else (self._of_policy,)
         own = self._of_checks.get(check)
         return of_all if own is None else (*of_all, own)
@@ -73,7 +73,7 @@ class LimitScopes:
         )
 
     def labels(self, check: CheckReference, target: Target) -> dict[str, str | None]:
-        """The labels of a target that they count by."""
+        """The values of the target's labels by which its limits count."""
         names = {name for scope in self.of(check) for name in scope.limits.max_in_flight_by_label}
         return {name: target.node_label(name) for name in names}
 

@@ -1,12 +1,13 @@
-"""RemediationLimits: what the detector that leads has admitted, and why another would be one too many.
+"""RemediationLimits: counts what the leader has admitted, and refuses remediations above a limit.
 
-What is under way is read off the cluster state. What was admitted a moment ago is not seen there yet: it is
+Remediations under way are read from the cluster state. A recent admission is not visible there yet: it is
 reserved until it is, or until the state is proven to be younger than anything that the admission can have
-made. Nothing is reserved twice, and nobody else admits: so the limits hold at every moment. Who begins to
-lead does not know what the leader before admitted, and waits as long as that may live.
+caused. No other process admits, so the limits hold at every moment. A new leader cannot see the reservations
+of the previous one, so it admits nothing until they have expired.
 
-A target waits in the queue (`admission_queue.py`) until it has a reservation, which it keeps. An answer costs
-the same however many targets wait or are under way: each change counts up or down (`remediation_records.py`).
+A target waits in the queue (`admission_queue.py`) until it has a reservation, which it keeps. The cost of an
+answer does not depend on the number of targets that wait or are under way: each change counts up or down
+(`remediation_records.py`).
 """
 
 import asyncio
@@ -41,20 +42,20 @@ OUT_OF_LINE_ASK_AGAIN_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class LimitQuestion:
-    """Asked for an incident that nothing else holds, or back-off alone."""
+    """The question for an incident that nothing holds, or only back-off."""
 
     incident: IncidentReference
     target: Target
     since: datetime
-    """Since when its target is unhealthy."""
+    """When the target became unhealthy."""
     due: datetime
-    """When nothing but limits holds it."""
+    """When only limits hold it."""
     may_skip_its_wait: bool = False
-    """Whether a person may have it act before that, which ends back-off."""
+    """Whether a person may end its back-off and have it act earlier."""
 
 
 class RemediationLimits:
-    """The limits of one cluster, where the policy or an annotation of a check chooses any."""
+    """The limits of one cluster, as the policy and annotations of checks choose."""
 
     def __init__(
         self, cluster_state: ClusterState, policy: CurrentPolicy, proves: Proves, now: Callable[[], datetime]
@@ -67,11 +68,11 @@ class RemediationLimits:
         self._records = RemediationRecords(cluster_state, self._scopes, proves, self._slots_changed)
         self._in_flight = InFlight(cluster_state, self._began, self._records.ended)
         self._known_from = now()
-        """Since when everything that is admitted is known here."""
+        """When this process became the leader: it knows every later admission."""
         self._are_ended_known = False
 
     def lead_begins(self) -> None:
-        """Another may have admitted until now."""
+        """Forget reservations: another leader may have admitted until now."""
         self._known_from = self._now()
         self._queue.empty()
         self._records.forget_reservations()
@@ -89,16 +90,16 @@ class RemediationLimits:
 
     @property
     def needs_ended(self) -> bool:
-        """Whether it matters which remediations began and ended before our watch began, and is not known."""
+        """Whether ended remediations matter for a limit, and were not read yet."""
         return not self._are_ended_known and self._scopes.limit_starts
 
     @property
     def horizon(self) -> datetime:
-        """What began before does not matter any more."""
+        """Starts before this time do not matter any more."""
         return self._now() - HOUR
 
     def note_ended(self, remediated: Remediated, ended: datetime) -> None:
-        """Note a remediation that has ended; one that was seen to begin is known."""
+        """Note an ended remediation; a start that was seen is not counted twice."""
         self._records.note_ended(remediated, ended)
 
     def turns(self) -> Iterator[IncidentReference]:
@@ -106,18 +107,18 @@ class RemediationLimits:
         now = self._now()
         self._take_in_policy()
         self._in_flight.look_again()
-        self._records.forget(now, self.horizon)  # also where no limit counts them: they would grow for ever
+        self._records.forget(now, self.horizon)  # also without limits: the records would grow forever
         if self._scopes.are_off or self._unknown(now) is not None:
             return
         self._select_if_due(now)
         yield from self._queue.notify(now)
 
     def complete(self) -> None:
-        """Note that all that ended is known."""
+        """Note that all ended remediations were read."""
         self._are_ended_known = True
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """See what a change does to what counts and to who waits, before anybody is answered by it."""
+        """Update counts and queue; called before handlers that answer incidents."""
         if self._scopes.take_in_check(check):
             self._limit_otherwise(check)
         self._in_flight.changed(check, target)
@@ -125,11 +126,11 @@ class RemediationLimits:
             self._queue.changed(Remediated(check, target))
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """See also what comes and goes between two questions."""
+        """Update counts by requests that come and go between two questions."""
         self._in_flight.request_changed(before, after)
 
     def stuck_slots(self) -> tuple[StuckSlots, ...] | None:
-        """Who keeps slots for too long that others wait for; None: not all that counts is known yet."""
+        """Full limits whose slots are kept for too long while targets wait; None if counts are missing."""
         self._take_in_policy()
         now = self._now()
         if self._scopes.are_off:
@@ -139,11 +140,11 @@ class RemediationLimits:
         return stuck_slots(self._scopes.of, self._records.under_way, self._queue.waiting(now), now)
 
     def leave_line(self, incident: IncidentReference) -> None:
-        """Something else holds it, or it wants nothing any more."""
+        """Remove an incident from the queue: another hold applies, or it no longer wants to act."""
         self._queue.leave(incident)
 
     def line_up(self, question: LimitQuestion) -> Hold | None:
-        """Why it would be one too many; it stands in the line from now on, if nothing else holds it."""
+        """Queue the incident, and return the limit that its remediation would break, if it is due."""
         self._take_in_policy()
         now, incident = self._now(), question.incident
         if not self._scopes.of(incident.check):
@@ -157,12 +158,12 @@ class RemediationLimits:
         return None
 
     def answered(self, incident: IncidentReference, seen: Observation, intent: Intent) -> Observation:
-        """What is seen, as the answer to a question: with an admission only if a slot is reserved for it."""
+        """The answer for this observation: with an admission only if a slot is reserved for it."""
         self._queue.asked(incident, self._now(), would_act=intent.would_act and not seen.is_shadow)
         return answered(seen, intent, partial(self._admit, incident, seen))
 
     def _admit(self, incident: IncidentReference, seen: Observation) -> Admission | Hold:
-        """Reserve a slot, also where no limit bears: one may be chosen while the step is under way."""
+        """Reserve a slot even without a limit, as one may be chosen during the step."""
         self._take_in_policy()
         target = self._cluster_state.targets.get(incident.check, incident.target.name)
         if target is None:
@@ -180,7 +181,7 @@ class RemediationLimits:
     ) -> Hold | None:
         """The limit that a step against a healthy target with its old boot would break.
 
-        Such a target does not stand in the line, so it asks again by itself.
+        Such a target does not wait in the queue, so its incident asks again by itself.
         """
         is_under_way = seen.requests or seen.is_marked or seen.under_way
         if seen.state is not TargetState.HEALTHY or is_under_way or not self._scopes.of(incident.check):
@@ -209,7 +210,7 @@ class RemediationLimits:
         return None if refusal is None else refusal.hold
 
     def _refusal_out_of_turn(self, waiting: Waiting, now: datetime) -> LimitRefusal | None:
-        """Why targets that wait for longer go first; a selected target keeps its turn."""
+        """Why targets that have waited longer go first; a selected target keeps its turn."""
         if waiting.name in self._queue.selection:
             return None
         self._select_if_due(now)
@@ -220,7 +221,7 @@ class RemediationLimits:
         if not self._queue.is_selection_due(now):
             return
         self._queue.select(self._records.usage, self._records.has_begun, now)
-        if self._scopes.limit_starts:  # any of them may be an hour ago in a moment
+        if self._scopes.limit_starts:  # each start leaves the last hour at its own time
             self._queue.select_soon(now)
 
     def _slots_changed(self, remediated: Remediated, change: SlotChange) -> None:
@@ -231,7 +232,7 @@ class RemediationLimits:
             self._limit_otherwise(None)
 
     def _limit_otherwise(self, check: CheckReference | None) -> None:
-        """Take in other limits of a check, or (None) of the policy; its targets are observed anew."""
+        """Apply changed limits of a check, or (None) of the policy; its targets will be observed again."""
         self._queue.empty(check)
         self._records.limit_otherwise(check)
 
@@ -240,8 +241,8 @@ class RemediationLimits:
 
 
 Limiting = Callable[[LimitQuestion], Hold | None]
-"""Answers why a remediation would be one too many."""
+"""Returns the limit that a remediation would break."""
 
 
 def nothing_is_limited(_: LimitQuestion) -> None:
-    """The answer where nobody chose a limit."""
+    """The answer without limits."""

@@ -1,1 +1,1 @@
-"""What the detector does for MachineHealthChecks of Cluster API, and for no other kind of check."""
+"""The detector's part for MachineHealthChecks of Cluster API only."""

@@ -1,6 +1,6 @@
-"""What the detector does for MachineHealthChecks of Cluster API: Machines here, their Nodes elsewhere.
+"""The detector's part for MachineHealthChecks of Cluster API: Machines here, their Nodes elsewhere.
 
-The Clusters are the context of their checks: they pause them, and gate what they call unhealthy.
+The Clusters are the context of the checks: they pause checks, and gate unhealthy verdicts.
 """
 
 from detector.state.cluster_state import ClusterState

@@ -1,1 +1,1 @@
-"""What the detector does for NodeHealthChecks, and for no other kind of check."""
+"""The detector's part for NodeHealthChecks only."""

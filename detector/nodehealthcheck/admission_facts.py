@@ -1,10 +1,10 @@
-"""What the cluster says about a NodeHealthCheck that is about to be stored.
+"""AdmissionFacts: reads what the webhook needs to know to admit a NodeHealthCheck.
 
-What is watched anyway answers without a request where it lets a check pass: had it been a moment behind, the
-check would be flagged. A refusal rests on what is read at that moment: who has just annotated a template is
-not told that he has not. Of templates that may be read but not listed, those that the check names are read,
-as the detector works with such checks. What keeps the cluster from being asked, and so refuses every check,
-is logged when it begins and when it ends.
+A check that the watches let pass is admitted without a request: a stale answer would only flag the check
+later. A refusal is based on a fresh read, so that a template that was annotated a moment ago counts.
+Templates that may be read but not listed are read by the names in the check, as the detector does for such
+checks. Problems that prevent asking the cluster, and so refuse every check, are logged when they begin and
+end.
 """
 
 import asyncio
@@ -31,20 +31,20 @@ INFRASTRUCTURES = Resource("config.openshift.io/v1", "Infrastructure", "infrastr
 
 
 class AdmissionFacts:
-    """The reader of one cluster."""
+    """Reads the facts for admission in one cluster."""
 
     def __init__(self, connection: ClusterConnection, watched: WatchedTemplates) -> None:
         self._client = connection.client
         self._discovery = connection.discovery
         self._watched = watched
-        # Not those of the process: one that is not ready would not be asked again, and never be well.
+        # Not the problems of the process: an unready detector gets no reviews, and so would stay unready.
         self._problems = Problems("every NodeHealthCheck is refused")
 
     async def of(self, change: CheckOperation) -> Facts:
-        """Return what the answer to `change` depends on; a deletion depends on nothing else.
+        """Return the facts for the answer to `change`; none for a deletion, which is always admitted.
 
         Raises:
-            KubernetesError: the cluster could not be asked.
+            KubernetesError: the cluster cannot be read.
 
         """
         if change.operation is Operation.DELETE:
@@ -74,7 +74,7 @@ class AdmissionFacts:
         return bool(found) and all(map(is_one_of_several, found))
 
     async def _read(self, kind: TemplateKind, named: Collection[TemplateReference]) -> Collection[Object]:
-        """All templates of a kind; of those that we may not list the named ones."""
+        """All templates of a kind, or the named ones if we may not list them."""
         resource = await self._discovery.resource(*kind)
         try:
             return await self._client.list(resource)

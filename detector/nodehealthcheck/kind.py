@@ -1,4 +1,4 @@
-"""What the detector does for NodeHealthChecks: they give way to the MachineHealthChecks of OpenShift."""
+"""The detector's part for NodeHealthChecks: their context is the MachineHealthChecks of OpenShift."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,8 +1,8 @@
 """The NodeHealthCheck operator's counter and histogram of each node (NHC 1.6).
 
-A series ends with its object (rule 16): when the node, the object of that uid, and the last
-request for it are gone. A node that is made anew under the name begins at nothing. Bounds are written as the
-Go client writes them: le="30", not le="30.0".
+A series ends with its object (rule 16): when the Node with that uid, and the last request for it, are gone. A
+new Node of the same name starts at zero. Bounds are written as the Go client writes them: le="30", not
+le="30.0".
 """
 
 from bisect import bisect_left
@@ -28,7 +28,7 @@ BOUNDS = (30, 60, 120, 180, 240, 300, 600, 1200, 2400, 3600)
 
 
 class Buckets:
-    """Counts of what was observed, up to each bound."""
+    """A histogram: the counts of observed values up to each bound."""
 
     def __init__(self, bounds: Sequence[int]) -> None:
         self._bounds = bounds
@@ -50,7 +50,7 @@ class Buckets:
 class _Node:
     uid: str
     durations: dict[tuple[str, str], Buckets] = field(default_factory=dict)
-    """By namespace and kind of the request."""
+    """By namespace and kind of request."""
     old_requests: int = 0
 
 
@@ -60,14 +60,14 @@ def is_of_a_node(request: SeenRequest) -> bool:
 
 
 class NodeSeries(Collector):
-    """The series of all nodes that ever had a request, for as long as they are there."""
+    """The series of all existing Nodes that ever had a request."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
         self._nodes: dict[str, _Node] = {}
 
     def request_ended(self, request: SeenRequest, now: datetime) -> None:
-        """Note how long a request for a Node, which is gone now, was there."""
+        """Observe how long a request for a Node existed; the request is gone now."""
         if not is_of_a_node(request):
             return
         key = (request.reference.namespace, request.reference.kind)
@@ -77,12 +77,12 @@ class NodeSeries(Collector):
         self._forget_the_gone()
 
     def request_grew_old(self, request: SeenRequest) -> None:
-        """Note that the 48 h alert was raised for a request."""
+        """Count the 48 h alert on a request."""
         if is_of_a_node(request):
             self._of(request).old_requests += 1
 
     def collect(self) -> Iterator[Metric]:
-        """The series of the nodes that are there."""
+        """Return the series of existing Nodes."""
         there = self._there()
         yield _durations(there)
         yield _old_requests(there)
@@ -133,14 +133,14 @@ def _old_requests(nodes: Mapping[str, _Node]) -> Metric:
 
 
 class OngoingRemediations(Collector):
-    """Which Nodes have requests now; only the leader speaks of the cluster."""
+    """The Nodes that have requests now; only the leader exports metrics of the cluster."""
 
     def __init__(self, cluster_state: ClusterState, is_leader: Callable[[], bool]) -> None:
         self._cluster_state = cluster_state
         self._is_leader = is_leader
 
     def collect(self) -> Iterator[Metric]:
-        """A series for each Node and kind of request."""
+        """Return a sample for each Node and kind of request."""
         if not self._is_leader():
             return
         family = GaugeMetricFamily(

@@ -1,7 +1,7 @@
-"""The validating webhook for NodeHealthChecks: optional, and served by every detector, leading or not.
+"""The validating webhook for NodeHealthChecks: optional, and served by leader and standbys.
 
-It is asked an AdmissionReview of admission.k8s.io/v1, and refuses what the schema cannot: what needs the
-cluster or the former state. Without it such a check is flagged, and nothing wrong is done.
+It answers AdmissionReviews of admission.k8s.io/v1, and refuses what the schema cannot refuse: rules that need
+the cluster or the old object. Without the webhook such a check is flagged in its status, and is not acted on.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ PATH = "/validate-remediation-medik8s-io-v1alpha1-nodehealthcheck"
 
 
 class AdmissionRequest(FrozenObject):
-    """What somebody wants to do with an object."""
+    """The operation on an object that is to be admitted."""
 
     uid: str
     operation: Operation
@@ -36,18 +36,18 @@ class AdmissionRequest(FrozenObject):
 
     @property
     def change(self) -> CheckOperation:
-        """The same as a value of ours."""
+        """The request as a `CheckOperation`."""
         return CheckOperation(self.operation, new=self.object or {}, old=self.old_object or {})
 
 
 class AdmissionReview(FrozenObject):
-    """The question."""
+    """An AdmissionReview of admission.k8s.io/v1."""
 
     request: AdmissionRequest
 
 
 def answer(request: AdmissionRequest, refusals: tuple[str, ...]) -> dict[str, Any]:
-    """The answer: allowed, or all refusals as one message, in the form of the NodeHealthCheck operator."""
+    """The response: allowed, or all refusals as one message, in the form of the NodeHealthCheck operator."""
     response: dict[str, Any] = {"uid": request.uid, "allowed": not refusals}
     if refusals:
         message = refusals[0] if len(refusals) == 1 else f"[{', '.join(refusals)}]"
@@ -59,10 +59,10 @@ def answer(request: AdmissionRequest, refusals: tuple[str, ...]) -> dict[str, An
 async def serve_webhook(
     settings: Settings, connections: Connections, watched: WatchedTemplates
 ) -> AsyncIterator[None]:
-    """Serve it for the time of the block, if the settings say where.
+    """Serve the webhook during the block, if the settings have an address.
 
     Raises:
-        CannotListen: the address is taken, or none of this machine.
+        CannotListen: the address is in use, or does not belong to this machine.
 
     """
     if not settings.webhook_address:
@@ -83,13 +83,13 @@ async def serve_webhook(
 
 
 class Webhook:
-    """The HTTP side of a review."""
+    """The HTTP handler of AdmissionReviews."""
 
     def __init__(self, facts: AdmissionFacts) -> None:
         self._facts = facts
 
     async def review(self, request: web.Request) -> web.Response:
-        """Answer one AdmissionReview; 400 to what is none, 503 while the cluster cannot be asked."""
+        """Answer an AdmissionReview; 400 for another body, 503 while the cluster cannot be read."""
         try:
             asked = AdmissionReview.model_validate_json(await request.read()).request
         except ValidationError as error:

@@ -1,1 +1,1 @@
-"""What the detector does for MachineHealthChecks of OpenShift, and for no other kind of check."""
+"""The detector's part for MachineHealthChecks of OpenShift only."""

@@ -1,4 +1,4 @@
-"""What the detector does for MachineHealthChecks of OpenShift: a target is a Machine with its Node."""
+"""The detector's part for MachineHealthChecks of OpenShift: a target is a Machine with its Node."""
 
 from detector.openshift.machine_check_metrics import MachineCheckMetrics
 from detector.state.cluster_state import ClusterState
@@ -14,7 +14,7 @@ def _target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTar
 
 
 def machine_join(cluster_state: ClusterState) -> MachineJoin:
-    """Makes targets of Machines, whose Nodes are in their own cluster."""
+    """Makes targets of Machines whose Nodes are in the management cluster."""
     return MachineJoin(cluster_state, KIND, _target)
 
 

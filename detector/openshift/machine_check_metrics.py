@@ -1,7 +1,6 @@
-"""The machine-api-operator's gauges of each MachineHealthCheck, by the state at a scrape (MHC A.1/metric).
+"""The machine-api-operator's gauges of each MachineHealthCheck, as of the scrape (MHC A.1/metric).
 
-They end with the check, and are as its status while it is paused. What the worker deletes, the worker
-counts.
+They end with the check, and repeat its status while it is paused. The worker counts its own deletions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,14 +29,14 @@ class _Numbers(NamedTuple):
 
 
 class MachineCheckMetrics(Collector):
-    """Gauges of one detector; only the leader speaks of the cluster."""
+    """The gauges of one detector; only the leader exports metrics of the cluster."""
 
     def __init__(self, cluster_state: ClusterState, is_leader: Callable[[], bool]) -> None:
         self._cluster_state = cluster_state
         self._is_leader = is_leader
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Both of them, as it is now."""
+        """Return both gauges by the current state."""
         covered = GaugeMetricFamily(COVERED, "Machines that a MachineHealthCheck watches.", labels=_LABELS)
         text = "1 while more Machines are unhealthy than the check allows, so that nothing is remediated."
         short_circuit = GaugeMetricFamily(SHORT_CIRCUIT, text, labels=_LABELS)
@@ -50,7 +49,7 @@ class MachineCheckMetrics(Collector):
         yield short_circuit
 
     def _numbers(self, check: CheckReference) -> _Numbers | None:
-        """None: there is nothing to tell of it."""
+        """The numbers of a check; None if there is nothing to export."""
         allowance, entry = self._cluster_state.allowance(check), self._cluster_state.checks[check]
         is_ours = check.group_kind == GroupKind(GROUP, KIND)
         if not is_ours or allowance is None or isinstance(entry.check, InvalidCheckError):

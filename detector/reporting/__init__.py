@@ -1,1 +1,1 @@
-"""What is written for people: the status of each check, and Events."""
+"""Reports to people: the status of checks and their targets, and Events."""

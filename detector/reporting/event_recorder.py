@@ -1,7 +1,7 @@
-"""EventRecorder: writes the Events of one check, off the path of its remediations and of its status.
+"""EventRecorder: writes the Events of one check, beside its remediations and its status.
 
-In a storm there are two Events for each node: they are written at the pace that all checks share, so that
-they do not compete with the requests. One that cannot be written is tried again, and holds up no other check.
+A storm causes two Events for each node. They are written at a pace that all checks share, so that they do not
+compete with the requests. An Event that cannot be written is retried, and does not delay other checks.
 """
 
 import asyncio
@@ -22,31 +22,31 @@ TRY_AGAIN_SECONDS = 1.0
 
 
 class RateLimiter:
-    """Reservations, shared by all who ask."""
+    """A token bucket that all its callers share."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
         self._burst = burst
         self._interval = 1 / per_second
         self._clock = clock
         self._next = clock() - burst * self._interval
-        """When the first one after those taken so far would be due at the steady rate."""
+        """When the token after those taken so far would be due at the steady rate."""
 
     async def acquire(self) -> None:
-        """Return when the caller may go on."""
+        """Take a token, and wait until it is due."""
         wait = self.reserve()
         if wait > 0:
             await asyncio.sleep(wait)
 
     def reserve(self) -> float:
-        """Reserve the next one; answers in how many seconds it is due."""
+        """Take a token; returns the seconds until it is due."""
         now = self._clock()
-        # What was not used is kept for a burst, and no more.
+        # Unused tokens are kept for a burst, and no more.
         self._next = max(self._next, now - self._burst * self._interval) + self._interval
         return max(0.0, self._next - now)
 
 
 class EventRecorder:
-    """Tells what became so of one check, for as long as it runs."""
+    """Writes the Events of one check while its task runs."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class EventRecorder:
         self._filled = asyncio.Event()
 
     def tell(self, notes: Iterable[Event], uid: str) -> None:
-        """Have these told of the check of that uid; what waits already is told once."""
+        """Add Events about the check with this uid; an Event that waits already is written once."""
         check = self._reference
         of_check = InvolvedObject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
         for note in notes:
@@ -73,11 +73,11 @@ class EventRecorder:
             self._filled.set()
 
     def forget(self) -> None:
-        """Tell nothing of what waits: nothing may be written for the check from now on."""
+        """Drop the waiting Events: from now on nothing may be written for the check."""
         self._untold.clear()
 
     async def run(self) -> None:
-        """Tell until cancelled."""
+        """Write Events until cancelled."""
         while True:
             await self._filled.wait()
             while self._untold:
@@ -86,7 +86,7 @@ class EventRecorder:
             self._filled.clear()
 
     async def _tell_next(self) -> None:
-        if not self._untold:  # all was forgotten meanwhile
+        if not self._untold:  # dropped meanwhile
             return
         seed, note = next(iter(self._untold.items()))
         try:
@@ -99,7 +99,7 @@ class EventRecorder:
 
 
 def note_of(told: Event, about: InvolvedObject) -> EventNote:
-    """What is written of an Event that is about `about`."""
+    """The Event as it is written, with `about` as its object."""
     regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
     return EventNote(
         told.seed, told.severity.value, told.reason, told.message, regarding, told.again, told.action

@@ -1,6 +1,6 @@
-"""OwnStatus: what this detector says of us in the ParamedicStatus, and how many workers poll.
+"""OwnStatus: what this detector reports in the ParamedicStatus, and the number of polling workers.
 
-Who leads says all of it, and asks Temporal for its workers; who stands by says only that nobody leads.
+The leader reports everything, and asks Temporal for its workers; a standby only reports a missing leader.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ ASK_EVERY = timedelta(seconds=30)
 
 
 class OwnStatus(Collector):
-    """The voice of one detector."""
+    """Reports the state of the installation, for one detector."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class OwnStatus(Collector):
         is_leader: Callable[[], bool],
         stuck_slots: Callable[[], tuple[StuckSlots, ...] | None],
     ) -> None:
-        """`stuck_slots` answers which limits are kept full for too long; None: that is not known yet."""
+        """`stuck_slots` returns the limits that are kept full for too long; None if that is not known yet."""
         self._stuck_slots = stuck_slots
         management = connections.management
         self._temporal = connections.temporal
@@ -58,18 +58,18 @@ class OwnStatus(Collector):
         self._said: ParamedicStatusDocument | None = None
 
     def said(self) -> ParamedicStatusDocument | None:
-        """What stands in the ParamedicStatus since this detector looked last; None: it does not lead."""
+        """The ParamedicStatus as of the latest look; None for a standby."""
         return self._said
 
     def checks_without_slots(self) -> frozenset[CheckReference]:
-        """The checks whose targets wait for slots that are stuck."""
+        """The checks whose targets wait for stuck slots."""
         return frozenset(check for stuck in self._stuck_slots() or () for check in stuck.waiting)
 
     async def look(self) -> None:
-        """Say what is to be said now.
+        """Report the current state.
 
         Raises:
-            KubernetesError: something cannot be read, or written.
+            KubernetesError: an object cannot be read or written.
 
         """
         if not self._is_leader():
@@ -93,7 +93,7 @@ class OwnStatus(Collector):
         return None if stuck is None else "; ".join(map(str, stuck))
 
     async def _ask(self) -> None:
-        """Ask Temporal for workers, if that is due; after a question that was not answered it is."""
+        """Ask Temporal for workers if that is due; after a failure, ask again at the next look."""
         now = _now()
         if self._asked is not None and now - self._asked < ASK_EVERY:
             return
@@ -105,7 +105,7 @@ class OwnStatus(Collector):
             self._workers, self._asked = self._workers.answered(polling, now), now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The last answer; no series where Temporal gave none, or somebody else leads."""
+        """Return the last answer; no series without one, or in a standby."""
         text = "Workers that take tasks of this cluster, as Temporal said half a minute ago at most."
         if self._is_leader() and self._workers.polling is not None:
             yield GaugeMetricFamily("paramedic_workers_polling", text, value=self._workers.polling)

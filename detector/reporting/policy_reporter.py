@@ -1,6 +1,6 @@
-"""PolicyReporter: tells by Events on the ConfigMap what became of each of its edits, or that it is missing.
+"""PolicyReporter: emits Events on the ConfigMap about each of its edits, or on a missing policy.
 
-Each edit is told of once, whoever leads: the name of its Event says which edit it is.
+Each edit is reported once, by whichever leader: the name of its Event is derived from the edit.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class PolicyReporter:
-    """Tells as long as this detector leads."""
+    """Reports on the policy while this detector is the leader."""
 
     def __init__(
         self,
@@ -31,21 +31,20 @@ class PolicyReporter:
         policy: Callable[[], PolicyInForce],
         now: Callable[[], datetime],
     ) -> None:
-        """`namespace` is where the policy is looked for."""
+        """`namespace` is where the ConfigMap is expected."""
         self._missing = policy_subject(namespace)
         self._events = Events(client, DETECTOR, instance)
         self._policy = policy
         self._now = now
         self._told = ""
-        """The seed of the latest one."""
+        """The seed of the latest Event."""
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
-        """Look whether there is something to tell."""
+        """Check soon whether there is an Event to emit."""
         self._changed.set()
 
     async def lead(self) -> None:
-        """Tell until cancelled."""
         self._changed.set()
         while True:
             await self._changed.wait()

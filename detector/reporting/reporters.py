@@ -1,4 +1,4 @@
-"""Reporters: all that the detector that leads tells people of checks, targets and the policy."""
+"""Reporters: all reporters on checks, targets and the policy, which run while this detector is the leader."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from kube.connection import ClusterConnection
 
 
 class Reporters:
-    """Those of one detector."""
+    """The reporters of one detector, with shared dependencies."""
 
     def __init__(
         self,
@@ -38,7 +38,6 @@ class Reporters:
         )
 
     async def lead(self) -> None:
-        """Tell until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for reporter in (self.of_checks, self.of_targets, self.of_policy, self._of_trouble):
                 tasks.create_task(reporter.lead())

@@ -1,7 +1,7 @@
-"""SnapshotBuilder: what status and Events of one check are made from: the cluster state at one moment.
+"""SnapshotBuilder: takes snapshots of checks at one moment, from which status and Events are made.
 
-To judge a target takes up to a millisecond, so the targets of a large check are judged in pieces. They rest
-on a copy of the cluster state that does not change meanwhile, and on one time.
+Judging a target takes up to a millisecond, so the targets of a large check are judged in pieces. They use a
+copy of the cluster state that does not change meanwhile, and the same time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from health.runbook.escalation import Plan, is_classic
 from kube.time_slice import TimeSlice
 
 MOST_AT_ONCE = 50
-"""Targets that are judged in one stretch, without a copy of the cluster state."""
+"""Targets that are judged without yielding, and without a copy of the cluster state."""
 
 
 def _all_seen(check: CheckReference) -> Unseen:  # noqa: ARG001  as SnapshotBuilder.unseen
@@ -35,24 +35,23 @@ def _all_seen(check: CheckReference) -> Unseen:  # noqa: ARG001  as SnapshotBuil
 
 @dataclass(frozen=True)
 class SnapshotDraft:
-    """A snapshot that has no targets yet; however long these take, it is of the moment of the draft."""
+    """A snapshot without its targets; these are judged later, as of the moment of the draft."""
 
     record: CheckRecord
-    """The check as it is stored."""
+    """The check as the API server stores it."""
     snapshot: CheckSnapshot
     names: tuple[str, ...]
-    """The targets that it will have."""
+    """The targets that the snapshot will have."""
     state: StateView
-    """Does not change while `in_pieces` is at work."""
+    """Does not change while `in_pieces` runs."""
     back_offs: Mapping[str, BackOff]
     now: datetime
 
     def in_one_stretch(self) -> CheckSnapshot:
-        """Return the snapshot with its targets."""
         return replace(self.snapshot, targets={one.name: one for one in self._targets()})
 
     async def in_pieces(self) -> CheckSnapshot:
-        """Return the snapshot with its targets; yield to the event loop between many targets."""
+        """Return the snapshot with its targets; yields to the event loop if there are many."""
         if len(self.names) <= MOST_AT_ONCE:
             return self.in_one_stretch()
         targets, time_slice = {}, TimeSlice()
@@ -79,7 +78,7 @@ class SnapshotDraft:
     def _expired(
         self, check: HealthCheck, target: Target, snapshot: TargetSnapshot, now: datetime
     ) -> TargetSnapshot:
-        """The snapshot of a target whose deadline is over, with what holds it and how far its steps are."""
+        """Add its holds and the progress of its steps to the snapshot of an expired target."""
         state, reference, requests = self.state, check.reference, snapshot.requests
         course = Plan(check.steps).course(requests, now)
         back_off = self.back_offs[snapshot.name]
@@ -87,7 +86,7 @@ class SnapshotDraft:
         return replace(
             snapshot,
             hold=target_hold(target_facts(state, reference, target, now)),
-            # A classic remediation that is overdue is not: it has no other step to try (NHC 2.5).
+            # A classic remediation whose timeout is over is not exhausted: it has no other step (NHC 2.5).
             is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
@@ -104,7 +103,7 @@ class SnapshotBuilder:
 
     cluster_state: ClusterState
     before: Callable[[TargetName, Target | None], BackOff]
-    """What is known of the latest remediation of a target."""
+    """Returns the latest remediation of a target."""
     unseen: Callable[[CheckReference], Unseen] = _all_seen
 
     def of(self, reference: CheckReference, storm: Storm | None, now: datetime) -> CheckSnapshot | None:
@@ -113,7 +112,7 @@ class SnapshotBuilder:
         return None if draft is None else draft.in_one_stretch()
 
     def draft(self, reference: CheckReference, storm: Storm | None, now: datetime) -> SnapshotDraft | None:
-        """Everything that the snapshot of a check is made from; None if it is gone."""
+        """The snapshot of a check without its targets, and the values to judge them; None if it is gone."""
         entry = self.cluster_state.checks.get(reference)
         if entry is None:
             return None

@@ -1,9 +1,9 @@
-"""StatusReporter: writes the status of one check, on change, twice a second at most, and has Events told.
+"""StatusReporter: writes the status of one check when it changes, at most twice a second, and emits Events.
 
-A write carries all that changed since the last one. What is published changes by changes of the cluster state
-and by deadlines that pass; the reporter wakes for both and for nothing else. It is off the path of every
-remediation: whatever fails here is tried again and holds nobody up, and a status that takes long, with a
-thousand nodes in it, is written more rarely. Each check has a reporter while this detector holds the lead.
+A write carries all changes since the last one. The status changes with the cluster state and when deadlines
+pass; the reporter wakes for both and for nothing else. It does not delay remediations: failed writes are
+retried, and a status that takes long, for example with a thousand nodes, is written less often. Each check
+has a reporter while this detector is the leader.
 """
 
 import asyncio
@@ -40,20 +40,20 @@ from objects.durations import JUST_AFTER
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)
-"""Changes come in groups (a deadline, and the request that it leads to): one write carries the group."""
+"""Changes come in groups (a deadline, and the request after it): one write carries the group."""
 FAILED_WRITES = Backoff(timedelta(seconds=0.5), timedelta(seconds=8))
-"""Between two writes that fail."""
+"""Between two failed writes."""
 PAUSE_FOR_WORK = 9
-"""How many times as long as a report took, the next one waits: it may be large, and many watch it."""
+"""The pause after a report, as a multiple of its duration: it may be large, and have many watchers."""
 LONGEST_PAUSE = timedelta(seconds=5)
-"""But what took so long may have been the API server, and people look at the status."""
+"""Limits that pause, as the API server may have been slow, and people read the status."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ReporterDependencies:
-    """What all reporters share."""
+    """The dependencies that all reporters share."""
 
     client: Client
     cluster_state: ClusterState
@@ -61,15 +61,15 @@ class ReporterDependencies:
     storms: Storms
     snapshot_builder: SnapshotBuilder
     rate_limiter: RateLimiter
-    """Of Events."""
+    """The rate of Events."""
     instance: str
     now: Callable[[], datetime]
     led_until: Callable[[], datetime | None]
-    """When the leader before this one led last; None: there was none."""
+    """When the previous leader last renewed its Lease; None if there was none."""
 
 
 class StatusReporter:
-    """Reports on one check for as long as it is in the cluster state."""
+    """Reports on one check until it is deleted."""
 
     def __init__(self, dependencies: ReporterDependencies, reference: CheckReference) -> None:
         self._dependencies = dependencies
@@ -80,27 +80,27 @@ class StatusReporter:
         )
         self._before: CheckSnapshot | None = None
         self._led_until = dependencies.led_until()
-        """Until when the leader before this one reported; None: no leader did, or the check was in shadow."""
+        """When the previous leader stopped reporting; None without one, or after shadow mode."""
         self._request_changes: list[RequestChange] = []
-        """Since the last snapshot."""
+        """Changes of requests since the last snapshot."""
         self._failed_writes, self._retry_after = 0, timedelta()
         """The failed writes in a row, and the Retry-After of the latest."""
         self.changed = asyncio.Event()
-        """Set it when something about the check may have changed."""
+        """Set it when the check may have changed."""
 
     def request_changed(self, change: RequestChange) -> None:
-        """Report that as well: the next snapshot may show nothing of it any more."""
+        """Report this change too: the next snapshot may not show the request any more."""
         self._request_changes.append(change)
 
     def tell(self, events: Iterable[Event]) -> bool:
-        """Have these told of the check beside what its snapshots tell; answers whether it is there."""
+        """Emit these Events besides those of its snapshots; returns whether the check exists."""
         known = self._dependencies.cluster_state.checks.get(self._reference)
         if known is not None:
             self._event_recorder.tell(events, known.record.metadata.uid)
         return known is not None
 
     async def run(self) -> None:
-        """Report until the check is gone."""
+        """Report until the check is deleted."""
         async with asyncio.TaskGroup() as tasks:
             recording = tasks.create_task(self._event_recorder.run())
             await self._report_until_gone()
@@ -124,7 +124,7 @@ class StatusReporter:
             await self._wait(_next_deadline(snapshot))
 
     def _draft(self) -> SnapshotDraft | None:
-        """What is to be reported; None if the check is gone. Another one of its name begins anew."""
+        """The next snapshot to report; None if the check is deleted. A new check of its name starts anew."""
         self._dependencies.storms.advance(self._reference)
         storm = self._dependencies.storms.of(self._reference)
         draft = self._dependencies.snapshot_builder.draft(self._reference, storm, self._dependencies.now())
@@ -137,13 +137,13 @@ class StatusReporter:
         return replace(draft, snapshot=snapshot)
 
     def _reported_until(self) -> datetime | None:
-        """Until when an earlier leader emitted the Events of this very check; None: it was made later."""
+        """When an earlier leader last emitted Events of this check; None if the check is newer."""
         created = self._dependencies.cluster_state.checks[self._reference].record.metadata.creation_timestamp
         is_new = self._led_until is None or self._led_until < created + REPORTED_WITHIN
         return None if is_new else self._led_until
 
     async def _report(self, snapshot: CheckSnapshot, stored: CheckRecord) -> None:
-        """Report a snapshot of the check as it was `stored`; one that changed since refuses the status."""
+        """Report a snapshot; `stored` makes the write of the status conditional on the check's version."""
         now = self._dependencies.now()
         notes, patch = await rendered(snapshot, partial(self._rendered, self._before, snapshot, stored, now))
         known = self._dependencies.cluster_state.checks.get(self._reference)
@@ -163,7 +163,7 @@ class StatusReporter:
         except NotFound:
             return
         except KubernetesError as error:
-            # In an outage the stored status is behind for as long as the watch is: each write is a conflict.
+            # In an outage the stored status is as old as the watch: each write is a conflict.
             level = logging.DEBUG if isinstance(error, Conflict) else logging.WARNING
             about = {"check": self._reference, "reason": error.message}
             _log.log(level, "status not written yet", extra=about)
@@ -174,14 +174,14 @@ class StatusReporter:
     def _rendered(
         self, before: CheckSnapshot | None, snapshot: CheckSnapshot, stored: CheckRecord, now: datetime
     ) -> tuple[list[Event], dict[str, Any]]:
-        """The Events and the patch of the status: pure functions of values that do not change."""
+        """The Events and the patch of the status: pure functions of immutable values."""
         status = stored.status
         return [*self._kind.events(before, snapshot, status, now)], self._kind.status_patch(
             snapshot, status, now
         )
 
     async def _write_metadata(self, check: HealthCheck | InvalidCheckError, stored: CheckRecord) -> None:
-        """Write what its metadata lacks, into the check as it is: its owners are a list that others write."""
+        """Write missing metadata onto the check as read: other writers edit the list of its owners too."""
         context = self._dependencies.cluster_state.cluster_context
         if isinstance(check, InvalidCheckError) or check.is_fully_paused_in(context):
             return
@@ -202,7 +202,7 @@ class StatusReporter:
         return Resource(api_version, kind.kind, kind.plural, kind.is_namespaced)
 
     async def _write(self, status: dict[str, object], stored: CheckRecord) -> None:
-        # The version makes it conditional: what it was computed from must be what is there.
+        # The resourceVersion makes the write conditional on the version that it was computed from.
         body = {"metadata": {"resourceVersion": stored.metadata.resource_version}, "status": status}
         await self._dependencies.client.merge_patch(
             self._resource(stored),
@@ -224,12 +224,12 @@ class StatusReporter:
 
 
 def pause_after(took: timedelta) -> timedelta:
-    """How long to gather nothing after a report that took so long."""
+    """How long to wait after a report of this duration."""
     return max(BETWEEN_WRITES - GATHER, min(PAUSE_FOR_WORK * took, LONGEST_PAUSE))
 
 
 def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:
-    """When a target's timer or step runs out next, and so is to be published."""
+    """When the next timer or step of a target ends, which the status then reports."""
     targets = snapshot.targets.values()
     waiting = [target.verdict.deadline for target in targets if target.verdict.health is Health.WAITING]
     steps = [target.step_ends for target in targets]
@@ -237,7 +237,7 @@ def _next_deadline(snapshot: CheckSnapshot) -> datetime | None:
 
 
 class StatusReporters:
-    """Starts a reporter when a check comes; each ends by itself when its check goes."""
+    """Starts a reporter for each check; it ends by itself when its check is deleted."""
 
     def __init__(self, dependencies: ReporterDependencies) -> None:
         self._dependencies = dependencies
@@ -245,7 +245,6 @@ class StatusReporters:
         self._tasks: asyncio.TaskGroup | None = None
 
     async def lead(self) -> None:
-        """Report until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._accept_changes(tasks)
@@ -259,11 +258,11 @@ class StatusReporters:
                 self.changed(check, None)
             await asyncio.Event().wait()
         finally:
-            # Before the group ends its reporters: it would raise at a change, and end the watches with it.
+            # Before the group ends its reporters: creating a task in it would raise, and end the watches.
             self._tasks = None
 
     def changed(self, check: CheckReference, target: str | None) -> None:  # noqa: ARG002  any change counts
-        """Have the check reported on, while we lead."""
+        """Have the check reported on, while this detector is the leader."""
         if self._tasks is None:
             return
         if check not in self._reporters and check in self._dependencies.cluster_state.checks:
@@ -273,15 +272,15 @@ class StatusReporters:
             self._reporters[check].changed.set()
 
     def tell(self, check: CheckReference, events: Iterable[Event]) -> bool:
-        """Have these told of a check, while we lead; answers whether that will be done."""
+        """Emit Events on a check, while this detector is the leader; returns whether they will be written."""
         reporter = self._reporters.get(check)
         return reporter is not None and reporter.tell(events)
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
-        """Have reported what became of a request of the check."""
+        """Report what happened to a request of a check."""
         seen = after or before
         if seen is None or seen.owner is None or (before is not None and before.owner != seen.owner):
-            return  # who takes a request over did not make it, and who loses one did not delete it
+            return  # a change of its owner is neither a creation nor a deletion
         if seen.owner in self._reporters:
             change = RequestChange(
                 seen.request.target_name,
@@ -291,7 +290,7 @@ class StatusReporters:
             self._reporters[seen.owner].request_changed(change)
 
     async def _run(self, check: CheckReference) -> None:
-        """Report on one check; if that fails, its next change begins it anew."""
+        """Report on one check; after an exception its next change starts a new reporter."""
         try:
             with self._dependencies.cluster_state.guard.item("status", check):
                 await self._reporters[check].run()

@@ -1,10 +1,9 @@
-"""TargetReporter: writes what checks say of their targets into the status of these, on change.
+"""TargetReporter: writes the reports of checks into the status of their targets when they change.
 
-Which targets have something else to say is found out as the cluster state changes, as deadlines pass, and,
-where a check could not be judged by, every ten seconds; nothing is asked of the API server for that. What is
-written is judged once more then, at each read that a write rests on: what was to be said before somebody else
-wrote may not be so any more. Targets that are unhealthy come first, and all of this is off the path of
-remediations: what fails is tried again, after pauses that grow, and holds nobody up.
+Changes are found by changes of the cluster state, by deadlines, and, for a check that could not be judged,
+every ten seconds, without requests to the API server. A report is computed again at each read before a write,
+as another writer may have changed the target. Unhealthy targets come first. Reports do not delay
+remediations: a failed write is retried after growing pauses.
 """
 
 import asyncio
@@ -35,17 +34,17 @@ from objects.durations import JUST_AFTER
 from objects.group_kind import ServedKind
 
 WRITERS = 4
-"""As many at once: a thousand new Machines are a matter of seconds, and remediations feel none of it."""
+"""Concurrent writes: enough for a thousand new Machines in seconds, and too few to slow remediations."""
 RETRIES = Backoff(timedelta(seconds=1), timedelta(minutes=1))
-"""After a write that failed."""
+"""After a failed write."""
 LOOK_AGAIN = timedelta(seconds=10)
-"""At checks that could not be judged by."""
+"""How often to look at checks that could not be judged."""
 
 _log = logging.getLogger(__name__)
 
 
 class _Inputs(NamedTuple):
-    """What all reports of one check rest on, beside its targets."""
+    """The inputs that all reports of one check share."""
 
     check: HealthCheck | InvalidCheckError
     context: CheckContext
@@ -56,14 +55,14 @@ class _Inputs(NamedTuple):
 
 @dataclass(frozen=True)
 class _Pause:
-    """How long a target is left alone after the last writes, which all failed."""
+    """How long a target is not written after failed writes."""
 
     failures: int
     ends: datetime
 
 
 class TargetReporter:
-    """The reports on targets of one cluster, while this detector holds the lead."""
+    """The reports on targets of one cluster, while this detector is the leader."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class TargetReporter:
         self._first: datetime | None = None
         """The first deadline that is waited for."""
         self._unseen: set[CheckReference] = set()
-        """Checks that could not be judged by when they were asked last."""
+        """Checks that could not be judged at the last look."""
         self._pauses: dict[TargetName, _Pause] = {}
         self._urgent: dict[TargetName, None] = {}
         self._ordinary: dict[TargetName, None] = {}
@@ -90,7 +89,6 @@ class TargetReporter:
         self._rescheduled = asyncio.Event()
 
     async def lead(self) -> None:
-        """Report until cancelled."""
         self._is_leading = True
         try:
             for check in tuple(self._cluster_state.checks):
@@ -109,7 +107,7 @@ class TargetReporter:
             known.clear()
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Find out what is to be said otherwise, while we lead."""
+        """Find reports that changed, while this detector is the leader."""
         if not self._is_leading or CHECK_KINDS[check.group_kind].target_reports is None:
             return
         if target is not None:
@@ -136,14 +134,14 @@ class TargetReporter:
                 self._told.pop(check, None)
                 return
             self._told[check] = told
-            # Each is judged when its turn comes: all at once would hold up everybody else, for seconds.
+            # Each is judged at its turn: judging all at once would block the event loop for seconds.
             for name in known.selected:
                 queue = self._urgent if name in known.unhealthy else self._ordinary
                 queue[place_of(check).named(name)] = None
             self._filled.set()
 
     def _consider(self, name: TargetName) -> None:
-        """Have a report written unless it is stored."""
+        """Queue a write of the report unless it is stored already."""
         with self._cluster_state.guard.item("target reports", name):
             self._urgent.pop(name, None)
             self._ordinary.pop(name, None)
@@ -163,12 +161,12 @@ class TargetReporter:
         return True
 
     def _due(self, name: TargetName) -> WantedReport | None:
-        """What is to be written of a target now; None: nothing."""
+        """The report to write on a target now; None if it is stored, or unknown."""
         wanted = self._wanted(name)
         return None if wanted is None or wanted.is_stored else wanted
 
     def _wanted(self, name: TargetName) -> WantedReport | None:
-        """What is to be said of a target now; None: nobody can say."""
+        """The report on a target now; None if a check cannot be judged."""
         judgement = self._judge.judge(name)
         self._deadlines.pop(name, None)
         self._note_deadline(name, judgement.changes)
@@ -188,7 +186,7 @@ class TargetReporter:
             self._rescheduled.set()
 
     async def _follow_time(self) -> None:
-        """Consider targets again whose deadline has passed, and checks that could not be judged by."""
+        """Consider targets again after their deadline, and checks that could not be judged."""
         loop = asyncio.get_running_loop()
         looked = loop.time()
         while True:
@@ -203,7 +201,7 @@ class TargetReporter:
                     self._consider_all(check)
 
     async def _wait_for_a_deadline(self) -> None:
-        """Return when one has passed, another one comes, or it is time to look again."""
+        """Return when a deadline has passed or come nearer, or the next look is due."""
         self._rescheduled.clear()
         first = self._first = min(self._deadlines.values(), default=None)
         wait = LOOK_AGAIN if first is None else min(LOOK_AGAIN, first + 2 * JUST_AFTER - self._now())
@@ -224,7 +222,7 @@ class TargetReporter:
             del queue[name]
             with self._cluster_state.guard.item("target reports", name):
                 await self._write(name)
-            await asyncio.sleep(0)  # where nothing was to be written, nothing was awaited
+            await asyncio.sleep(0)  # without a write nothing else is awaited
 
     async def _write(self, name: TargetName) -> None:
         due = self._due(name)
@@ -240,7 +238,7 @@ class TargetReporter:
                 self._connection.client, identity, partial(self._status_patch, name), subresource="status"
             )
         except KubernetesError as error:
-            if isinstance(error, NotFound):  # gone, or what is remembered of its kind is old
+            if isinstance(error, NotFound):  # deleted, or discovery is out of date
                 self._forget_versions(due.kind)
             self._failed(name, error)
         else:
@@ -260,7 +258,7 @@ class TargetReporter:
         self._note_deadline(name, ends)
 
     def _status_patch(self, name: TargetName, found: Object) -> dict[str, Any]:
-        """What is to be written into a target as it is: what is to be said of it at this moment."""
+        """The patch of a target as read: its report at this moment."""
         wanted = self._wanted(name)
         if wanted is None or wanted.target.metadata.uid != found["metadata"]["uid"]:
             return {}

@@ -1,14 +1,14 @@
-"""TroubleReporter: tells by Events on the checks that wait for it that Temporal or all workers are away.
+"""TroubleReporter: emits Events on checks that wait because Temporal or all workers are unreachable.
 
-A check whose targets wait for stuck slots of a limit is told so in the same way.
+A check whose targets wait for stuck slots gets such an Event too. A user who describes a check does not see
+the ParamedicStatus. Only checks with an unhealthy target or a request get the Events: other checks are not
+affected, and Events on hundreds of checks would hide the problem. A check that gets its first unhealthy
+target later gets its Event then.
 
-What the ParamedicStatus says nobody sees who describes a check. A check is told if it has an unhealthy target
-or a request: to others nothing happens that would happen else, and an Event on each of hundreds would hide
-what is wrong. Who gets its first unhealthy target meanwhile is told then. One Event when it has lasted for a
-minute, one when it is over, of the same reasons as those on the ParamedicStatus; a flicker tells nothing. Who
-takes the lead meanwhile tells the same: the name of an Event is made of the time at which the condition
-turned, so the API server has it already. Who takes it when all is over tells no end: it knows of nobody who
-was told. Nothing of this needs Temporal.
+One Event is emitted when the problem has lasted for a minute, one at its end, with the reasons of the
+ParamedicStatus. The name of an Event is derived from the transition time of the condition, so a new leader
+emits no duplicate. A leader that takes over after the end does not report it. All this works without
+Temporal.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ TOLD = (
     ConditionType.WORKER_AVAILABLE,
     ConditionType.SLOTS_AVAILABLE,
 )
-"""What the detector that leads knows of; that none leads it cannot tell."""
+"""The conditions that a leader can report; that there is no leader it cannot."""
 
 Tell = Callable[[CheckReference, Iterable[Event]], bool]
-"""Has these told of a check; answers whether that will be done."""
+"""Emits Events on a check; returns whether they will be written."""
 
 
 class TroubleReporter:
-    """Tells as long as this detector leads."""
+    """Reports on trouble while this detector is the leader."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class TroubleReporter:
         tell: Tell,
         now: Callable[[], datetime],
     ) -> None:
-        """`status` answers what the ParamedicStatus says by this detector; None: nothing yet.
+        """`status` returns the ParamedicStatus of this detector; None before its first report.
 
-        `without_slots` answers which checks have targets that wait for stuck slots.
+        `without_slots` returns the checks whose targets wait for stuck slots.
         """
         self._cluster_state = cluster_state
         self._without_slots = without_slots
@@ -55,10 +55,10 @@ class TroubleReporter:
         self._tell = tell
         self._now = now
         self._told: dict[CheckReference, frozenset[str]] = {}
-        """The conditions that a check was told are false."""
+        """The conditions that were reported on a check as false."""
 
     async def lead(self) -> None:
-        """Tell until cancelled."""
+        """Report every ten seconds, until cancelled."""
         self._told.clear()
         while True:
             with self._cluster_state.guard.item("status", "checks that wait for us"):
@@ -66,7 +66,7 @@ class TroubleReporter:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     def look(self) -> None:
-        """Tell each check what it is to know now."""
+        """Emit the Events that are due on each check."""
         status, now = self._status(), self._now()
         if status is None:
             return
@@ -81,7 +81,7 @@ class TroubleReporter:
                 self._told[check] = known ^ {one.type for one in due}
 
     def _concerns(self, check: CheckReference, condition: ParamedicCondition) -> bool:
-        """Whether it is to know; of what it was told the end concerns it, too."""
+        """Whether to report the condition on the check; the end of a reported problem always is."""
         state, context = self._cluster_state.checks[check], self._cluster_state.cluster_context
         if state.is_silent_in(context) or state.is_shadow_in(context):
             return False
@@ -95,20 +95,20 @@ class TroubleReporter:
 def news(
     status: ParamedicStatusDocument, known_false: frozenset[str], now: datetime
 ) -> list[ParamedicCondition]:
-    """What one is to be told who knows that those conditions are false."""
+    """The conditions to report on a check for which `known_false` were reported."""
     known = [one for one in map(status.condition, TOLD) if one is not None]
     return [one for one in known if _is_news(one, now, is_known_false=one.type in known_false)]
 
 
 def _is_news(condition: ParamedicCondition, now: datetime, *, is_known_false: bool) -> bool:
-    """What is unknown is no news: of why that is so, another condition tells."""
+    """Whether to report it; an unknown condition is not reported, as another condition gives the cause."""
     if is_known_false:
         return condition.status == Answer.TRUE
     return condition.status == Answer.FALSE and now - condition.last_transition_time >= TELL_AFTER
 
 
 def event_of(condition: ParamedicCondition, uid: str) -> Event:
-    """What the check of that uid is told of it."""
+    """The Event on the check with this uid."""
     is_over = condition.status == Answer.TRUE
     return Event(
         seed="\n".join((uid, condition.type, condition.status, stamp(condition.last_transition_time))),

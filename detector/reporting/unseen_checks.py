@@ -1,8 +1,9 @@
-"""UnseenChecks: which checks have had something unseen for a while, so that their status says it (rule 55).
+"""UnseenChecks: finds checks with stale sources, so that their status reports it (rule 55).
 
 A cache grows old without an event, so all checks are looked at every five seconds. A check counts as unseen
-from the second look on: the status has no write for a flicker, or for the moment after a start. The words of
-the first look stay while the reasons do: they contain an age, and the status is written on transitions alone.
+from the second look on, so that a flicker, or the moment after a start, causes no write. The message of the
+first look stays while the reasons are the same: it contains an age, and the status is written on transitions
+only.
 """
 
 import asyncio
@@ -17,21 +18,21 @@ LOOK_AGAIN_SECONDS = 5.0
 
 
 class UnseenChecks:
-    """Looks as long as this detector leads."""
+    """Looks for stale sources of checks while this detector is the leader."""
 
     def __init__(self, cluster_state: ClusterState, unseen: Callable[[CheckReference], Unseen]) -> None:
         self._cluster_state = cluster_state
         self._unseen_now = unseen
         self._looked: dict[CheckReference, Unseen] = {}
-        """What the latest look found unseen."""
+        """The result of the latest look."""
         self._unseen: dict[CheckReference, Unseen] = {}
 
     def of(self, check: CheckReference) -> Unseen:
-        """What its status is to say."""
+        """What the status of the check reports as unseen."""
         return self._unseen.get(check, ALL_SEEN)
 
     async def lead(self, changed: Callable[[CheckReference, None], None]) -> None:
-        """Look until cancelled; `changed` is called for each check whose status is to say something else."""
+        """Look until cancelled; `changed` is called for each check whose status has to change."""
         self._looked.clear()
         self._unseen.clear()
         while True:
@@ -40,7 +41,7 @@ class UnseenChecks:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     def look(self) -> list[CheckReference]:
-        """Look once at all checks; answers for which of them it is something else now."""
+        """Look once at all checks; returns those whose status has to change."""
         for gone in (self._looked.keys() | self._unseen.keys()) - self._cluster_state.checks.keys():
             self._looked.pop(gone, None)
             self._unseen.pop(gone, None)

@@ -1,7 +1,7 @@
-"""What is to be said of one target now, by all checks that select it.
+"""Computes the report on one target from all checks that select it.
 
-Of two checks that select one target the one that calls it unhealthy is heard. Where one of them cannot be
-judged by, nobody can say. A check in shadow says nothing.
+If two checks select a target, the one that calls it unhealthy wins. If one of them cannot be judged now,
+there is no report. A check in shadow reports nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ from objects.group_kind import ServedKind
 
 @dataclass(frozen=True)
 class WantedReport:
-    """A report, stored or not."""
+    """A report, whether the target's status has it or not."""
 
     reports: TargetReports
     report: TargetReport
@@ -30,34 +30,34 @@ class WantedReport:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the target, as it was seen, says so."""
+        """Whether the target as last seen has this report."""
         return self.reports.is_stored(self.report, self.target)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is to be said of a target, and when to ask again."""
+    """The report on a target, and when to judge again."""
 
     wanted: WantedReport | None = None
-    """None: nothing, or nobody can say."""
+    """None: there is nothing to report, or a check cannot be judged."""
     changes: datetime | None = None
-    """When something else is to be said, if nothing happens; None: never."""
+    """When the report changes without an event; None: never."""
     unseen: CheckReference | None = None
-    """The check that could not be judged by."""
+    """The check that could not be judged."""
 
 
 @dataclass(frozen=True)
 class TargetJudge:
-    """Judges the targets of one cluster."""
+    """Judges targets by all checks that report on them."""
 
     cluster_state: ClusterState
     sees: Callable[[CheckReference], bool]
     problem: Callable[[CheckReference], CheckProblem | None]
-    """What is wrong with a check, as was told last."""
+    """Returns the problem of a check, as last reported."""
     now: Callable[[], datetime]
 
     def judge(self, name: TargetName) -> Judgement:
-        """What is to be said of a target now."""
+        """The report on a target now, and when it changes."""
         target = self.cluster_state.targets.at(name.place).get(name.name)
         if target is None:
             return Judgement()
@@ -73,7 +73,7 @@ class TargetJudge:
         return Judgement(wanted, _earliest(changes))
 
     def _judging(self, name: TargetName) -> Iterator[tuple[CheckReference, CheckState, TargetReports]]:
-        """The checks whose word on a target is heard."""
+        """The checks that report on the target."""
         context = self.cluster_state.cluster_context
         for reference, check_state in self.cluster_state.checks.items():
             reports = check_state.kind.target_reports
@@ -99,5 +99,5 @@ class TargetJudge:
 
 
 def _earliest(times: Iterable[datetime | None]) -> datetime | None:
-    """The first of times that may never come."""
+    """The earliest time that is not None."""
     return min((time for time in times if time is not None), default=None)

@@ -1,8 +1,7 @@
-"""ClusterState: a live copy of one cluster, and the answer to every incident's "what is, and may I?".
+"""ClusterState: a live copy of one cluster, from which every question of an incident is answered.
 
-Changes come from the reflectors, between two awaits, and the state is right again before the next await;
-so one answer rests on one moment. Whoever wants to know of changes is told which check, and which of its
-targets, may have another answer now.
+Reflectors apply changes between two awaits, and the state is consistent before the next await; so each answer
+is of one moment. Handlers are called with the check, and the target, whose answer may have changed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +27,7 @@ from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from runtime.guard import Guard
 
 UNKNOWN_UID = "unknown"
-"""Stands in the id of the incident of a request that does not say whom it was for."""
+"""In the id of an incident whose request does not name the uid of its target."""
 
 
 def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa: ARG001  as TemplateKinds asks
@@ -36,7 +35,7 @@ def _nothing_known(api_version: str, kind: str) -> TemplateKind | None:  # noqa:
 
 
 class _Counted(NamedTuple):
-    """A target that a check counts; in words only where that is asked for, as there are so many."""
+    """A target of a check; formatted only if an error is reported, since there are so many."""
 
     check: CheckReference
     target: str
@@ -46,7 +45,7 @@ class _Counted(NamedTuple):
 
 
 class ClusterState(StateView):
-    """Targets, checks, requests and Leases of one cluster, as they were last seen."""
+    """Targets, checks, requests and Leases of one cluster, as last seen."""
 
     def __init__(
         self,
@@ -56,24 +55,24 @@ class ClusterState(StateView):
         *,
         removes_confirmations: bool = True,
     ) -> None:
-        """`removes_confirmations`: whether a worker takes a person's mark off that a target is healthy."""
+        """`removes_confirmations`: whether workers remove a person's mark that a target is healthy."""
         super().__init__(template_kinds)
         self.cluster = cluster
         self._removes_confirmations = removes_confirmations
         self.guard = guard or Guard()
-        """Stands around each item of whatever goes through it."""
+        """Guards each item of the loops over objects."""
         self.linked_nodes = LinkedNodes()
         self.event_handlers = EventHandlers(self.guard)
-        """Who is told of changes."""
+        """Handlers of changes."""
         self.resync = ResyncQueue(self.event_handlers.notify_change)
-        """What handlers are told of in pieces."""
+        """Notifications of handlers that are sent in pieces."""
 
     def tell_all(self) -> None:
-        """Every answer may be another now."""
+        """Notify handlers that every answer may have changed."""
         self.resync.add(self.checks, self._concerned_of_all())
 
     def tell_of(self, check: CheckReference) -> None:
-        """Every answer of one check may be another now."""
+        """Notify handlers that every answer of one check may have changed."""
         self._tell_of(check, self._concerned_of(check))
 
     def _tell_of(self, check: CheckReference, targets: frozenset[str]) -> None:
@@ -81,14 +80,14 @@ class ClusterState(StateView):
         self.resync.add((), {check: targets})
 
     def _concerned_of_all(self) -> dict[CheckReference, frozenset[str]]:
-        """The names of the targets that there should be incidents for, by check."""
+        """The names of the targets that need an incident, by check."""
         return {check: self._concerned_of(check) for check in {*self.checks, *self.requests.owners()}}
 
     def _concerned_of(self, check: CheckReference) -> frozenset[str]:
         return self.requests.targets_of(check) | self._concerned(self.checks.get(check))
 
     def target_changed(self, changed: TargetName, target: Target | None) -> None:
-        """A target came, changed or (None) went."""
+        """A target was added, changed or (None) deleted."""
         checks = [reference for reference in self.checks if place_of(reference) == changed.place]
         self.resync.notify_waiting(checks, changed.name)
         self.targets.put(changed, target)
@@ -108,7 +107,7 @@ class ClusterState(StateView):
             self.event_handlers.notify_change(reference, None)
 
     def take_context(self, context: ClusterContext) -> None:
-        """Take in what the cluster context is now."""
+        """Replace the cluster context, and notify handlers if it changed."""
         if context == self.cluster_context:
             return
         before, of_kinds = self._concerned_of_all(), self.cluster_context.of_kinds
@@ -118,13 +117,13 @@ class ClusterState(StateView):
             if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_selected(reference, check)
         after = self._concerned_of_all()
-        # Incidents that are wanted no more hear of it, too.
+        # Notify incidents that are no longer wanted, too.
         self.resync.add(
             self.checks, {check: names | before.get(check, set()) for check, names in after.items()}
         )
 
     def templates_changed(self, api_version: str, kind: str) -> None:
-        """What is known of the templates of this kind is something else now."""
+        """Notify the checks that name a template of this kind."""
         for reference, check_state in self.checks.items():
             steps = () if isinstance(check_state.check, InvalidCheckError) else check_state.check.steps
             named = {(step.template.api_version, step.template.kind) for step in steps}
@@ -132,7 +131,7 @@ class ClusterState(StateView):
                 self.tell_of(reference)
 
     def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
-        """A check came, changed or (None) went."""
+        """A check was added, changed or (None) deleted."""
         known = self.checks.get(reference)
         if record is None:
             self.checks.pop(reference, None)
@@ -156,7 +155,7 @@ class ClusterState(StateView):
             self._take_in(reference, check, name, target)
 
     def _see_selected(self, reference: CheckReference, check: CheckState) -> None:
-        """Judge its targets anew; which are its targets no context says, and the others are many."""
+        """Judge its selected targets again; a context does not change which targets are selected."""
         targets = self.targets.of(reference)
         for name in tuple(check.selected):
             self._take_in(reference, check, name, targets.get(name))
@@ -164,7 +163,7 @@ class ClusterState(StateView):
     def _take_in(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
     ) -> bool:
-        """Count a target; one that cannot be judged counts against the threshold (rule 3)."""
+        """Count a target; a target that cannot be judged counts against the threshold (rule 3)."""
         with self.guard.item("numbers", _Counted(reference, name)):
             if check.ignores(name, target):
                 return False
@@ -176,14 +175,14 @@ class ClusterState(StateView):
     def _keep_findings(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
     ) -> None:
-        """What acts found holds no later failure, and no object with another uid."""
+        """Drop the finding of an act once the target is healthy or has another uid."""
         is_unhealthy = target is not None and name in check.unhealthy
         self.act_findings.keep_only(reference, name, target.metadata.uid if target and is_unhealthy else "")
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
     ) -> None:
-        """A remediation request came, changed or went."""
+        """A remediation request was added, changed or deleted."""
         entry = adopted(seen(api_version, kind, request), self.checks, self.targets)
         before = self.requests.put(entry) if exists else self.requests.remove(entry)
         after = self.requests.get(entry.reference.uid)
@@ -192,7 +191,7 @@ class ClusterState(StateView):
         self.event_handlers.notify_request(entry.reference, before, after)
         if after is not None and not exists:
             self._adopt([after])
-        # Whose it was, and for which target, matters as well: an edit may have changed both.
+        # An edit may have changed its owner and its target: notify those of before, too.
         is_moved = before is not None and (before.owner, before.request.target_name) != (
             entry.owner,
             request.target_name,
@@ -204,7 +203,7 @@ class ClusterState(StateView):
             self._tell_control_plane()
 
     def _adopt(self, entries: Iterable[SeenRequest]) -> None:
-        """Give requests that nobody signed to the check that has their target by now, if there is one."""
+        """Give requests without an owner to the check that now selects their target."""
         for entry in [one for one in entries if one.owner is None]:
             known = adopted(entry, self.checks, self.targets)
             if known.owner is not None:
@@ -221,7 +220,7 @@ class ClusterState(StateView):
                 self.event_handlers.notify_change(reference, target)
 
     def found(self, incident: IncidentReference, hold: Hold | None) -> None:
-        """What held the latest act of an incident, as only the act could see; None if nothing did."""
+        """Store the finding of the latest act of an incident; None if nothing held it."""
         check, target = incident.check, incident.target
         seen, check_state = self.targets.get(check, target.name), self.checks.get(check)
         if seen is None or seen.metadata.uid != target.uid:
@@ -233,7 +232,7 @@ class ClusterState(StateView):
             self.event_handlers.notify_change(check, None)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
-        """The Lease of a target came, changed or (None) went."""
+        """The Lease of a target was added, changed or (None) deleted."""
         if lease is None:
             self.leases.pop(name, None)
         else:
@@ -245,7 +244,7 @@ class ClusterState(StateView):
             self._tell_control_plane()
 
     def _tell_control_plane(self) -> None:
-        """Another node of the control plane may have the lock now."""
+        """Notify unhealthy control-plane nodes: another one may acquire the lock now."""
         for reference, check in self.checks.items():
             for target in check.unhealthy:
                 seen = self.targets.get(reference, target)
@@ -253,10 +252,10 @@ class ClusterState(StateView):
                     self.event_handlers.notify_change(reference, target)
 
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
-        """The incidents that there should be for one target of one check.
+        """The incidents that should exist for one target of one check.
 
-        One for an unhealthy target; and one for each request that the check owns, whoever made it: nothing
-        of ours stays without an incident that removes it in the end.
+        There is one for an unhealthy target, and one for each request that the check owns, whoever made it,
+        so that every request of ours has an incident that removes it in the end.
         """
         seen, check_state = self.targets.get(check, target), self.checks.get(check)
         uids = set()
@@ -267,7 +266,7 @@ class ClusterState(StateView):
         return frozenset(self._incident(check, target, uid) for uid in uids)
 
     def all_wanted(self) -> Iterator[IncidentReference]:
-        """The incidents that there should be."""
+        """All incidents that should exist."""
         for check in {*self.checks, *self.requests.owners()}:
             for target in self._concerned_of(check):
                 yield from self.wanted(check, target)
@@ -279,7 +278,7 @@ class ClusterState(StateView):
         return check_state.concerned_in(self.cluster_context, removes_confirmations=removes)
 
     def own_requests(self, incident: IncidentReference) -> list[SeenRequest]:
-        """The requests that belong to `incident`; one that does not say whom it is for belongs to all."""
+        """The requests of `incident`, and requests for its target without a uid."""
         entries = self.requests.of(incident.check, incident.target.name)
         return [entry for entry in entries if entry.request.target_uid in ("", incident.target.uid)]
 
