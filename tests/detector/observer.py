@@ -1,4 +1,4 @@
-"""Observer: what a detector would answer an incident, by all that it has seen, and how fresh that is."""
+"""The observations and freshness that a detector would return to an incident."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,12 +21,12 @@ from runtime.settings import Settings
 SETTINGS = Settings(cluster="test")
 LIMIT = SHORTEST_LIMIT
 POLICY = Policy(staleness_limit=LIMIT)
-# As in production, but for the waits after a failure.
+# As in production, but with shorter waits after a failure.
 QUICK = ReflectorSettings(waits=Waits(longest=timedelta(seconds=0.5))).proving_life_within(LIMIT)
 
 
 class Observer:
-    """A detector's sources and cluster state, and what it would answer one incident."""
+    """The sources and the cluster state of a detector, and its answer to one incident."""
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._cluster_state = ClusterState("test")

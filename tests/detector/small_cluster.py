@@ -1,4 +1,4 @@
-"""SmallCluster: a real ClusterState, filled as the reflectors fill it, for tests of what is read off it."""
+"""A real ClusterState for tests, filled as the reflectors fill it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,13 +29,13 @@ REQUEST_KIND = ("example.com/v1", "Reboot")
 
 
 def incident_of(node: str, check: CheckReference = CHECK, *, uid: str = "") -> IncidentReference:
-    """That of a Node of this name, as `SmallCluster.node` makes it."""
+    """The incident of a Node that `SmallCluster.node` made."""
     target = TargetReference(kind="Node", name=node, uid=uid or f"uid-{node}")
     return IncidentReference(cluster="main-0a1b", check=check, target=target)
 
 
 class SmallCluster:
-    """One check over nodes with the label role=worker, due 5 minutes after Ready is Unknown."""
+    """One check over nodes with the label role=worker, with a timer of 5 minutes for Ready=Unknown."""
 
     def __init__(self, *, removes_confirmations: bool = True) -> None:
         self.template_kinds: TemplateKinds = lambda *_: None
@@ -76,7 +76,7 @@ class SmallCluster:
         self.node_with(name, condition("Ready", ready, since), **{"uid": uid or f"uid-{name}", **metadata})
 
     def node_with(self, name: str, *conditions: dict[str, Any], **metadata: Any) -> None:
-        """One with these conditions and no others."""
+        """Add a Node with exactly these conditions."""
         defaults = {"labels": {"role": "worker"}, "name": name, "uid": f"uid-{name}"}
         made = node_object(*conditions, **{**defaults, **metadata})
         self.cluster_state.target_changed(TargetName("Node", "", name), Node.model_validate(made))

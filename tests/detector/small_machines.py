@@ -1,4 +1,4 @@
-"""SmallMachines: a real ClusterState with Machines and their Nodes, filled as the reflectors fill it."""
+"""A real ClusterState with Machines and their Nodes, filled as the reflectors fill it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,12 +29,11 @@ LONG_AGO = NOW - timedelta(hours=1)
 
 
 def named(name: str) -> CheckReference:
-    """A check of the namespace."""
     return CHECK.model_copy(update={"name": name})
 
 
 class SmallMachines:
-    """One check over all Machines of its namespace, due 5 minutes after Ready is Unknown."""
+    """One check over all Machines of its namespace, with a timer of 5 minutes for Ready=Unknown."""
 
     def __init__(self) -> None:
         self.cluster_state = ClusterState("main-0a1b")
@@ -111,13 +110,13 @@ class SmallMachines:
         self._join.target_changed(Key(namespace, name), machine)
 
     def break_node(self, name: str, problem: str) -> None:
-        """Turns it into what cannot be read, which is told as its end."""
+        """Report the Node as one that cannot be decoded; the watch then also reports it as gone."""
         self.cluster_state.targets.put_undecodable(node_name(name), problem)
         self._join.node_decoding_changed(node_name(name))
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:
-        """The same of a Machine."""
+        """Report the Machine as one that cannot be decoded, and as gone."""
         self.cluster_state.targets.put_undecodable(TargetName("Machine", NAMESPACE, name), problem)
         self.delete_machine(name)
 
@@ -125,7 +124,7 @@ class SmallMachines:
         self._join.target_changed(Key(namespace, name), None)
 
     def unsigned_request(self, machine: str) -> None:
-        """A request as the machine-api-operator makes it: nothing but its Machine owns it."""
+        """A request as the machine-api-operator creates it: only its owner reference names the Machine."""
         owner = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": machine}
         metadata = {
             "name": machine,
@@ -138,13 +137,12 @@ class SmallMachines:
         self.cluster_state.request_changed(*REQUEST_KIND, request, exists=True)
 
     def numbers(self) -> tuple[int, int]:
-        """Healthy ones, and all."""
+        """The numbers of healthy Machines and of all."""
         allowance = self.cluster_state.allowance(CHECK)
         assert allowance is not None
         return allowance.healthy, allowance.total
 
     def wanted(self) -> set[str]:
-        """The Machines that there should be incidents for."""
         return {incident.target.name for incident in self.cluster_state.all_wanted()}
 
     def observe(self, name: str, *, is_handled: bool = True, check: str = CHECK.name) -> Observation:

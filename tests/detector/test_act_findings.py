@@ -1,4 +1,4 @@
-"""What an act found is known of the object of the uid that it was for, for as long as that is unhealthy."""
+"""A finding of an act is kept for the uid of its target, as long as that target is unhealthy."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,14 +37,13 @@ def snapshot_of(cluster: SmallCluster) -> TargetSnapshot:
 
 @pytest.fixture
 def cluster() -> SmallCluster:
-    """With an unhealthy node."""
     one = SmallCluster()
     one.check(minHealthy=0)
     fail(one)
     return one
 
 
-def test_what_an_act_found_is_seen_and_told_once(cluster: SmallCluster) -> None:
+def test_finding_of_an_act_is_observed_and_reported_once(cluster: SmallCluster) -> None:
     told: list[str | None] = []
     cluster.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
     assert not snapshot_of(cluster).is_heard
@@ -85,7 +84,7 @@ def recreate_check(cluster: SmallCluster) -> None:
         pytest.param(lambda cluster: cluster.cluster_state.act_findings.clear(), id="the lead begins"),
     ],
 )
-def test_what_an_act_found_is_forgotten_when(
+def test_finding_of_an_act_is_forgotten_when(
     cluster: SmallCluster, change: Callable[[SmallCluster], None]
 ) -> None:
     cluster.cluster_state.found(incident(), ETCD)
@@ -95,13 +94,13 @@ def test_what_an_act_found_is_forgotten_when(
     assert not snapshot_of(cluster).is_heard
 
 
-def test_what_an_act_found_is_over_when_the_request_appears(cluster: SmallCluster) -> None:
+def test_finding_of_an_act_is_over_when_the_request_appears(cluster: SmallCluster) -> None:
     cluster.cluster_state.found(incident(), ETCD)
     cluster.request("node-1")
     assert snapshot_of(cluster).found is None
     assert snapshot_of(cluster).is_heard
 
-    cluster.cluster_state.found(incident(), ETCD)  # of the next step
+    cluster.cluster_state.found(incident(), ETCD)  # the finding of the next step
     cluster.request("node-1", old=True)
     assert snapshot_of(cluster).found == ETCD
 

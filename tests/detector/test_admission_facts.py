@@ -1,4 +1,4 @@
-"""What the webhook asks of the API server, and what it knows without asking: told by a server that counts."""
+"""Which questions of the webhook need the API server, counted by a scripted server."""
 
 from collections.abc import Collection
 from typing import Any
@@ -58,7 +58,7 @@ ONE_TAKES_ONE = [template("soft", MARKED), template("hard", {})]
 async def facts(
     server: ApiServer, transport: Transport, watched: list[dict[str, Any]] | None
 ) -> tuple[Facts, list[str]]:
-    """The answer, and what was asked for it of templates."""
+    """The answer, and the reads of templates that it needed."""
 
     def known(kind: tuple[str, str]) -> Collection[Template] | None:
         assert kind == KIND
@@ -121,7 +121,7 @@ async def test_templates_that_may_not_be_read_at_all_count_as_taking_one(
     assert (await facts(server, transport, None))[0] == REFUSED
 
 
-async def test_what_keeps_the_cluster_from_being_asked_is_logged_once_until_it_ends(
+async def test_failure_to_ask_the_cluster_is_logged_once_until_it_ends(
     server: ApiServer, transport: Transport, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

@@ -1,4 +1,4 @@
-"""Whatever stands in the objects of a cluster, each incident gets an answer without the help of a guard."""
+"""For any objects in a cluster, each incident gets an answer without an error that a guard must catch."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class NoGuard(Guard):
-    """Lets through what a guard would catch."""
+    """Lets errors pass that a guard would catch."""
 
     @contextmanager
     def item(self, part: str, name: object) -> Iterator[Caught]:  # noqa: ARG002  as a guard
@@ -53,7 +53,7 @@ class NoGuard(Guard):
 
 
 class Cluster:
-    """A cluster state with all that listens to it."""
+    """A cluster state with all its listeners."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -72,7 +72,7 @@ class Cluster:
         request: dict[str, Any] = A_REQUEST,
         check: dict[str, Any] = NODE_CHECK,
     ) -> None:
-        """What the reflectors would tell of these objects; those that do not parse they leave out."""
+        """Pass these objects to the state as the reflectors do; objects that do not parse are left out."""
         put = self.cluster_state
         _read(CheckRecord, check, self._put_check)
         _read(LeaseRecord, lease, lambda one: put.lease_changed(f"node-{NAME}", one))
@@ -85,7 +85,7 @@ class Cluster:
         self.cluster_state.check_changed(NODE_HEALTH_CHECK, reference, check)
 
     def answers(self) -> list[Observation]:
-        """What each incident that there should be is told, and what its check reports."""
+        """The observation of each wanted incident, after rendering the report of its check."""
         found = []
         for incident in list(self.cluster_state.all_wanted()):
             target = self.cluster_state.targets.get(CHECK, incident.target.name)
@@ -119,7 +119,7 @@ def test_sound_objects_have_an_answer() -> None:
     cluster = Cluster()
     cluster.fill()
 
-    assert len(cluster.answers()) == 2  # of the node, and of the request, which is for an earlier one
+    assert len(cluster.answers()) == 2  # of the node, and of the request for an earlier node
 
 
 @given(mutated(A_NODE))

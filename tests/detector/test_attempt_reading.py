@@ -1,4 +1,4 @@
-"""What ended before the detector watched is read from the incidents that Temporal keeps."""
+"""Remediations that ended before the detector started are read from the closed incidents in Temporal."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class Reader:
-    """A detector that takes the lead of a cluster of its own."""
+    """A detector that takes the lead of its own cluster."""
 
     def __init__(self, client: Client, limit: timedelta = LIMIT) -> None:
         self.client = client
@@ -61,7 +61,7 @@ class Reader:
         return IncidentReference(cluster=self.cluster, check=check, target=target)
 
     async def ended(self, name: str, number: int, at: datetime) -> None:
-        """An incident that noted how it ended; no worker is there to carry it out."""
+        """Start an incident with a noted end; no worker runs it."""
         incident = self.incident(name)
         noted: list[SearchAttributePair[Any]] = [
             SearchAttributePair(ATTEMPT, number),
@@ -126,7 +126,7 @@ async def test_latest_end_of_each_target_is_known_after_a_restart(reader: Reader
     assert reader.latest("node-2") == EndedAttempt(7, NOW - 59 * MINUTE)
 
 
-async def test_what_cannot_matter_any_more_and_other_clusters_are_left_out(
+async def test_attempts_that_are_too_old_or_of_other_clusters_are_left_out(
     reader: Reader, client: Client
 ) -> None:
     other = Reader(client)
@@ -200,7 +200,7 @@ async def test_nothing_is_read_where_back_off_is_off() -> None:
 
 
 @pytest.mark.rule("rule 14/limit")
-async def test_what_ended_is_read_as_soon_as_a_limit_makes_it_matter(client: Client) -> None:
+async def test_ended_attempts_are_read_as_soon_as_a_limit_needs_them(client: Client) -> None:
     reader = Reader(client, limit=timedelta())
     await reader.ended("node-1", 2, NOW - 5 * MINUTE)
     await reader.until_listed(1)

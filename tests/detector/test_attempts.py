@@ -1,4 +1,4 @@
-"""What the detector knows of earlier remediations of a target, and how that holds a new one."""
+"""Earlier remediations of a target in the detector's memory hold the next one."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Memory:
-    """The attempts of one detector, and what it would answer."""
+    """The attempts that one detector remembers, and its answers."""
 
     def __init__(self, limit: timedelta = LIMIT) -> None:
         self.cluster = SmallCluster()
@@ -31,7 +31,7 @@ class Memory:
         self.cluster.cluster_state.event_handlers.add_request_handler(self.attempts.request_changed)
 
     def remediate(self, name: str, *, attempt: int = 1, at: timedelta = timedelta()) -> None:
-        """A node fails, is remediated and recovers; its request is gone `at`."""
+        """Remediate a node: it fails, a request is made, it recovers, and the request is gone `at`."""
         self.cluster.now = NOW + at - MINUTE
         self.cluster.node(name, ready="Unknown", since=self.cluster.now - 6 * MINUTE)
         self.cluster.request(name, attempt=attempt)
@@ -44,7 +44,7 @@ class Memory:
         return self.attempts.before(TargetName("Node", "", name)).latest
 
     def fail(self, name: str, at: timedelta) -> None:
-        """A node fails; its deadline is 5 minutes later."""
+        """Let a node fail `at`; its deadline is 5 minutes later."""
         self.cluster.node(name, ready="Unknown", since=NOW + at)
 
     def observe(self, name: str, at: timedelta) -> Observation:
@@ -204,7 +204,7 @@ def test_later_one_of_two_ends_is_kept_whichever_is_told_first(memory: Memory) -
     assert memory.latest("node-1") == later
 
 
-def test_what_is_older_than_twice_the_limit_is_forgotten(memory: Memory) -> None:
+def test_attempt_older_than_twice_the_limit_is_forgotten(memory: Memory) -> None:
     memory.remediate("node-1")
     memory.remediate("node-2", at=2 * LIMIT)
     memory.remediate("node-3", at=2 * LIMIT + SECOND)

@@ -1,4 +1,4 @@
-"""The budget of changes of a workload cluster: no real cluster goes over it, and one that flaps does."""
+"""The budget of changes of a workload cluster: only a flapping cluster exceeds it."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from detector.watching.change_budget import CALM_SECONDS, ChangeBudget, budget_f
 
 
 def change(budget: ChangeBudget, nodes: int, times: int, *, begin: float = 0, seconds: float = 0) -> float:
-    """Count as many changes, evenly in this time; answers when it is over."""
+    """Count that many changes, evenly spread over the time; return the time of the last one."""
     for number in range(times):
         budget.count(nodes, begin + seconds * number / times)
     return begin + seconds
@@ -17,9 +17,9 @@ def change(budget: ChangeBudget, nodes: int, times: int, *, begin: float = 0, se
 @pytest.mark.parametrize(
     ("nodes", "changes", "seconds"),
     [
-        (1_000, 6_000, 0),  # all fail and recover at once
+        (1_000, 6_000, 0),  # all Nodes fail and recover at once
         (5_000, 30_000, 0),
-        (5_000, 6_000, 0),  # a zone of 1,000 does
+        (5_000, 6_000, 0),  # a zone of 1,000 Nodes fails and recovers
         (5_000, 5_000 * 60, 3_600),  # each Node changes once a minute for an hour
         (5_000, 20 * 100 * 12, 3_600),  # an upgrade
         (3, 60, 1),

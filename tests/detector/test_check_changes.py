@@ -1,4 +1,4 @@
-"""Answers and questions of an upgrade pause: pieces of bounded size that add up to what the detector sees."""
+"""Questions and answers of an upgrade pause: bounded pages add up to the detector's full state."""
 
 from dataclasses import dataclass, field
 
@@ -24,8 +24,6 @@ FEW = 8
 
 @dataclass
 class Conversation:
-    """A workflow that asks a detector."""
-
     changes: CheckChanges = field(default_factory=CheckChanges)
     questions: UpgradeQuestions = field(default_factory=lambda: UpgradeQuestions("main"))
     settled: set[str] = field(default_factory=set)
@@ -33,7 +31,6 @@ class Conversation:
     is_lossy: bool = False
 
     def look(self, *checks: PausableCheck) -> UpgradeObservation:
-        """Ask until everything is told."""
         while True:
             asked = self.questions.question((BEGAN,), self.settled)
             if self.is_lossy:

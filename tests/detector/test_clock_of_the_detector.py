@@ -1,4 +1,4 @@
-"""The detector tells the time by the API server: workers compare with that what it says to have seen."""
+"""The detector uses the API server's clock: workers compare that clock with the time of an observation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -77,8 +77,6 @@ async def test_moment_at_which_something_was_seen_is_told_by_the_api_servers_clo
 
 
 class Told:
-    """What is noted of answers."""
-
     def __init__(self) -> None:
         self.answers: list[Observation] = []
 
@@ -120,7 +118,7 @@ async def test_incident_is_woken_by_no_change_that_is_none_to_it_while_temporals
     made.fail("another")
     await eventually(lambda: "another" in made.calls.names)
     assert made.calls.names == [NODE, "another"]
-    assert [one.is_admitted for one in made.handed_out] == [False, True], "it is not told that it may act"
+    assert [one.is_admitted for one in made.handed_out] == [False, True], "the first incident is not admitted"
 
     leading.cancel()
     with suppress(asyncio.CancelledError):

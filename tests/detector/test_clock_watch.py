@@ -1,4 +1,4 @@
-"""A clock that is off holds every incident that rests on time, visibly, and lets it go when it is right."""
+"""A clock skew visibly holds every incident that depends on time, and ends when the clock is right."""
 
 import logging
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ SKEW = series("paramedic_clock_skew_seconds")
 
 
 class Detector:
-    """A detector whose node failed an hour ago, beside an API server that answers when it is told to."""
+    """A detector whose node failed an hour ago, and an API server; `answered` is an answer of it."""
 
     def __init__(self) -> None:
         self.cluster = SmallCluster()
@@ -48,7 +48,7 @@ class Detector:
         self.woken += 1
 
     def answered(self, after: float = 1.0) -> None:
-        """Let time pass, and the API server answer."""
+        """Move the time, and record an answer of the API server."""
         self.seconds += after
         date = format_datetime(self.cluster.now + timedelta(seconds=self.seconds), usegmt=True)
         self.server_clock.note({"Date": date}, self.seconds)
@@ -80,7 +80,7 @@ def test_clock_that_is_off_holds_the_incident_until_it_is_right(detector: Detect
     assert observation.state is TargetState.UNKNOWN
     assert observation.hold is not None
     assert observation.hold.reason is HoldReason.CLOCK_SKEW
-    assert "39s ahead of the API server's" in observation.hold.message  # at least
+    assert "39s ahead of the API server's" in observation.hold.message  # the least possible skew
 
     detector.ahead = timedelta(seconds=20)
     for _ in range(35):
@@ -90,7 +90,7 @@ def test_clock_that_is_off_holds_the_incident_until_it_is_right(detector: Detect
 
 def test_step_backwards_holds_the_incident_until_the_clock_has_run_steadily(detector: Detector) -> None:
     detector.ahead = timedelta(seconds=-20)
-    detector.watch.look()  # though no answer came since
+    detector.watch.look()  # without a further answer
     hold = detector.observe().hold
     assert hold is not None
     assert hold.message.startswith("the detector's clock was set back by 20s, 0s ago")
@@ -118,9 +118,7 @@ def test_incidents_are_woken_when_the_hold_begins_and_when_it_ends(detector: Det
         assert detector.woken == woken
 
 
-def test_what_is_wrong_with_the_clock_is_logged_once(
-    detector: Detector, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_clock_skew_is_logged_once(detector: Detector, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "detector")
     for ahead in (1, 10, 12, 40, 45, 0):
         detector.ahead = timedelta(seconds=ahead)

@@ -1,4 +1,4 @@
-"""Who is told when what is around the checks changes, and what is answered then."""
+"""Which incidents a change of the cluster context notifies, and their observations after it."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,7 +36,7 @@ def none_before(_name: TargetName, _target: object) -> BackOff:
 
 
 class World:
-    """A cluster state with one check, and what its listener was told."""
+    """A cluster state with one check; it records the notifications."""
 
     def __init__(self, **spec: Any) -> None:
         self.template_kinds: TemplateKinds = lambda *_: None
@@ -153,7 +153,7 @@ def test_expired_target_with_another_configuration_to_come_holds_the_whole_check
         pytest.param([FAILED], NOW + timedelta(minutes=1), id="its timer runs"),
     ],
 )
-def test_configuration_of_a_target_that_is_not_expired_holds_nobody(
+def test_configuration_of_a_target_that_is_not_expired_holds_no_target(
     world: World, conditions: list[dict[str, Any]], now: datetime
 ) -> None:
     world.cluster_state.take_context(OVER)
@@ -163,7 +163,7 @@ def test_configuration_of_a_target_that_is_not_expired_holds_nobody(
 
 
 @pytest.mark.rule("rule 36")
-def test_configuration_holds_nobody_where_there_are_no_cluster_versions(world: World) -> None:
+def test_configuration_holds_no_target_without_cluster_versions(world: World) -> None:
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
 
     assert world.hold() is None
@@ -183,7 +183,7 @@ def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: 
 
 
 @pytest.mark.rule("NHC 2.1/10")
-def test_target_that_is_deleted_while_its_configuration_changes_holds_nobody_any_more(world: World) -> None:
+def test_target_that_is_deleted_while_its_configuration_changes_holds_no_other(world: World) -> None:
     world.cluster_state.take_context(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
     world.cluster_state.target_changed(TargetName("Node", "", "failed-1"), None)

@@ -1,4 +1,4 @@
-"""A kind that signals upgrades and comes while we run, on a real API server."""
+"""A kind that signals upgrades is installed while we run, on a real API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.cluster
 NODES = NODE_HEALTH_CHECK.group_kind
 LIMIT = timedelta(minutes=1)
 FIFTEEN_SECONDS = 16.0
-"""What is promised, and what a busy machine adds."""
+"""The promised time, and a margin for a busy machine."""
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def other(control_plane: ControlPlane) -> AsyncIterator[OtherKind]:
 
 @pytest.fixture
 async def context(control_plane: ControlPlane, other: OtherKind) -> AsyncIterator[ClusterContextWatch]:
-    """With the rights of the detector; the kind that signals upgrades is not served yet."""
+    """A watch with the rights of the detector; the kind that signals upgrades is not served yet."""
     signal = UpgradeSignal.parse(f"{other.api_version}/{other.requests.kind}/RollingOut=True")
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         made = ClusterContextWatch(

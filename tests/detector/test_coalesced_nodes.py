@@ -1,4 +1,4 @@
-"""Nodes of a workload cluster that change too often wait; the latest state of each is told after that."""
+"""Nodes of a workload cluster that change too often are delayed, and then passed on once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ UNDECODABLE = {"type": "Ready", "status": "True", "lastTransitionTime": "0000-01
 
 
 class Cluster:
-    """A NodeWatch over Nodes that a test changes, and what it has told."""
+    """A NodeWatch over Nodes that a test changes; it records what it passes on."""
 
     def __init__(self, server: ApiServer, transport: Transport, *names: str) -> None:
         self._version = 10
@@ -94,7 +94,7 @@ class Cluster:
 
     @property
     def health(self) -> dict[str, str]:
-        """By the name of each Node that was told of, the status of its condition."""
+        """The status of the condition of each Node that was passed on, by name."""
         return {name: node.status.conditions[0].status for name, node in self.now.items()}
 
 

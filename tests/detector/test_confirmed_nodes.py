@@ -1,4 +1,4 @@
-"""Healthy nodes that a person confirmed: an incident takes the mark off, where marks are taken off at all."""
+"""Healthy nodes that a user confirmed: where confirmations apply, the incident removes the annotation."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is around all checks counts from the change that a watch shows to the next one."""
+"""The cluster context changes with each event of a watch."""
 
 import asyncio
 from contextlib import suppress
@@ -25,7 +25,6 @@ NAMESPACE = "leases"
 
 
 def changed(change: str, name: str, version: int, spec: Object | None = None, stop: str = "") -> Object:
-    """A line of a watch."""
     metadata = {
         "name": name,
         "uid": "u",
@@ -39,7 +38,7 @@ def changed(change: str, name: str, version: int, spec: Object | None = None, st
 async def contexts(
     server: ApiServer, transport: Transport, resource: Resource, *changes: Object
 ) -> list[ClusterContext]:
-    """What the cluster context was after each of these changes, which a watch shows."""
+    """The cluster context after each of these watch events."""
     for watched in (NAMESPACES, MACHINE_HEALTH_CHECKS):
         server.answer("GET", watched.path(), said({"metadata": {"resourceVersion": "10"}, "items": []}))
         server.watch(watched.path(), lines(*(changes if watched == resource else ()), then="silent"))

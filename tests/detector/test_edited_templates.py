@@ -1,4 +1,4 @@
-"""An incident whose act did nothing is woken when a template of its check is another, and nobody else is."""
+"""An edit of a template wakes only the incidents of its checks whose act did nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ KIND: Kind = ("example.com/v1", "RebootTemplate")
 
 
 class Templates:
-    """What is known of the one template, as a detector's watches tell of it."""
+    """The view that a detector's watches have of the one template."""
 
     def __init__(self, detector: Detector) -> None:
         self._known = TemplateKind()
@@ -64,7 +64,7 @@ async def begun(detector: Detector, templates: Templates) -> AsyncIterator[Templ
 
 
 async def woken(detector: Detector) -> list[str]:
-    """Which incidents were started or woken, but for that of a node which fails now."""
+    """The incidents that were started or woken, except that of a node which fails now to end the wait."""
     detector.fail(ANOTHER)
     await eventually(lambda: ANOTHER in detector.calls.names)
     return [name for name in detector.calls.names if name != ANOTHER]
@@ -77,7 +77,7 @@ async def test_edited_template_wakes_an_incident_whose_act_did_nothing(
     assert await woken(detector) == [NODE]
 
 
-async def test_status_of_a_template_that_moves_on_wakes_nobody(detector: Detector, begun: Templates) -> None:
+async def test_changed_status_of_a_template_wakes_no_incident(detector: Detector, begun: Templates) -> None:
     begun.say(generation=1, resource_version="2")
     assert await woken(detector) == []
 
@@ -86,6 +86,6 @@ async def test_kind_of_requests_that_comes_to_be_served_wakes_an_incident(
     detector: Detector, begun: Templates
 ) -> None:
     begun.say(generation=1, rejection="the API server serves no kind Reboot in example.com/v1")
-    await woken(detector)  # by then the rejection was seen
+    await woken(detector)  # by then the rejection was observed
     begun.say(generation=1)
     await eventually(lambda: NODE in detector.calls.names)

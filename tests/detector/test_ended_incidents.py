@@ -1,4 +1,4 @@
-"""An incident that has ended is not started again for a request that only a late watch still shows."""
+"""An ended incident is not started again for a request that a late watch still shows."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ NODE = "node-1"
 
 
 class NotedCalls(IncidentCalls):
-    """What would be called in Temporal."""
+    """Records the calls instead of calling Temporal."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -53,7 +53,7 @@ class NotedCalls(IncidentCalls):
 
 
 class Detector:
-    """A dispatch over a small cluster, by the real clock."""
+    """A dispatch over a small cluster, on the real clock."""
 
     def __init__(self) -> None:
         self.cluster = SmallCluster()
@@ -75,7 +75,7 @@ class Detector:
         return datetime.now(UTC)
 
     def fail(self, name: str) -> None:
-        """A node is unhealthy for long enough."""
+        """Let a node be unhealthy for longer than its timer."""
         self.cluster.node(name, ready="Unknown", since=self.now() - timedelta(minutes=9))
 
     def hand_out(self, incident: IncidentReference, observation: Observation, intent: Intent) -> Observation:
@@ -89,7 +89,7 @@ class Detector:
 
 @pytest.fixture
 async def detector() -> AsyncIterator[Detector]:
-    """One that leads, and has started the incident of a node, which has a request."""
+    """A leading detector that has started the incident of a node with a request."""
     made = Detector()
     made.cluster.check(minHealthy=0)
     made.fail(NODE)

@@ -1,4 +1,4 @@
-"""Which ends of Machines, and of marks on them, the next remediation follows (rule 14)."""
+"""Which deletions of Machines, and which removed marks, delay the next remediation (rule 14)."""
 
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ def cluster() -> SmallMachines:
 
 
 def wait_of(cluster: SmallMachines, machine: str) -> float | None:
-    """How many seconds of back-off its remediation has left; None where it is held by nothing."""
+    """The remaining back-off in seconds; None if the target is not held."""
     seen = cluster.observe(machine)
     if seen.may_be_admitted:
         return None
@@ -66,10 +66,10 @@ def test_machine_that_was_there_already_is_not_delayed_however_young_it_is(
 
 @pytest.mark.rule("rule 14/controller")
 @pytest.mark.parametrize("is_seen_going", [False, True])
-def test_machine_that_somebody_deletes_before_its_time_is_over_delays_nobody(
+def test_machine_that_is_deleted_before_its_deadline_delays_no_remediation(
     cluster: SmallMachines, *, is_seen_going: bool
 ) -> None:
-    cluster.node("node-1", ready="Unknown", since=NOW - MINUTE)  # 4 more to come
+    cluster.node("node-1", ready="Unknown", since=NOW - MINUTE)  # 4 more minutes to the deadline
     if is_seen_going:
         cluster.machine("machine-1", node="node-1", deleted=NOW)
     cluster.delete_machine("machine-1")
@@ -122,7 +122,7 @@ def test_mark_that_was_taken_off_in_vain_is_left_to_its_incident(cluster: SmallM
 
 @pytest.mark.rule("rule 10", "rule 28")
 def test_mark_that_is_not_awaited_any_more_still_shows() -> None:
-    """Its Machine failed, or the strategy left the check: it is deleted, and nobody took the mark off."""
+    """The Machine fails, or its check drops the strategy: the Machine is deleted with its mark."""
     cluster = SmallMachines()
     cluster.check(EXTERNAL)
     cluster.node("node-1", ready="Unknown")

@@ -1,4 +1,4 @@
-"""Events on a real API server: told once over restarts, and again where it is known to be another failure."""
+"""Events on a real API server: emitted once over restarts, and again for a new failure."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
 
 
 async def told_after(client: Client, note: Event) -> int:
-    """Have a new process tell it; answers how many Events there are then."""
+    """Let a new process emit the Event; return how many Events exist then."""
     end = uuid.uuid4().hex
     event_recorder = EventRecorder(
         client, "one", CHECK, RateLimiter(50, 20.0, time.monotonic), now=lambda: datetime.now(UTC)
@@ -62,7 +62,7 @@ async def test_failure_is_told_again_only_where_it_was_seen_to_begin_again(clien
     seen_to_begin_again = replace(FAILED, again="2026-03-01T13:00:00")
 
     assert await told_after(client, seen_to_begin) == 1
-    assert await told_after(client, FAILED) == 1  # what a restarted detector says of it
+    assert await told_after(client, FAILED) == 1  # the message of a restarted detector
     assert await told_after(client, seen_to_begin_again) == 2
     assert await told_after(client, seen_to_begin_again) == 2
     assert await told_after(client, FAILED) == 2

@@ -1,4 +1,4 @@
-"""An incident that the detector fails to judge holds, and says what fails; all others are answered."""
+"""An incident whose evaluation fails is held with the error; all others are answered."""
 
 import asyncio
 import logging
@@ -37,8 +37,6 @@ def _one_node_cannot_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class GuardedDetector(Detector):
-    """One that answers as ours does."""
-
     def observe(self, incident: IncidentReference) -> Observation:
         return never_failing(super().observe, self.cluster.cluster_state)(incident)
 
@@ -90,7 +88,7 @@ async def test_it_is_started_once_and_so_is_each_that_comes_before_or_after_it(
     assert entry.last_observation.hold.reason is HoldReason.FAILED
 
 
-async def test_call_that_fails_as_nobody_foresaw_keeps_no_other_incident_waiting(
+async def test_call_with_an_unexpected_error_delays_no_other_incident(
     detector: GuardedDetector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = detector.calls.start
@@ -101,7 +99,7 @@ async def test_call_that_fails_as_nobody_foresaw_keeps_no_other_incident_waiting
         await start(started, observation)
 
     monkeypatch.setattr(detector.calls, "start", fail_once)
-    for number in range(25):  # more than are called at once
+    for number in range(25):  # more than are called at the same time
         detector.cluster.node(BAD, ready="Unknown", since=detector.now() - timedelta(minutes=9 + number))
         await asyncio.sleep(0)
     detector.fail(GOOD)

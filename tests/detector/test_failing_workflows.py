@@ -18,7 +18,7 @@ Answer = Mapping[str, int] | RPCError
 AWAY = RPCError("connection refused", RPCStatusCode.UNAVAILABLE, b"")
 
 
-async def test_leader_tells_how_many_fail_and_nothing_while_nobody_answers(
+async def test_leader_exports_how_many_fail_and_nothing_while_temporal_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("COUNT_EVERY_SECONDS", "AGAIN_SECONDS"):
@@ -50,4 +50,4 @@ async def test_leader_tells_how_many_fail_and_nothing_while_nobody_answers(
         await eventually(shows(expected))
     leading.cancel()
     await asyncio.wait([leading])
-    assert scrape(registry) == {}, "a standby knows nothing of it"
+    assert scrape(registry) == {}, "a standby exports nothing"

@@ -1,4 +1,4 @@
-"""Workload clusters that no check rests on for a moment, as the only one could not be read."""
+"""Workload clusters that for a moment no check names, because the only check could not be read."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ BACK = BlindTime(until=datetime(2026, 1, 1, 3, tzinfo=UTC))
 
 
 class Clusters:
-    """Those of a detector; none of them can be reached."""
+    """The clusters of a detector, none of which can be reached."""
 
     def __init__(self) -> None:
         access = WorkloadAccess(self._connect, self._close, lambda _: BlindTime())
@@ -61,8 +61,7 @@ class Clusters:
         raise AssertionError(cluster, secret)
 
     @staticmethod
-    async def _close(cluster: str) -> None:
-        """There is none."""
+    async def _close(cluster: str) -> None: ...
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ async def test_of_clusters_that_are_forgotten_the_latest_are_remembered(
     assert clusters.known.blind_times().keys() == {"two", "three"}
 
 
-async def test_nobody_waits_for_a_cluster_that_was_given_up(clusters: Clusters) -> None:
+async def test_no_caller_waits_for_a_cluster_that_was_given_up(clusters: Clusters) -> None:
     clusters.name(EAST)
     waiting = asyncio.create_task(clusters.known.wait_tried(EAST))
     await asyncio.sleep(0)
@@ -108,7 +107,7 @@ async def test_nobody_waits_for_a_cluster_that_was_given_up(clusters: Clusters) 
         await waiting
 
 
-async def test_who_waits_for_a_cluster_that_is_given_up_and_asked_for_again_waits_for_the_new_try(
+async def test_caller_that_waits_for_a_cluster_given_up_and_asked_for_again_waits_for_the_new_try(
     clusters: Clusters,
 ) -> None:
     clusters.name(EAST)

@@ -1,4 +1,4 @@
-"""How long ago the API server was heard of decides whether an incident may act."""
+"""The time since the last answer of the API server decides whether an incident may act."""
 
 import time
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ SECONDS = 60
 
 @pytest.fixture
 async def world(control_plane: ControlPlane) -> AsyncIterator[World]:
-    nobody = await TemporalClient.connect("127.0.0.1:1", lazy=True)  # no incident is started here
+    nobody = await TemporalClient.connect("127.0.0.1:1", lazy=True)  # this test starts no incident
     async with await Transport.connect(str(control_plane.kubeconfig)) as direct:
         made = World(Client(direct), nobody, "test", RequestLog())
         await made.add_nodes(1)
@@ -46,7 +46,7 @@ async def observer(
     proxy: TcpProxy,
     tmp_path: Path,
 ) -> AsyncIterator[Observer]:
-    """Observer that look through the proxy."""
+    """An Observer that is connected through the proxy."""
     kubeconfig = proxy.kubeconfig(control_plane.kubeconfig, tmp_path)
     async with await Transport.connect(str(kubeconfig)) as transport:
         made = Observer(transport, await world.incident(world.nodes[0]))

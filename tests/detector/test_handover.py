@@ -1,4 +1,4 @@
-"""Who leads while Temporal is away for some detectors or for all, on a real API server."""
+"""Which detector leads while Temporal is unreachable for some detectors or all, on a real API server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ UNPOLLED = HandoverTimes().unpolled
 
 
 class Standing:
-    """A detector as far as the lead goes; a test says for how long it has not heard of Temporal."""
+    """The leader election of a detector; a test sets how long Temporal has been silent for it."""
 
     def __init__(self, client: Client, leader: str, identity: str) -> None:
         self.silence = WELL
@@ -85,7 +85,7 @@ class Standing:
 
 
 class Pair:
-    """The first leads, the second stands by."""
+    """The first detector leads, the second is the standby."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -112,7 +112,7 @@ class Pair:
 
 @pytest.fixture
 async def pair(control_plane: ControlPlane) -> AsyncIterator[Pair]:
-    """Two detectors, with the rights that ours have."""
+    """Two detectors with the rights of deploy/."""
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         made = Pair(Client(transport))
         await made.start()
@@ -143,7 +143,7 @@ async def test_leader_whose_polls_fail_gives_the_lead_away_once_and_not_back_and
     await eventually(lambda: pair.second.leads)
     assert not pair.first.leads
 
-    pair.second.unpolled = UNPOLLED  # nor do the polls of the other succeed
+    pair.second.unpolled = UNPOLLED  # the polls of the other detector fail, too
     await pair.until_candidates()
     assert not pair.second.handover.gives_way()
     assert pair.second.leads
@@ -175,7 +175,9 @@ async def test_leader_stays_while_temporal_is_away_for_all(pair: Pair) -> None:
     assert pair.first.stopped == 0
 
 
-async def test_nobody_gives_way_to_one_that_died_and_what_it_left_is_removed_by_the_next(pair: Pair) -> None:
+async def test_leader_does_not_give_way_to_a_dead_candidate_whose_lease_the_next_one_removes(
+    pair: Pair,
+) -> None:
     await pair.second.stop()
     dead = new_lease(pair.second.name, NAMESPACE, "second", timedelta(seconds=1), NOW, None)
     dead["metadata"]["labels"] = {CANDIDATE_FOR: pair.leader}
@@ -191,7 +193,7 @@ async def test_nobody_gives_way_to_one_that_died_and_what_it_left_is_removed_by_
     assert pair.first.stopped == 0
 
 
-async def test_one_that_gave_the_lead_away_takes_it_again_when_nobody_else_holds_it(pair: Pair) -> None:
+async def test_detector_that_gave_the_lead_away_takes_it_again_when_no_other_holds_it(pair: Pair) -> None:
     await pair.until_candidates(pair.second)
     pair.first.silence = AWAY
     await eventually(lambda: pair.second.leads)

@@ -1,4 +1,4 @@
-"""Nodes that others work on, as the policy reads it, are left alone until a remediation begins."""
+"""The policy names the nodes of other controllers: such nodes are held until a remediation begins."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was deleted or marked goes on, whatever becomes of the check that did it."""
+"""Deletions and marks that were made stay in flight, whatever happens to their check."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,7 +15,7 @@ UNREADABLE = {"paramedic.dev/no-such-choice": "true"}
 
 
 class Watched:
-    """A cluster with one deleted and one marked Machine, and one that is but unhealthy."""
+    """A cluster with one deleted, one marked and one merely unhealthy Machine."""
 
     def __init__(self) -> None:
         self.cluster = SmallMachines()
@@ -77,7 +77,7 @@ def test_they_are_under_way_until_they_are_gone_also_without_a_check_that_says_s
     assert watched.look_again() == set()
 
     watched.cluster.machine("marked", node="n2", mark="")
-    assert watched.look_again() == set(), "nobody says that this is a remediation"
+    assert watched.look_again() == set(), "a removed mark is not a remediation"
 
 
 def test_check_that_can_be_read_again_goes_on_where_it_was_and_nothing_begins_twice() -> None:

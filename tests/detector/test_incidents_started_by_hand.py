@@ -1,4 +1,4 @@
-"""Remediations that a person started in the Temporal UI: without memo, or with whatever they wrote.
+"""Remediations that a user started in the Temporal UI: without a memo, or with an arbitrary one.
 
 "Start Workflow Like This One" copies input and search attributes, and no memo.
 """
@@ -54,7 +54,7 @@ FAR = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 class Person:
-    """Somebody who starts workflows of one cluster, and a detector of that cluster."""
+    """A user who starts workflows of one cluster, and a detector of that cluster."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -81,7 +81,7 @@ class Person:
     async def start(
         self, name: str, *, id_: str = "", memo: dict[str, Any] | None = None, **noted: Any
     ) -> WorkflowHandle[Any, Any]:
-        """A workflow that no worker carries out."""
+        """Start a workflow that no worker runs."""
         incident = self.incident(name)
         attributes: list[SearchAttributePair[Any]] = [
             *search_attributes.of_incident(incident).search_attributes,
@@ -142,7 +142,7 @@ async def person(temporal_server: TemporalServer, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 async def leading(person: Person) -> AsyncIterator[asyncio.Task[None]]:
-    """The dispatch of the detector, once the test has started what it meets; it must not end."""
+    """Run the dispatch of the detector over the workflows that the test has started; it must not end."""
     strange: dict[str, Any] = {INCIDENT_MEMO: {"cluster": ["none"]}}
     foreign = {INCIDENT_MEMO: person.incident("another")}
     await person.start("wanted")
@@ -172,7 +172,7 @@ async def test_dispatch_goes_on_and_wakes_those_that_do_not_say_which_incident_t
         await person.until_woken(handle)
 
     healthy = person.started[1]
-    await person.until_woken(healthy, 3)  # at each reconciliation, until it asks
+    await person.until_woken(healthy, 3)  # woken at each reconciliation, until it asks
     told = [record for record in caplog.records if getattr(record, "part", "") == healthy.id]
     assert [record.levelno for record in told] == [logging.WARNING]
     wanted = await person.client.get_workflow_handle(person.started[0].id).describe()
@@ -190,7 +190,7 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)
 
     assert healthy in [one.key for one in person.dispatch.open_incidents]
-    assert await person.looks(person.started[1]) <= looks + 1  # one may have been under way
+    assert await person.looks(person.started[1]) <= looks + 1  # one lookup may have been under way
     assert not leading.done()
 
 
@@ -217,7 +217,7 @@ async def test_copy_of_an_ended_incident_under_the_id_of_another_is_no_remediati
 
 
 def named(person: Person, name: str) -> IncidentReference:
-    """The incident as its id says it, with a part of the uid."""
+    """The incident as its workflow id names it, with a part of the uid."""
     incident = person.incident(name)
     return incident.model_copy(
         update={"target": incident.target.model_copy(update={"uid": incident.target.uid[:UID_LENGTH]})}

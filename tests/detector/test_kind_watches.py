@@ -1,4 +1,4 @@
-"""Kinds that a check names: unknown when we start, installed and granted later, removed and back again."""
+"""Kinds that a check names: unknown at the start, installed and granted later, removed and back."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.1/7", "NHC 2.0/templa
 
 LIMIT = timedelta(minutes=1)
 SOON_SECONDS = 2.5
-"""Two seconds, and what a busy machine adds."""
+"""Two seconds, and a margin for a busy machine."""
 
 
 class Watched:

@@ -1,4 +1,4 @@
-"""What cannot be read of one kind of checks or targets holds the checks that rest on it, and no other."""
+"""An unreadable kind of checks or targets holds only the checks that depend on it."""
 
 import asyncio
 from collections.abc import AsyncIterator

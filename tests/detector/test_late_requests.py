@@ -1,4 +1,4 @@
-"""Requests that appear when the act of their incident is long over: it is woken, or another is started."""
+"""A request that appears long after the act of its incident wakes the incident, or starts another one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ NODE, ANOTHER = "node-1", "node-2"
 
 @pytest.fixture
 async def detector() -> AsyncIterator[Detector]:
-    """One that leads, and has started the incident of a node with an admission."""
+    """A leading detector that has started the incident of a node with an admission."""
     made = Detector()
     made.cluster.check(minHealthy=0)
     made.fail(NODE)
@@ -32,19 +32,19 @@ async def detector() -> AsyncIterator[Detector]:
 
 
 def is_told(detector: Detector, *, would_act: bool = True) -> None:
-    """The incident of the node asks, and is answered."""
+    """Let the incident of the node ask, and return the answer."""
     observation = detector.observe(incident_of(NODE))
     detector.dispatch.answer(incident_of(NODE), observation, observation, Intent(would_act=would_act))
 
 
 async def woken(detector: Detector) -> list[str]:
-    """Which incidents were started or woken, in order of their names; one for a node that fails now."""
+    """The incidents that were started or woken, by name; a node that fails now ends the wait."""
     detector.fail(ANOTHER)
     await eventually(lambda: ANOTHER in detector.calls.names)
     return sorted(detector.calls.names[1:])
 
 
-async def test_request_that_an_incident_makes_on_its_admission_wakes_nobody(detector: Detector) -> None:
+async def test_request_that_an_incident_makes_on_its_admission_wakes_no_incident(detector: Detector) -> None:
     detector.cluster.request(NODE)
     assert await woken(detector) == [ANOTHER]
 

@@ -1,4 +1,4 @@
-"""Notes on the leader Lease of a real API server: what is deleted there, or was written by another leader."""
+"""Notes on the leader Lease of a real API server: after a deletion of it, and by an earlier leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -28,8 +28,6 @@ Notes = LeaseNotes[KnownCluster]
 
 
 class LeaderLease:
-    """The Lease of one test."""
-
     def __init__(self, client: Client) -> None:
         self.client = client
         self.name = f"leader-{uuid4().hex}"
@@ -48,7 +46,7 @@ class LeaderLease:
         return read_note(lease["metadata"].get("annotations") or {})
 
     async def has(self, **known: KnownCluster) -> None:
-        """Return when just these are noted."""
+        """Wait until exactly these notes are stored."""
 
         async def are_noted() -> bool:
             return await self.noted() == known
@@ -102,7 +100,7 @@ async def test_new_leader_holds_a_cluster_that_the_leader_before_knew_as_another
     standby = await lease.notes()
     identities = ClusterIdentities(standby.of)
     seen, confirmations = {"east": "another"}, {"east": Confirmations("cluster-uid")}
-    assert not identities.see(seen, confirmations), "nothing was noted when it started"
+    assert not identities.see(seen, confirmations), "there were no notes at the start"
     await lease.delete()
     await lease.create(east=FIRST)
 

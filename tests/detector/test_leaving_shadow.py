@@ -1,6 +1,6 @@
-"""Incidents that leave shadow, or wait for something else, at once: limits hold for each step that they take.
+"""Incidents that leave shadow, or a hold, at the same time: limits apply to each of their steps.
 
-Each incident is the runbook over a detector that leads: it asks, learns, and does the next move.
+Each incident is the runbook over a leading detector: it asks, learns, and makes the next move.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Runbook:
-    """One incident: what it remembers, and the answers that it got."""
+    """One incident: its memory, and the answers that it got."""
 
     def __init__(self, detector: Leader, name: str) -> None:
         self.detector = detector
@@ -41,19 +41,17 @@ class Runbook:
         """Of the step that it took."""
 
     def ask_when_due(self) -> None:
-        """Ask if the detector notifies it, or its hold has expired; nothing else wakes it."""
+        """Ask if the detector notifies the incident or its hold has expired; no other event wakes it."""
         hold = self.answers[-1].hold
         waits = timedelta(seconds=hold.ask_again_seconds) if hold else timedelta.max
         if self.name in self.detector.told or self.detector.now() - self.asked >= waits:
             self.ask()
 
     def ask(self) -> None:
-        """Put a question, and do what follows from the answer."""
         self.asked = self.detector.now()
         self.act_on(self.detector.answer(self.name, self.memory.intent(self.detector.now())))
 
     def act_on(self, answer: Observation) -> None:
-        """Do what follows from an answer."""
         now = self.detector.now()
         self.answers.append(answer)
         self.memory = learned(self.memory, answer, now)
@@ -85,7 +83,7 @@ def acted(incidents: Iterable[Runbook]) -> list[str]:
 
 
 def ask_for_a_while(detector: Leader, incidents: Iterable[Runbook]) -> None:
-    """Each is woken, and asks again a second later, as its hold says; nothing of it recovers."""
+    """Wake each incident again and again, one second apart, as its hold says; no target recovers."""
     for _ in range(5):
         for incident in incidents:
             incident.ask()
@@ -119,7 +117,7 @@ def test_each_of_eight_nodes_gets_its_turn_though_one_asks_first_when_the_policy
     first.ask()
     assert acted(incidents) == ["n0"]
     for incident in others:
-        incident.ask()  # the answer is a limit, to a question that did not ask to act
+        incident.ask()  # the answer is a limit, although the question did not ask to act
     detector.told.clear()
     for incident in others:
         detector.pass_time(SECOND)
@@ -148,7 +146,7 @@ def test_limits_of_annotations_hold_where_a_check_leaves_shadow_by_an_annotation
     detector.cluster.check(minHealthy=0, annotations=chosen)
     ask_for_a_while(detector, incidents)
 
-    assert acted(incidents) == ["n0", "n1"], "of two zones"
+    assert acted(incidents) == ["n0", "n1"], "the nodes are in two zones"
     words = f"maxInFlight=2, maxInFlight[{ZONE}]=1, maxStartsPerHour=3"
     assert incidents[0].admission == Admission(check_limits=words)
 
@@ -190,7 +188,7 @@ def test_limits_that_are_switched_on_count_what_was_admitted_before_them() -> No
 
     take_policy(detector, Policy(limits=limits(maxInFlight=1)))
     ask_for_a_while(detector, incidents)
-    assert acted(incidents) == [], "its request may be on its way"
+    assert acted(incidents) == [], "its request may be in flight"
 
 
 def test_back_off_after_a_failed_act_that_ends_while_a_question_waits_takes_no_slot_unasked() -> None:
@@ -240,7 +238,7 @@ def test_next_step_keeps_its_slot_where_somebody_deletes_the_request_before_it()
     detector.cluster.request("n0", age=timedelta(minutes=5), template="reboot")
     assert detector.ask("n0").is_admitted, "the next step is due"
     detector.cluster.delete_request("n0")
-    assert not detector.ask("n1").is_admitted, "the next request may be on its way"
+    assert not detector.ask("n1").is_admitted, "the next request may be in flight"
 
 
 def test_nothing_is_admitted_by_what_is_seen_without_a_question() -> None:

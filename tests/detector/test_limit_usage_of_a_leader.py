@@ -1,4 +1,4 @@
-"""What a leader counts up and down always equals what its records say, and no admission exceeds a limit."""
+"""A leader's counters always equal the sums of its records, and no admission exceeds a limit."""
 
 from datetime import timedelta
 
@@ -122,7 +122,6 @@ class LeaderMachine(RuleBasedStateMachine):
         assert self.records.usage == anew
 
     def _no_limit_is_exceeded(self, node: str) -> None:
-        """By plain counting of all records."""
         admitted = self.records._use(Remediated(CHECK, node)).in_flight  # noqa: SLF001
         assert admitted is not None
         for scope in self.scopes.of(CHECK):

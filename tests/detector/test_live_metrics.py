@@ -1,4 +1,4 @@
-"""What the cluster state shows at a scrape, and that it shows nothing else."""
+"""The metrics of the cluster state at a scrape are complete and have no stale series."""
 
 from datetime import timedelta
 from math import inf
@@ -31,8 +31,6 @@ def incidents(phase: str) -> Series:
 
 
 class Detector:
-    """A detector as its metrics see it."""
-
     def __init__(self) -> None:
         self.cluster = SmallCluster()
         self.ages: dict[str, timedelta | None] = {"nodes": timedelta(seconds=2.5)}

@@ -1,4 +1,4 @@
-"""Which Nodes that Machines expect are gone, as Nodes and Machines come and go, and over a restart."""
+"""Which expected Nodes of Machines are lost, as Nodes and Machines come and go, and over a restart."""
 
 from datetime import datetime, timedelta
 
@@ -58,7 +58,7 @@ def test_nodes_that_vanish_together_hold_their_cluster_until_all_are_back() -> N
     clusters = Clusters()
     clusters.add(10)
     clusters.add(10, WEST)
-    assert clusters.vanish(10)[5]  # the sixth makes them most of the ten
+    assert clusters.vanish(10)[5]  # with the sixth, most of the ten are lost
     assert clusters.look() == HELD
     clusters.come(9)
     assert clusters.look() == HELD
@@ -69,8 +69,8 @@ def test_nodes_that_vanish_together_hold_their_cluster_until_all_are_back() -> N
 def test_machines_that_are_deleted_expect_no_node_any_more() -> None:
     clusters = Clusters()
     clusters.add(10)
-    clusters.delete_machines(9)  # scaled down to a single one
-    assert clusters.vanish(10).count(True) == 1  # the one that is expected
+    clusters.delete_machines(9)  # scaled down to a single Machine
+    assert clusters.vanish(10).count(True) == 1  # the Node of that Machine
     assert clusters.look() == {}
     assert clusters.watch.vanished() == {EAST: NOW}
 
@@ -170,4 +170,4 @@ def test_cluster_that_no_check_names_for_a_while_has_no_more_nodes_that_are_know
     clusters.is_read = False
     clusters.vanish(10)
     clusters.look()
-    assert clusters.watch.believed() == {EAST: 1}, "a new process would believe that all are gone"
+    assert clusters.watch.believed() == {EAST: 1}, "a new process could believe that all Nodes are lost"

@@ -1,4 +1,4 @@
-"""The gauges of a MachineHealthCheck: as it is now, or as it was when it was paused (MHC A.1)."""
+"""The gauges of a MachineHealthCheck show the current numbers, or those from before its pause (MHC A.1)."""
 
 from dataclasses import replace
 

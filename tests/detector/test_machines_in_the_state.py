@@ -1,4 +1,4 @@
-"""Machines with their Nodes, as the cluster state counts them and answers their incidents."""
+"""Machines with their Nodes: how the cluster state counts them and answers their incidents."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -120,7 +120,7 @@ def test_unhealthy_machine_that_is_going_is_waited_for(cluster: SmallMachines) -
     assert cluster.observe("machine-1").under_way == "machine-1 is being deleted"
 
 
-def test_machine_that_nobody_would_replace_is_held_until_it_has_a_controller(cluster: SmallMachines) -> None:
+def test_machine_without_a_controller_is_held_until_it_has_one(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", owners=())
     cluster.node("node-1", ready="Unknown")
     hold = cluster.observe("machine-1").hold
@@ -248,7 +248,7 @@ def test_machine_of_another_owner_is_not_delayed(cluster: SmallMachines) -> None
 
 
 @pytest.mark.rule("rule 14")
-def test_deletion_of_a_healthy_machine_delays_nobody(cluster: SmallMachines) -> None:
+def test_deletion_of_a_healthy_machine_delays_no_remediation(cluster: SmallMachines) -> None:
     cluster.machine("machine-1", node="node-1", deleted=NOW)
     cluster.machine("machine-4", created=NOW, phase="Failed")
     assert cluster.observe("machine-4").may_be_admitted
@@ -293,7 +293,7 @@ def test_incident_that_begins_while_its_check_is_paused_knows_who_replaces_its_m
 
 
 @pytest.mark.rule("rule 14/controller")
-def test_machine_that_was_healthy_until_it_was_deleted_delays_nobody_whatever_its_end_looks_like(
+def test_machine_that_was_healthy_until_its_deletion_delays_no_remediation_however_it_ends(
     cluster: SmallMachines,
 ) -> None:
     cluster.machine("machine-1", node="node-1", deleted=NOW)

@@ -1,4 +1,4 @@
-"""Which Events of targets that failed long ago a new leader emits: those that no leader before it did."""
+"""Which Events of old failures a new leader emits: only those that no earlier leader emitted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -42,7 +42,7 @@ Emitted = Callable[[], list[str]]
 
 @pytest.fixture
 def emitted(server: ApiServer, cluster_state: ClusterState) -> Emitted:
-    """The Events that say that a Node failed, which it did five hours ago."""
+    """The Events about the failure of a Node, which happened five hours ago."""
     failed = condition("Ready", "Unknown", now() - 5 * HOUR)
     body = node_object(failed, labels={"role": "worker"}, name="node-1", uid="uid-1")
     cluster_state.target_changed(TargetName("Node", "", "node-1"), Node.model_validate(body))
@@ -59,7 +59,7 @@ def emitted(server: ApiServer, cluster_state: ClusterState) -> Emitted:
 def put_check(
     cluster_state: ClusterState, created: datetime, status: dict[str, Any], **annotations: str
 ) -> None:
-    """A check of which that is stored, as a watch would show it."""
+    """Pass the stored check to the state, as a watch would do."""
     body = check_object(minHealthy="0%") | {"status": status}
     body["metadata"] |= {"generation": 4, "creationTimestamp": stamp(created), "annotations": annotations}
     cluster_state.check_changed(NODE_HEALTH_CHECK, CHECK, CheckRecord.model_validate(body))
@@ -69,7 +69,7 @@ def put_check(
 async def leading(
     dependencies: ReporterDependencies, led_until: datetime | None
 ) -> AsyncIterator[StatusReporter]:
-    """A leader that begins now, after one that led until then."""
+    """A leader that starts now, after another one that led until `led_until`."""
     state = dependencies.cluster_state
     await eventually(lambda: state.cluster_context.upgrade.phase is UpgradePhase.NEVER)
     reporter = StatusReporter(replace(dependencies, led_until=lambda: led_until), CHECK)
@@ -114,7 +114,7 @@ async def test_restart_repeats_no_event_and_a_check_that_leaves_shadow_emits_tho
 ) -> None:
     put_check(cluster_state, now() - 9 * HOUR, REPORTED)
     async with leading(dependencies, now()) as reporter:
-        await eventually(lambda: writes(server) > 0)  # its first report, which has emitted its Events before
+        await eventually(lambda: writes(server) > 0)  # its first report, which follows its Events
         assert emitted() == []
         put_check(cluster_state, now() - 9 * HOUR, REPORTED, **{SHADOW: "true"})
         reporter.changed.set()

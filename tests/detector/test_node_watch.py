@@ -36,7 +36,7 @@ async def serving(directory: Path, *nodes: Object) -> AsyncIterator[ClusterConne
 
 
 async def read_through(watch: NodeWatch, connection: ClusterConnection) -> None:
-    """Read all Nodes through `connection`, and leave it."""
+    """Read all Nodes through `connection`, then close it."""
     running = asyncio.create_task(watch.connect(connection).run())
     await watch.forget_gone()
     running.cancel()
@@ -76,7 +76,7 @@ async def test_node_that_another_connection_can_read_or_shows_as_gone_is_no_long
 
 
 class Told:
-    """The Nodes that a watch told of, and how often other tasks ran before each of its calls."""
+    """Records the changed Nodes, and how often other tasks ran before each call."""
 
     def __init__(self) -> None:
         self.nodes: set[str] = set()
@@ -104,7 +104,7 @@ class Told:
 
 @pytest.fixture
 async def told(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Told]:
-    """By the clock of this test each item is a slice of its own."""
+    """By the clock of this test each item is its own slice."""
     monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
     made = Told()
     looking = asyncio.create_task(made.look_for_ever())
@@ -162,7 +162,7 @@ async def test_node_that_comes_back_while_others_are_told_as_gone_stays(
         await watch.wait_read()
 
         def come_back(gone: str) -> None:
-            """With the first one that is told as gone, another one comes back."""
+            """The first Node that is reported as gone returns, and another one with it."""
             told.on_call = lambda _: None
             back = next(iter(told.nodes - {gone}))
             node = Node.model_validate(node_object(READY, name=back))

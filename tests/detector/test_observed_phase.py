@@ -1,4 +1,4 @@
-"""Where an open incident stands, by what it was told."""
+"""The phase of an open incident, derived from the answers that it got."""
 
 import pytest
 
@@ -25,7 +25,7 @@ HOLD = Hold(reason=HoldReason.THRESHOLD, message="too many")
 AT_WORK = request_of(SECOND)
 TRIED = with_steps_tried(*ESCALATION)
 TIMED_OUT = request_of(THIRD, 11 * MINUTE)
-"""Its step has ten minutes."""
+"""Its step has a timeout of ten minutes."""
 AS_THE_RUNBOOK_SAYS = {
     Phase.WAITING: ObservedPhase.WAITING,
     Phase.HELD: ObservedPhase.HELD,
@@ -96,7 +96,7 @@ def test_step_that_has_time_left_is_not_over_before_that() -> None:
     assert observed_phase(last, NOW) is ObservedPhase.EXHAUSTED
 
 
-def test_threshold_that_is_broken_while_a_timer_runs_holds_nobody_yet() -> None:
+def test_threshold_that_is_broken_while_a_timer_runs_holds_no_target_yet() -> None:
     waiting = told(TargetState.WAITING, held=True)
     assert observed_phase(waiting, NOW) is ObservedPhase.WAITING
     assert observed_hold(waiting, NOW) is None

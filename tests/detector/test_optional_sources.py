@@ -1,4 +1,4 @@
-"""Kinds that need not be served: without them nothing is stale, unreadable ones hold."""
+"""Optional kinds: one that is not served makes nothing stale, and an unreadable one holds."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,8 +45,6 @@ SERVED = {
 
 
 class Observer:
-    """Sources over a scripted API server."""
-
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
         self.problems = Problems()
@@ -61,7 +59,7 @@ class Observer:
         self.answer(LEASES.path(NAMESPACE), EMPTY)
 
     def serve(self, *groups: str, nodes: Answer = FAR_AHEAD) -> None:
-        """Serve the kinds of these groups, and of the other none."""
+        """Serve the kinds of these groups only."""
         self._server.version(NODES.path(), nodes)
         for group, kinds in SERVED.items():
             self._server.answer("GET", group, kinds if group in groups else NOT_SERVED)
@@ -124,7 +122,7 @@ async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_th
 
 
 @pytest.mark.rule("rule 36", "rule 3")
-async def test_kind_that_is_served_without_an_object_is_an_upgrade_that_nobody_can_tell(
+async def test_served_kind_without_an_object_is_an_unknown_upgrade_state(
     observer: Observer,
 ) -> None:
     observer.serve(GROUP)
@@ -154,7 +152,7 @@ async def test_kind_that_is_served_and_has_no_sign_of_life_holds(observer: Obser
 
 
 @pytest.mark.rule("rule 3", "rule 36")
-async def test_upgrade_state_that_was_never_read_is_one_that_nobody_can_tell(observer: Observer) -> None:
+async def test_upgrade_state_that_was_never_read_is_unknown(observer: Observer) -> None:
     observer.serve(GROUP)
     observer.answer(VERSIONS, refused(403, "Forbidden"))
     observer.answer(OTHERS, NOT_SERVED)
@@ -196,7 +194,7 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
         await eventually(lambda: any("ClusterVersion" in one for one in observer.problems.sentences), 5)
 
 
-async def test_what_matters_to_one_kind_of_checks_is_watched_where_that_kind_is_handled(
+async def test_context_of_one_kind_of_checks_is_watched_where_that_kind_is_handled(
     transport: Transport,
 ) -> None:
     def watched(kind: CheckKind) -> bool:
@@ -250,7 +248,7 @@ async def test_signal_of_any_kind_is_an_upgrade_where_the_kind_is_served(observe
 
 
 @pytest.mark.rule("rule 36", "rule 3")
-async def test_what_is_no_api_server_does_not_say_that_there_are_no_upgrades(observer: Observer) -> None:
+async def test_404_of_another_server_than_an_api_server_does_not_mean_no_upgrade(observer: Observer) -> None:
     observer.serve(nodes=NOT_SERVED)
     observer.answer(OTHERS, EMPTY)
     async with observer.open():

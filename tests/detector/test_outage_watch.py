@@ -1,4 +1,4 @@
-"""The Nodes of clusters and zones as they come, change and go, and what is suspected of them."""
+"""The Nodes of clusters and zones as they come, change and go, and when an outage is suspected."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ class Clusters:
     def see(
         self, *names: str, ready: str = "True", since: datetime = NOW, zone: str = "", cluster: str = ""
     ) -> list[bool]:
-        """Let Nodes be so; answers which of them have to be judged at once."""
+        """Change Nodes; return for each whether it must be judged at once."""
         labels = {ZONE_LABEL: zone} if zone else {}
         seen = node(condition("Ready", ready, since), labels=labels)
         return [self.watch.node_changed(node_name(name, cluster), seen, GUARD) for name in names]
@@ -57,7 +57,7 @@ def test_half_of_a_cluster_is_no_outage_and_more_of_one_of_its_zones_is_one_of_t
     assert clusters.look() == NO_OUTAGES
     assert clusters.see("a1", "a2", "a3", ready="Unknown", zone="a") == [False, False, True]
     assert clusters.suspected() == [("", "a", 3, 4)]
-    # Once it is suspected no Node need be judged at once: ten thousand cost ten thousand moves.
+    # After the suspicion no Node must be judged at once: ten thousand Nodes cost ten thousand moves.
     assert clusters.see("a4", ready="Unknown", zone="a") == [False]
     assert clusters.see("b1", ready="Unknown", zone="b") == [True]
     assert clusters.suspected() == [("", "", 5, 8), ("", "a", 3, 4)]
@@ -89,10 +89,10 @@ def test_silent_nodes_that_are_deleted_end_no_outage_while_others_are_silent() -
     clusters.see("n1", "n2", "n3", ready="Unknown", zone="a")
     clusters.delete("n1", "n2")
     assert clusters.suspected(NOW + SECOND) == [("", "", 3, 4), ("", "a", 3, 4)]
-    clusters.delete("n4")  # heard to the end: it is not one of the silent ones
+    clusters.delete("n4")  # deleted: no longer one of the silent Nodes
     assert clusters.suspected(NOW + SECOND) != []
 
-    clusters.delete("n3")  # the last one: there is nothing left to hold
+    clusters.delete("n3")  # the last silent Node: nothing is held any more
     assert clusters.suspected(NOW + SECOND) == []
     assert clusters.watch.blind_times() == {}
 
@@ -192,7 +192,9 @@ def test_later_window_holds_on_when_the_first_gives_way_and_is_not_judged_each_s
 
     monkeypatch.setattr(outage_watch, "lacking", noting)
     for second in range(10):
-        assert clusters.suspected(NOW + HOUR + second * SECOND) == [("", "", 4, 4)], "the words stay"
+        assert clusters.suspected(NOW + HOUR + second * SECOND) == [("", "", 4, 4)], (
+            "the message does not change"
+        )
     assert len(judged) == 1
     assert clusters.suspected(later + HOUR) == []
 
@@ -219,5 +221,7 @@ def test_after_the_guard_gave_way_few_of_many_silent_nodes_are_judged_at_once() 
         if clusters.see(f"n{number}", ready="Unknown", since=later) == [True]:
             judged += 1
             clusters.look(later)
-    assert clusters.suspected(later) == [("", "", 60, 100)], "the Node that makes an outage is judged at once"
+    assert clusters.suspected(later) == [("", "", 60, 100)], (
+        "the Node that completes an outage is judged at once"
+    )
     assert judged < 10

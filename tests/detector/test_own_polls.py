@@ -1,4 +1,4 @@
-"""Whether a detector polls the queue of questions is measured by its polls, on a real Temporal."""
+"""The detector measures by its own polls if it serves the queue of questions, on a real Temporal server."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -17,12 +17,11 @@ WITHIN = timedelta(seconds=20)
 
 
 @activity.defn
-async def answer() -> None:
-    """Nothing is asked."""
+async def answer() -> None: ...
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """Stands still until a test moves it."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -53,7 +52,7 @@ async def test_polls_of_this_detector_count_and_no_others_and_a_connection_alone
     await another.look()
     assert another.silence() == timedelta(minutes=1)
 
-    async def is_silent() -> bool:  # Temporal still lists the worker, and the end of its last poll
+    async def is_silent() -> bool:  # Temporal still lists the worker, with the end of its last poll
         clock.seconds += 60
         await own.look()
         return own.silence() == timedelta(minutes=1)

@@ -26,8 +26,6 @@ DEFAULTS = Policy(back_off_limit=timedelta(minutes=7))
 
 
 class Person:
-    """Edits the policy."""
-
     def __init__(self, client: Client) -> None:
         self._client = client
 
@@ -43,7 +41,7 @@ class Person:
             await self._client.delete(CONFIG_MAPS, POLICY, NAMESPACE)
 
     async def is_told(self, reason: str) -> list[str]:
-        """What the Events on the ConfigMap say for this reason."""
+        """The messages of the Events on the ConfigMap with this reason."""
         return [
             event["message"]
             for event in await self._client.list(EVENTS, NAMESPACE)
@@ -61,7 +59,6 @@ async def person(control_plane: ControlPlane) -> AsyncIterator[Person]:
 
 @asynccontextmanager
 async def watching(control_plane: ControlPlane, *, is_required: bool = False) -> AsyncIterator[PolicyWatch]:
-    """As a detector that leads."""
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         changed = asyncio.Event()
         watch = PolicyWatch(transport, NAMESPACE, lambda: DEFAULTS, changed.set, is_required=is_required)
@@ -78,7 +75,7 @@ async def watching(control_plane: ControlPlane, *, is_required: bool = False) ->
         running = [asyncio.create_task(run) for run in (watch.source.run(), reporter.lead(), tell())]
         try:
             await asyncio.wait_for(watch.source.wait_synced(), timeout=30)
-            changed.set()  # as the cluster context does, which is another one once the policy was read
+            changed.set()  # as the cluster context does after the policy was read
             yield watch
         finally:
             for task in running:

@@ -1,4 +1,4 @@
-"""What an incident is told of its target, and when it is woken, where recovery is to be proven."""
+"""The observations and wakes of an incident whose recovery must be proven."""
 
 from datetime import datetime, timedelta
 
@@ -23,7 +23,6 @@ INCIDENT = incident_of("node-1")
 
 
 def cluster(choice: dict[str, str]) -> SmallCluster:
-    """One node that is healthy, and its request."""
     one = SmallCluster()
     body = check_object(minHealthy=0) | {"status": {}}
     body["metadata"]["annotations"] = choice
@@ -55,7 +54,9 @@ def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
 def test_incident_is_told_boot_and_steps_of_a_healthy_target_where_recovery_is_to_be_proven() -> None:
     seen = observed(cluster(CHOICE))
     assert (seen.state, seen.proven_recovery_seconds, seen.boot_id) == (TargetState.HEALTHY, 300, "boot-1")
-    assert seen.last_transition == NOW  # of what the check judges by, and of nothing else
+    assert (
+        seen.last_transition == NOW
+    )  # the transition of the condition that the check judges, not of another one
     assert seen.fact is not None
     assert (seen.fact.condition, seen.fact.status) == (SAME_BOOT, "boot-1")
     assert seen.steps
@@ -85,7 +86,7 @@ def test_target_without_a_boot_id_is_no_fact_to_act_on() -> None:
     assert not observed(one).may_be_admitted
 
 
-def test_what_holds_the_next_step_of_an_unhealthy_target_holds_that_of_an_unproven_one() -> None:
+def test_hold_of_the_next_step_of_an_unhealthy_target_also_holds_that_of_an_unproven_one() -> None:
     one = cluster(CHOICE)
     put_node(one, label=EXCLUDE_LABEL)
     hold = observed(one).hold

@@ -1,4 +1,4 @@
-"""How fast Events are written."""
+"""The rate of Events."""
 
 import pytest
 from hypothesis import given

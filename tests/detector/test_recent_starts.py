@@ -1,4 +1,4 @@
-"""Starts within the last hour are counted alike in whatever order Temporal lists what ended."""
+"""Starts within the last hour are counted the same in any order in which Temporal lists closed workflows."""
 
 from datetime import datetime, timedelta
 from random import Random
@@ -63,11 +63,11 @@ def test_each_remediation_counts_once_in_whatever_order_and_however_often_it_is_
     assert count(began, listed) == len(remediations)
 
 
-def test_what_was_listed_is_forgotten_after_its_hour() -> None:
+def test_listed_start_is_forgotten_after_an_hour() -> None:
     starts = RecentStarts()
     starts.note(NODE, ago(50))
     assert starts.note_ended(NODE, ago(40))
     assert not starts.note_ended(NODE, ago(40))
     starts.forget(ago(30))
     assert starts.of(NODE) == ()
-    assert starts.note_ended(NODE, ago(40)), "it is not known any more"
+    assert starts.note_ended(NODE, ago(40)), "the start was forgotten"

@@ -1,4 +1,4 @@
-"""Any workflow with a key is reconciled: here one for each pool, by the version that it is at."""
+"""Reconciles any workflow with a key: here one for each pool, at the version of the pool."""
 
 import asyncio
 import itertools
@@ -34,7 +34,7 @@ ONE, OTHER = Pool("one"), Pool("other")
 
 
 class Upgrades:
-    """Their workflows, and what was called; a version is what is seen of a pool."""
+    """The workflows of pools, and the calls for them; the state of a pool is its version."""
 
     def __init__(self) -> None:
         self.versions = {ONE: 1}
@@ -111,7 +111,7 @@ async def called(upgrades: Upgrades, *calls: str) -> None:
     await eventually(lambda: upgrades.calls == [*calls])
 
 
-async def test_what_is_wanted_is_started_and_woken_when_it_is_to_know_better() -> None:
+async def test_wanted_workflow_is_started_and_woken_when_it_needs_newer_facts() -> None:
     upgrades = Upgrades()
     async with leading(upgrades) as reconciler:
         await called(upgrades, "start one at 1")
@@ -132,7 +132,7 @@ async def test_one_that_ended_is_started_anew_for_what_it_did_not_know() -> None
         await called(upgrades, "start one at 1", "start one at 2")
 
 
-async def test_what_is_listed_is_woken_though_nothing_wants_it_or_says_which_it_is() -> None:
+async def test_listed_workflow_is_woken_also_if_unwanted_or_without_a_key() -> None:
     upgrades = Upgrades()
     upgrades.versions = {}
     upgrades.listed = {OTHER.workflow_id: OTHER, "upgrade/by-hand": None}

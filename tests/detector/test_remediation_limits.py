@@ -1,4 +1,4 @@
-"""A leading detector admits as many remediations as are allowed, and never more, however late it sees it."""
+"""A leading detector never admits more than the limits allow, however late it sees the requests."""
 
 import random
 import sys
@@ -33,11 +33,11 @@ pytestmark = pytest.mark.rule("rule 43", "rule 4")
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 ZONE = "topology.kubernetes.io/zone"
 KNOWN = LIVES + Policy.staleness_limit
-"""After the lead began."""
+"""After the start of the lead."""
 
 
 class Leader:
-    """A detector that leads: its state, and what it answers."""
+    """A leading detector: its state, and its answers."""
 
     def __init__(self, cluster: SmallCluster, chosen: Limits) -> None:
         self.cluster = cluster
@@ -67,15 +67,14 @@ class Leader:
         self.proven = self.cluster.now if is_proven else self.proven
 
     def ask(self, name: str, *, would_act: bool = True, skips_back_off: bool = False) -> Observation:
-        """An incident asks."""
         return self.answer(name, Intent(would_act=would_act, skips_back_off=skips_back_off))
 
     def answer(self, name: str, intent: Intent) -> Observation:
-        """What an incident is answered that asks with this intent."""
+        """The answer to an incident that asks with this intent."""
         return self.limits.answered(incident_of(name), self.observe(name), intent)
 
     def observe(self, name: str) -> Observation:
-        """What is seen of an incident, whether it asks or not."""
+        """The observation of an incident, whether it asks or not."""
         observer = Observer(
             self.cluster.cluster_state,
             lambda _: CheckFreshness(timedelta(), 30 * SECOND),
@@ -88,7 +87,7 @@ class Leader:
         return observer.observe(incident_of(name))
 
     def look(self) -> set[str]:
-        """Whom it tells that it is their turn."""
+        """The targets whose turn it is, and which the detector notifies."""
         self.told.clear()
         for incident in self.limits.turns():
             self.cluster.cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
@@ -96,7 +95,7 @@ class Leader:
 
 
 def leader(chosen: Limits, nodes: int = 3) -> Leader:
-    """One that leads for long enough, over nodes of which n0 failed first, in two zones by turns."""
+    """A detector that has led long enough, over failed nodes in two alternating zones; n0 failed first."""
     cluster = SmallCluster()
     cluster.check(minHealthy=0)
     for number in range(nodes):
@@ -121,12 +120,12 @@ def test_admission_counts_before_any_request_is_seen_and_until_the_request_is_go
     assert detector.ask("n0").is_admitted
     words = "1 remediation is under way, at most 1 allowed by the policy"
     assert str(detector.ask("n1").hold) == f"Limit: {words}"
-    assert detector.ask("n0").is_admitted, "nobody waits for itself"
+    assert detector.ask("n0").is_admitted, "a target does not wait for itself"
 
     detector.cluster.request("n0")
     detector.pass_time(HOUR)
     assert str(detector.ask("n1").hold) == f"Limit: {words}"
-    assert detector.ask("n0").hold is None, "what is under way may take its next step"
+    assert detector.ask("n0").hold is None, "a target under way may take its next step"
 
     detector.cluster.delete_request("n0")
     detector.cluster.node("n0")
@@ -138,7 +137,7 @@ def test_admission_that_came_to_nothing_is_forgotten_once_that_is_proven() -> No
     detector = leader(limits(maxInFlight=1))
     assert detector.ask("n0").is_admitted
     detector.pass_time(HOUR, is_proven=False)
-    assert not detector.ask("n1").is_admitted, "what it made may not be seen yet"
+    assert not detector.ask("n1").is_admitted, "its request may not be visible yet"
 
     detector.pass_time(SECOND)
     detector.ask("n0", would_act=False)
@@ -153,7 +152,7 @@ def test_admission_of_a_target_that_is_healthy_with_the_same_boot_counts_as_any_
     assert not detector.ask("n1").is_admitted
 
 
-def test_who_is_unhealthy_for_longer_goes_first_unless_it_does_not_come() -> None:
+def test_target_that_is_unhealthy_for_longest_goes_first_unless_it_does_not_ask() -> None:
     detector = leader(limits(maxInFlight=1))
     detector.cluster.request("other")
     for name in ("n2", "n1", "n0"):
@@ -170,15 +169,15 @@ def test_who_is_unhealthy_for_longer_goes_first_unless_it_does_not_come() -> Non
     assert detector.ask("n1").is_admitted
 
 
-def test_who_has_a_reservation_has_had_its_turn_whoever_comes() -> None:
+def test_reservation_is_kept_when_an_earlier_target_asks() -> None:
     detector = leader(limits(maxInFlight=1))
     assert detector.ask("n1").is_admitted
-    assert not detector.ask("n0").is_admitted, "it waits for longer, and comes too late"
+    assert not detector.ask("n0").is_admitted, "it was unhealthy for longer, but asks too late"
     detector.look()
     assert detector.ask("n1").is_admitted
 
 
-def test_who_left_the_line_keeps_nobody() -> None:
+def test_target_that_left_the_queue_blocks_no_other() -> None:
     detector = leader(limits(maxInFlight=1))
     detector.cluster.request("other")
     for name in ("n0", "n1", "n2"):
@@ -233,7 +232,7 @@ def test_answer_costs_the_same_however_many_remediations_are_in_flight() -> None
 
 
 def _calls_of_an_answer(detector: Leader, name: str) -> int:
-    """How many functions are called until an incident is admitted."""
+    """The number of function calls until an incident is admitted."""
     calls = 0
 
     def count(_: FrameType, event: str, __: object) -> None:
@@ -249,14 +248,14 @@ def _calls_of_an_answer(detector: Leader, name: str) -> int:
     return calls
 
 
-def test_who_would_not_act_keeps_nobody() -> None:
+def test_target_that_would_not_act_blocks_no_other() -> None:
     detector = leader(limits(maxInFlight=1))
     detector.ask("n0", would_act=False)
     assert detector.ask("n1").is_admitted
 
 
 @pytest.mark.parametrize("skips_back_off", [False, True])
-def test_who_waits_for_its_back_off_keeps_nobody_unless_a_person_has_it_act(*, skips_back_off: bool) -> None:
+def test_target_in_back_off_blocks_no_other_unless_a_user_skips_the_back_off(*, skips_back_off: bool) -> None:
     detector = leader(limits(maxInFlight=1))
     detector.back_offs["n0"] = BackOff(HOUR, EndedAttempt(9, detector.now()))
     answer = detector.ask("n0", skips_back_off=skips_back_off)
@@ -320,7 +319,7 @@ def test_starts_of_the_last_hour_count_over_a_restart() -> None:
 
 @dataclass
 class Act:
-    """What an admission leads to, and the watch that shows it."""
+    """The effect of an admission, and the watch event that shows it."""
 
     name: str
     made: datetime
@@ -429,7 +428,7 @@ def test_slots_that_are_kept_for_over_an_hour_are_named_while_a_target_waits() -
     assert scrape(metrics) == {series_of_it: 1}
 
     detector.ask("n1", would_act=False)
-    assert detector.limits.stuck_slots() == (), "a person holds what waited"
+    assert detector.limits.stuck_slots() == (), "a user holds the waiting incident"
     detector.ask("n1")
     assert detector.limits.stuck_slots()
     detector.limits.lead_begins()

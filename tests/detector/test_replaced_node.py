@@ -1,6 +1,6 @@
-"""Who has the name of a node that is gone, as the state shows it to the incident of the one that went.
+"""The state of a deleted node's incident, when another node has the same name.
 
-A Machine is no Node: while its Node is away it is unhealthy, and not gone, whatever a remediator expects.
+A Machine is different: without its Node it is unhealthy, not gone, even if a remediator deletes the Node.
 """
 
 from datetime import timedelta
@@ -30,7 +30,7 @@ EARLIER, OTHER = "uid-node-1", "uid-other"
 
 @pytest.fixture
 def cluster() -> SmallCluster:
-    """With a request for a node that is gone."""
+    """A request for a node that is gone."""
     one = SmallCluster()
     one.check(minHealthy=0)
     one.node("node-1", ready="Unknown", since=LONG_AGO)

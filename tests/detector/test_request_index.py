@@ -1,4 +1,4 @@
-"""Requests whose owner or target somebody edits are in one place of the cluster state, and nowhere else."""
+"""A request whose owner or target is edited has exactly one place in the cluster state."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What counts of the life of a request, and how long its series live."""
+"""The metrics of a request's life, and how long their series exist."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ DUE = timedelta(minutes=5)
 LABELS = {"name": "node-1", "namespace": "remediators", "remediation": "Reboot"}
 COUNT = series(f"{DURATIONS}_count", **LABELS)
 OLD_AS_PARSED = f"{OLD_REQUESTS}_total"
-"""The parser makes OpenMetrics of what it reads, here of the NodeHealthCheck operator's as well."""
+"""The parser converts to OpenMetrics, here also the names of the NodeHealthCheck operator."""
 OLD = series(OLD_AS_PARSED, name="node-1", namespace="")
 LATE = "paramedic_failure_to_request_seconds"
 LATE_COUNT = series(f"{LATE}_count", check_kind="NodeHealthCheck")
@@ -24,7 +24,7 @@ LATE_SUM = series(f"{LATE}_sum", check_kind="NodeHealthCheck")
 
 
 class Leader:
-    """A detector that leads since an hour, and what it counts."""
+    """A detector that has led for an hour, and its counters."""
 
     def __init__(self) -> None:
         self.cluster = SmallCluster()

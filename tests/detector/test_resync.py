@@ -1,4 +1,4 @@
-"""What concerns all targets at once is told in pieces, by the latest context, and nothing is lost."""
+"""Changes that affect all targets notify in pieces, with the latest context, and miss no target."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +29,7 @@ NAMES = [f"node-{number}" for number in range(MANY)]
 
 
 class Cluster(SmallCluster):
-    """Many unhealthy Nodes, and what a handler heard of them."""
+    """Many unhealthy Nodes; a handler records its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Cluster(SmallCluster):
 
 @pytest.fixture
 async def cluster(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
-    """By the clock of this test each target is a piece of its own."""
+    """By the clock of this test each target is its own piece."""
     monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
     made = Cluster()
     running = asyncio.create_task(made.cluster_state.resync.run())
@@ -72,7 +72,6 @@ async def cluster(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
 
 
 def clock_skew(cluster: Cluster) -> None:
-    """The start or end of a clock skew."""
     cluster.cluster_state.tell_all()
 
 
@@ -81,12 +80,10 @@ def policy(cluster: Cluster) -> None:
 
 
 def storm(cluster: Cluster) -> None:
-    """The start or end of a storm."""
     cluster.cluster_state.tell_of(CHECK)
 
 
 def edit(cluster: Cluster) -> None:
-    """An edit of the check."""
     cluster.check(minHealthy=0, generation=7)
 
 
@@ -98,7 +95,7 @@ async def test_other_tasks_run_while_all_targets_are_told(
     assert cluster.names() == []
     await cluster.turn(2 * MANY)
 
-    assert cluster.heard[0] == (CHECK, None)  # what is remembered of the check is right first
+    assert cluster.heard[0] == (CHECK, None)  # the state of the check is updated first
     assert sorted(cluster.names()) == sorted(NAMES)
     assert len(set(cluster.at)) >= MANY
 

@@ -1,4 +1,4 @@
-"""What KubeadmControlPlanes say, on a scripted API server: of their own Clusters, and of nothing else."""
+"""KubeadmControlPlanes on a scripted API server signal upgrades of their own Clusters only."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ def listed(*items: dict[str, Any]) -> Answer:
 
 
 class World:
-    """A management cluster whose KubeadmControlPlanes are served in some version."""
+    """A management cluster that serves KubeadmControlPlanes in some version."""
 
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
@@ -72,7 +72,6 @@ class World:
         self._answer(MACHINE_HEALTH_CHECKS.path(), NOT_SERVED)
 
     def serve(self, group: str, answer: Answer) -> None:
-        """Serve them in this version alone."""
         for version in (NEW, OLD):
             self._server.answer("GET", version, SERVED if version == group else NOT_SERVED)
         self._answer(f"{group}/kubeadmcontrolplanes", answer)

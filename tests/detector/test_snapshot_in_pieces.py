@@ -1,4 +1,4 @@
-"""Status and Events of a large check are made in pieces, and are of one moment all the same."""
+"""Status and Events of a large check are made in pieces, but from one moment."""
 
 import asyncio
 from contextlib import suppress
@@ -24,8 +24,6 @@ FOUND = Hold(reason=HoldReason.TAKEN, message="somebody has it")
 
 
 class Turns:
-    """How often other tasks ran."""
-
     def __init__(self) -> None:
         self.number = 0
 
@@ -37,7 +35,7 @@ class Turns:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> SmallCluster:
-    """By the clock of this test each target is a piece of its own."""
+    """By the clock of this test each target is its own piece."""
     monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)
     made = SmallCluster()
     made.check(minHealthy=0)
@@ -54,7 +52,6 @@ def draft_of(cluster: SmallCluster) -> SnapshotDraft:
 
 
 def change_everything(cluster: SmallCluster) -> None:
-    """Change all that a snapshot is made from."""
     state = cluster.cluster_state
     for number in range(0, MANY, 2):
         cluster.node(f"node-{number:03}")
@@ -112,7 +109,7 @@ async def test_event_loop_goes_on_while_status_and_events_of_many_targets_are_re
     has_run_meanwhile = asyncio.Event()
 
     def render() -> list[object]:
-        """Return only after the event loop ran."""
+        """Render after the event loop has run."""
         asyncio.run_coroutine_threadsafe(_set(has_run_meanwhile), loop).result(30)
         return [*NODE_HEALTH_CHECK.events(None, snapshot, {}, NOW)]
 

@@ -1,4 +1,4 @@
-"""How often a status is written: on change, twice a second at most, whatever the number of nodes."""
+"""How often a status is written: on change, at most twice a second, for any number of nodes."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ def test_report_is_followed_by_a_rest_as_long_as_it_is_large(took: timedelta, re
 
 
 class Written:
-    """The status of the check as it is stored, and when it was written; it is shown as a watch would."""
+    """The stored status of the check, and the times of its writes; each write appears in a watch."""
 
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
@@ -99,7 +99,7 @@ class Written:
 async def written(
     cluster_state: ClusterState, reporter: StatusReporter, server: ApiServer
 ) -> AsyncIterator[Written]:
-    """Of a check over many healthy nodes, on which the reporter reports."""
+    """The reporter of a check over many healthy nodes."""
     made = Written(cluster_state)
     server.answer("PATCH", STATUS, made.patch)
     for name in NAMES:
@@ -118,7 +118,7 @@ async def written(
 def see(
     cluster_state: ClusterState, name: str, ready: str = "True", heard_of: datetime | None = None
 ) -> None:
-    """Let a node be so, as the heartbeat says that was sent then."""
+    """Change a node, as of the time of that heartbeat."""
     beat = {"lastHeartbeatTime": stamp(heard_of or now())}
     body = node_object(
         condition("Ready", ready) | beat, labels={"role": "worker"}, name=name, uid=f"uid-{name}"
@@ -132,7 +132,7 @@ async def test_status_of_many_nodes_is_written_twice_a_second_at_most_and_never_
 ) -> None:
     for name in NAMES[:UNHEALTHY]:
         see(cluster_state, name, "Unknown")
-        await asyncio.sleep(GATHER.total_seconds() / 2)  # so that each could have a write of its own
+        await asyncio.sleep(GATHER.total_seconds() / 2)  # enough time for a separate write of each
     await eventually(lambda: written.is_so(NODES_IN_ALL - UNHEALTHY))
     assert 1 < len(written.times) < UNHEALTHY
     assert written.most_in_a_second <= MOST_A_SECOND
@@ -142,13 +142,13 @@ async def test_status_of_many_nodes_is_written_twice_a_second_at_most_and_never_
     for name in NAMES[:HEARTBEATS]:
         see(cluster_state, name, "Unknown", later)
         await asyncio.sleep(GATHER.total_seconds() / 2)
-    see(cluster_state, NAMES[0])  # what comes after the heartbeats shows that they were seen
+    see(cluster_state, NAMES[0])  # a later change shows that the heartbeats were processed
     await eventually(lambda: written.is_so(NODES_IN_ALL - UNHEALTHY + 1))
     assert len(written.times) == 1
 
 
 def rendering_late(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> list[CheckSnapshot]:
-    """Have the change come while a report is rendered; returns what is rendered."""
+    """Make the change while a report is rendered; return the rendered snapshots."""
     snapshots: list[CheckSnapshot] = []
 
     async def rendered_late(snapshot: CheckSnapshot, render: Callable[[], T]) -> T:

@@ -26,11 +26,11 @@ from tests.objects import check_object, without_limits
 
 LIMIT = timedelta(seconds=5)
 NAMES = ["node-2", "node-0", "node-1"]
-"""In the order in which they failed."""
+"""In the order of their failures."""
 
 
 class NotedCalls(IncidentCalls):
-    """What would be called in Temporal; nothing is open at the start."""
+    """Records the calls instead of calling Temporal; nothing is open at the start."""
 
     def __init__(self) -> None:
         self.started: list[tuple[str, str | None]] = []
@@ -44,7 +44,7 @@ class NotedCalls(IncidentCalls):
 
 
 class Detector:
-    """The parts of a detector that a storm goes through, by the real clock."""
+    """The parts of a detector that handle a storm, on the real clock."""
 
     def __init__(self, cooldown: str) -> None:
         self.cluster = SmallCluster()
@@ -89,7 +89,7 @@ class Detector:
 
 @pytest.fixture
 async def detector() -> AsyncIterator[Detector]:
-    """One that leads, and has started the incidents of the nodes."""
+    """A leading detector that has started the incidents of the nodes."""
     made = Detector("1s")
     tasks = [asyncio.create_task(part.lead()) for part in (made.storms, made.dispatch)]
     await eventually(lambda: len(made.calls.started) == len(NAMES))

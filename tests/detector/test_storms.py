@@ -1,4 +1,4 @@
-"""Storms in the memory of the detector that leads: what begins, turns and ends them, and who is told."""
+"""Storms in the memory of the leading detector: begin, change, end, and the notified incidents."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,14 +26,14 @@ from tests.objects import NOW, check_object
 
 MINUTE = timedelta(minutes=1)
 EXPIRED = NOW - 6 * MINUTE
-"""Longer ago than a condition may last."""
+"""Longer ago than the duration of the condition."""
 COOLING = Storm(is_active=True, turned=NOW - 10 * MINUTE, is_cooling=True, cooldown_turned=NOW - MINUTE)
 RAGING = replace(COOLING, is_cooling=False)
 BEGUN = Storm(is_active=True, turned=NOW, is_cooling=False, cooldown_turned=NOW)
 
 
 class Cluster(SmallCluster):
-    """Four nodes, two of which must be healthy; its storms, and a clock that stands still until it is set."""
+    """Four nodes, two of which must be healthy; their storms, and a clock that a test sets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Cluster(SmallCluster):
             self.node(f"node-{number}")
 
     def storm_check(self, *, stored: Storm | None = None, uid: str = "check-uid", **spec: Any) -> None:
-        """Store the check, with a cooldown of five minutes unless `spec` says otherwise."""
+        """Store the check; by default with a cooldown of five minutes."""
         conditions = [{"type": "Ready", "status": "Unknown", "duration": "5m"}]
         fields = {"minHealthy": 2, "unhealthyConditions": conditions, "stormCooldownDuration": "5m"} | spec
         body = check_object(**fields) | {"status": {"conditions": storm_conditions(stored)}}
@@ -96,7 +96,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 async def leader(cluster: Cluster) -> AsyncIterator[Cluster]:
-    """One whose detector leads; nothing is the matter."""
+    """The cluster of a leading detector; no storm, all nodes healthy."""
     cluster.storm_check()
     async with cluster.leading():
         yield cluster
@@ -324,7 +324,7 @@ async def test_nothing_begins_or_ends_while_the_cluster_is_not_seen(cluster: Clu
 
 @pytest.fixture
 async def live(cluster: Cluster) -> AsyncIterator[Cluster]:
-    """A detector that leads, by the real clock."""
+    """A leading detector on the real clock."""
     cluster.storms = Storms(cluster.cluster_state, lambda _: True, lambda: datetime.now(UTC))
     async with cluster.leading():
         yield cluster
@@ -386,7 +386,7 @@ async def test_storm_begins_when_the_first_deadline_is_over_and_is_told(live: Cl
     assert live.storm.is_active
 
 
-async def test_storm_that_stands_still_tells_nobody(live: Cluster) -> None:
+async def test_unchanged_storm_notifies_no_incident(live: Cluster) -> None:
     live.storm_check()
     live.fail(0, 1, 2, since=datetime.now(UTC) - 6 * MINUTE)
     await asyncio.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Who else has a node: by its Lease, or by a request alone, as the cluster state shows it."""
+"""How the cluster state shows a node that another controller has, by a Lease or only by a request."""
 
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ def lease_of(holder: str, uid: str = "", name: str = "node-node-1") -> LeaseReco
 
 @pytest.fixture
 def cluster() -> SmallCluster:
-    """With a node that is due, and a request for it that nobody we know owns."""
+    """An expired node, and a request for it with an unknown owner."""
     one = SmallCluster()
     one.check()
     for number in range(1, 4):

@@ -1,4 +1,4 @@
-"""Templates under the rights that the NodeHealthCheck operator has: often `get`, and nothing else."""
+"""Templates with the rights of the NodeHealthCheck operator, which are often only `get`."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,12 +27,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.0/template", "NHC 2.1
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 LIMIT = timedelta(minutes=1)
 SOON_SECONDS = 2.5
-"""Two seconds, and what a busy machine adds."""
+"""Two seconds, and a margin for a busy machine."""
 NEVER, OFTEN = timedelta(hours=1), timedelta(seconds=0.2)
 
 
 class Polled:
-    """The templates of one kind, as a detector sees them; `every` is how often it reads."""
+    """The templates of one kind, as a detector sees them; `every` is the polling interval."""
 
     def __init__(self, transport: Transport, other: OtherKind, every: timedelta) -> None:
         self.kind: Kind = (other.api_version, other.templates.kind)
@@ -58,7 +58,7 @@ class Polled:
         self.told += 1
 
     def edit(self, *names: str) -> None:
-        """The check names these templates, and is another generation."""
+        """Let the check name these templates, in a new generation."""
         self._generation += 1
         self.polling.name([Naming(CHECK, self._generation, self.reference(name)) for name in names])
 
@@ -74,13 +74,13 @@ class Polled:
         return self.polling.kind(self.kind, is_namespaced=True)
 
     def reason(self, *names: str) -> str:
-        """Why a check that names these cannot work."""
+        """Why a check that names these templates is disabled."""
         found = template_problem([self.reference(name) for name in names], lambda *_: self.known)
         return "" if found is None else found.message
 
     @property
     def is_known(self) -> bool:
-        """Whether `reset` was read, and is as it should be."""
+        """True if `reset` was read and is valid."""
         return not self.unread() and not self.reason("reset")
 
     def unread(self, name: str = "reset") -> str:
@@ -108,7 +108,7 @@ async def other(admin: Client) -> OtherKind:
 async def polled(
     control_plane: ControlPlane, other: OtherKind, request: pytest.FixtureRequest
 ) -> AsyncIterator[Polled]:
-    """With the rights of the detector; a check names the template `reset`."""
+    """A detector's rights; a check names the template `reset`."""
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         made = Polled(transport, other, request.param)
         made.edit("reset")

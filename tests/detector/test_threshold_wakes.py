@@ -1,4 +1,4 @@
-"""A threshold that allows remediation again wakes the incidents that it held, with unchanged targets."""
+"""A threshold that allows remediation again wakes the incidents that it held."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What the detector writes for people is sent again no earlier than the API server says (Retry-After)."""
+"""Status and Events are retried no earlier than the API server's Retry-After allows."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ def cluster_state() -> ClusterState:
 async def dependencies(
     server: ApiServer, transport: Transport, client: Client, cluster_state: ClusterState
 ) -> AsyncIterator[ReporterDependencies]:
-    """What reports on a check that is read from a scripted API server."""
+    """The dependencies of a reporter, with its check on a scripted API server."""
     workers = check_object()
     workers["metadata"]["resourceVersion"] = "5"
     for resource in (NODES, NODE_HEALTH_CHECKS, NAMESPACES, LEASES):
@@ -91,7 +91,6 @@ async def dependencies(
 
 @pytest.fixture
 def reporter(dependencies: ReporterDependencies) -> StatusReporter:
-    """The reporter of that check."""
     return StatusReporter(dependencies, CHECK)
 
 

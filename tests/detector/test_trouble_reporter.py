@@ -1,4 +1,4 @@
-"""Who describes a check that waits for us sees why, also while Temporal is away; nobody else is told."""
+"""Events on a waiting check say why it waits, also while Temporal is unreachable; other checks get none."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -23,7 +23,7 @@ ALL_WELL, NO_WORKER = WorkerObservation(2), WorkerObservation(0)
 
 
 class Leader:
-    """A detector that leads, over one check with one Node."""
+    """A leading detector with one check and one Node."""
 
     def __init__(self) -> None:
         self.cluster = SmallCluster()
@@ -37,7 +37,7 @@ class Leader:
         self.takes_the_lead()
 
     def takes_the_lead(self) -> None:
-        """Another process, which remembers nothing."""
+        """Replace the process by one without a memory."""
         self.reporter = TroubleReporter(
             self.cluster.cluster_state,
             lambda: self.status,
@@ -52,7 +52,7 @@ class Leader:
         return self.takes
 
     def look(self, after: timedelta, trouble: str = "", workers: WorkerObservation = ALL_WELL) -> list[str]:
-        """What is told by then, if that is so."""
+        """The reasons of the Events that a look emits after that time."""
         self.cluster.now += after
         self.told.clear()
         statements = (*by_leader("first", trouble, workers, "queue", AN_HOUR), of_slots(self.stuck, None))
@@ -92,7 +92,7 @@ def test_flicker_tells_nothing(leader: Leader) -> None:
 def test_workers_that_are_away_are_told_by_their_own_reason_until_one_polls(leader: Leader) -> None:
     leader.look(SECOND, workers=NO_WORKER)
     assert leader.look(TELL_AFTER, workers=NO_WORKER) == ["NoWorker"]
-    assert leader.look(SECOND, AWAY) == [], "nobody knows whether a worker polls"
+    assert leader.look(SECOND, AWAY) == [], "it is unknown whether a worker polls"
     assert leader.look(SECOND) == ["WorkerAvailable"]
 
 
@@ -103,10 +103,10 @@ def test_check_without_an_unhealthy_target_or_a_request_is_told_when_it_gets_one
     leader.cluster.request("node-1")
     assert leader.look(SECOND, AWAY) == ["TemporalUnreachable"]
     leader.cluster.delete_request("node-1")
-    assert leader.look(SECOND) == ["TemporalReachable"], "who was told is told of the end, too"
+    assert leader.look(SECOND) == ["TemporalReachable"], "a check with an Event gets one for the end, too"
 
 
-def test_who_takes_the_lead_meanwhile_tells_the_same_and_so_nothing_twice(leader: Leader) -> None:
+def test_new_leader_finds_the_same_and_emits_no_event_twice(leader: Leader) -> None:
     leader.look(SECOND, AWAY)
     leader.look(TELL_AFTER, AWAY)
     before = list(leader.told)
@@ -126,7 +126,7 @@ def test_another_outage_is_another_event(leader: Leader) -> None:
     assert leader.told[0].seed != first
 
 
-def test_what_could_not_be_told_is_told_later(leader: Leader) -> None:
+def test_event_that_could_not_be_written_is_written_later(leader: Leader) -> None:
     leader.takes = False
     leader.look(SECOND, AWAY)
     leader.look(TELL_AFTER, AWAY)
@@ -148,7 +148,7 @@ def test_stuck_slots_are_one_event_on_the_checks_that_wait_for_them_and_one_when
         "maxInFlight=1 of the policy is reached, and these have been in progress for over 1h: node-2"
     )
     assert leader.look(TELL_AFTER) == []
-    assert leader.look(TELL_AFTER) == [], "the targets of this check wait for none"
+    assert leader.look(TELL_AFTER) == [], "the targets of this check need no worker"
     leader.without_slots = frozenset({CHECK})
     assert leader.look(SECOND) == ["SlotsStuck"]
     assert leader.told[0].message == f"Remediation waits: {leader.stuck}"

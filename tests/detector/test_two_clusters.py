@@ -1,4 +1,4 @@
-"""Targets here, Nodes there: what is known of one cluster, and for how long, says nothing of another."""
+"""Targets in one cluster, Nodes in another: facts of one, and their age, say nothing about the other."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -66,7 +66,7 @@ HEALTHY = objects.condition("Ready", "True")
 
 @pytest.fixture(autouse=True)
 def nodes_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a kind of check whose targets have their Nodes in another cluster."""
+    """A kind of check whose targets have their Nodes in another cluster."""
     monkeypatch.setattr(MachineHealthCheck, "node_cluster", lambda *_: EAST)
 
 
@@ -75,7 +75,7 @@ def kubeconfig(cluster: str) -> SecretField:
 
 
 class MachineOfEast(MachineTarget):
-    """A Machine of the management cluster, whose Node is in another."""
+    """A Machine of the management cluster, whose Node is in another cluster."""
 
     node_cluster = EAST
 
@@ -90,7 +90,7 @@ def node(uid: str, *conditions: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(server: ApiServer, path: str, *objects: dict[str, Any]) -> None:
-    """These, at a version that a consistent read finds unchanged."""
+    """Serve these objects, at a version that a consistent read confirms."""
     server.answer("GET", path, said(listed(*objects)))
     server.version(path, said(listed()))
     server.watch(path, lines(then="silent"))
@@ -100,11 +100,11 @@ class Connect(Protocol):
     """Makes a detector that has just started."""
 
     def __call__(self, known: dict[str, KnownCluster] | None = None) -> "TwoClusters":
-        """With what an earlier one noted."""
+        """`known` are the notes of an earlier detector."""
 
 
 class TwoClusters:
-    """Sources over the management cluster and `east`, each with a node-1, and what they would answer."""
+    """Sources over the management cluster and `east`, each with a node-1, and their answers."""
 
     def __init__(
         self,
@@ -137,12 +137,11 @@ class TwoClusters:
             raise NotConfigured(f"There is no {secret}.")
         return self.reached[cluster]
 
-    async def _close(self, cluster: str) -> None:
-        """Leave it to the fixture."""
+    async def _close(self, cluster: str) -> None: ...
 
     @asynccontextmanager
     async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:
-        """As a detector that leads, and has read all that it may unless it is not `is_whole`."""
+        """As a leading detector that has read everything, unless `is_whole` is false."""
         await self.blind_times.read()
         leading = self.blind_times.lead(self.sources.blind_times)
         running = [asyncio.create_task(one) for one in (self.sources.run(), leading)]
@@ -167,7 +166,7 @@ class TwoClusters:
         return self.cluster_state.targets.at(name.place).get(name.name)
 
     def link_machine(self) -> None:
-        """As whoever knows Machines with Nodes elsewhere would: the Machine, with its Node from there."""
+        """Join the Machine with its Node from the other cluster, as a kind with such Machines would do."""
         found = self.node(EAST)
         assert isinstance(found, Node)
         target = MachineOfEast(machine(), found)
@@ -217,7 +216,7 @@ CONDITION = {"type": "Ready", "status": "False", "duration": "300s"}
 
 
 class LeaderLease:
-    """The Lease that detectors lead by, as far as blind times go."""
+    """The leader Lease, as far as it keeps blind times."""
 
     def __init__(self, server: ApiServer) -> None:
         self.annotations: dict[str, str] = {}
@@ -252,7 +251,6 @@ async def connect(
     servers: tuple[ApiServer, ApiServer],
     leader_lease: LeaderLease,  # noqa: ARG001  it is to be served
 ) -> AsyncIterator[Connect]:
-    """Makes a detector that has just started."""
     here, there = (str(server.kubeconfig) for server in servers)
     async with await Transport.connect(here) as management, await Transport.connect(there) as east:
         connections = ClusterConnection.over(management), ClusterConnection.over(east, cluster=EAST)
@@ -297,7 +295,7 @@ async def test_all_requests_of_a_kind_that_is_not_served_are_known_as_there_are_
     async with clusters.open():
         await eventually(lambda: clusters.sources.of_checks.is_proven(OF_NODES, LIMIT))
         unread = clusters.sources.of_checks.freshness(OF_NODES).unread_requests
-        assert "serves no kind" in unread, "no step may begin all the same"
+        assert "serves no kind" in unread, "steps stay held"
 
 
 @pytest.mark.rule("rule 13/Machine")
@@ -308,7 +306,7 @@ def test_lease_of_a_node_here_says_nothing_of_one_of_its_name_in_another_cluster
 
 
 @pytest.mark.rule("rule 33/clocks", "rule 33/restart")
-async def test_what_was_noted_of_clusters_that_are_not_named_yet_stays_noted(
+async def test_notes_of_clusters_that_are_not_named_yet_are_kept(
     clusters: TwoClusters, leader_lease: LeaderLease
 ) -> None:
     noted = '"fleet/east":{"is_lost":true}'
@@ -378,7 +376,7 @@ async def test_with_the_outage_guard_clocks_restart_when_our_own_cluster_was_awa
         seen: list[Observation] = []
         await eventually(lambda: _note(seen, clusters.of_node) is not HoldReason.STALE_CACHE, 10)
         await eventually(lambda: _note(seen, clusters.of_node) is not UNREAD and seen[-1].state is state)
-        # Nothing is admitted before the clocks restarted.
+        # No incident is admitted before the timers have restarted.
         expired = {reason_of(one) for one in seen if one.state is TargetState.EXPIRED}
         assert guard is None or expired <= {UNREAD}
 
@@ -399,7 +397,7 @@ def _note(seen: list[Observation], observation: Observation) -> HoldReason | str
         pytest.param('{"east": 1}', TargetState.WAITING, id="what cannot be read"),
     ],
 )
-async def test_clocks_restart_when_a_loss_that_was_noted_has_ended_while_nobody_looked(
+async def test_clocks_restart_when_a_noted_loss_has_ended_while_no_detector_ran(
     servers: tuple[ApiServer, ApiServer],
     connect: Connect,
     leader_lease: LeaderLease,
@@ -414,7 +412,7 @@ async def test_clocks_restart_when_a_loss_that_was_noted_has_ended_while_nobody_
     clusters = connect()
     async with clusters.open():
         clusters.link_machine()
-        # Nothing is judged before the loss is noted.
+        # No target is judged before the loss is noted.
         await eventually(lambda: clusters.of_machine.state is not TargetState.UNKNOWN)
         assert clusters.of_machine.state is state
         assert clusters.of_node.state is TargetState.EXPIRED
@@ -504,7 +502,7 @@ async def test_another_cluster_under_the_same_name_holds_its_checks_until_a_pers
         assert clusters.sources.known_clusters() == known
         assert clusters.sources.blind_times() == {EAST: LOST}
 
-    # Neither a restart nor a confirmation of something else ends that.
+    # Neither a restart nor a confirmation of another loss ends it.
     after = connect(known)
     async with after.open():
         after.link_machine()

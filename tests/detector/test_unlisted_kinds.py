@@ -1,4 +1,4 @@
-"""A kind of which one object can be listed and not all, and one that is given up: nobody waits for either."""
+"""No caller waits for a kind whose objects cannot all be listed, or for one that is no longer needed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -57,7 +57,6 @@ def watches(transport: Transport, problems: Problems) -> KindWatches[Template]:
 
 @pytest.fixture
 async def name(watches: KindWatches[Template]) -> AsyncIterator[Name]:
-    """Names these kinds, and no others."""
     forever = asyncio.Event()
 
     async def run() -> None:
@@ -88,7 +87,7 @@ async def test_kind_that_cannot_be_listed_as_a_whole_is_tried_and_says_why(
     assert "said InternalError" in told
 
 
-async def test_nobody_waits_for_a_kind_that_is_named_no_more(
+async def test_no_caller_waits_for_a_kind_that_is_no_longer_named(
     server: ApiServer, watches: KindWatches[Template], name: Name
 ) -> None:
     server.answer("GET", GROUP_VERSION, hanging)

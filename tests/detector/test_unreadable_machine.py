@@ -1,6 +1,6 @@
-"""A Machine that cannot be read is left out until it can, and the others are cared for.
+"""A Machine that cannot be decoded is left out until it can be; the other Machines are handled.
 
-A Machine whose Node cannot be read has not lost it.
+A Machine whose Node cannot be decoded has not lost its Node.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ LAST_YEAR = stamp(NOW - timedelta(days=365))
 
 
 def machine_object(name: str, version: str, last_updated: str = LAST_YEAR) -> Object:
-    """One that is linked to the Node."""
+    """A Machine that is linked to the Node."""
     return {
         "metadata": {
             "name": name,
@@ -58,7 +58,7 @@ def serve(server: ApiServer, path: str, *found: Object) -> None:
 async def test_machine_that_cannot_be_read_is_left_out_and_the_others_are_cared_for_until_it_can(
     server: ApiServer, transport: Transport
 ) -> None:
-    # The schema says nothing about the name of a time's zone.
+    # The schema does not restrict the name of a time zone.
     broken, live = machine_object("broken", "8", "0000-01-01T00:00:00Z"), LiveWatch()
     server.watch(MACHINES.path(), live)
     serve(server, MACHINES.path(), broken, machine_object("a", "9"))
@@ -108,7 +108,7 @@ def at_version(found: Object, version: str) -> Object:
 
 @asynccontextmanager
 async def watched(server: ApiServer, transport: Transport) -> AsyncIterator[ClusterState]:
-    """What a detector knows of one check, and of what the test serves."""
+    """The state of a detector with one check and the objects that the test serves."""
     serve(server, resource_of(MACHINE_HEALTH_CHECK).path(), check_object(unhealthyConditions=[UNKNOWN]))
     for path in (LEASES.path("leases"), NAMESPACES.path()):
         serve(server, path)

@@ -1,4 +1,4 @@
-"""A Node that cannot be read affects itself alone."""
+"""A Node that cannot be decoded affects only itself."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ def test_node_that_cannot_be_read_is_held_alone_with_field_and_value() -> None:
     cluster.check(minHealthy=0)
     for name in ("node-1", "node-2"):
         cluster.node(name, ready="Unknown", since=cluster.now - LONG)
-    cluster.delete_node("node-1")  # what cannot be read is told as gone, and why is kept beside it
+    cluster.delete_node("node-1")  # the watch reports the Node as gone; the reason is kept separately
     problem = "status.conditions.0.type: should be a string"
     cluster.cluster_state.targets.put_undecodable(node_name("node-1"), problem)
 

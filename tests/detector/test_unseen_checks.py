@@ -1,4 +1,4 @@
-"""What is not seen of a check is said in its status when it lasts, and in the words that it began with."""
+"""The status of a check says what is not observed, if that lasts, with the first message."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def stale(seconds: int) -> Unseen:
 
 
 class World:
-    """One check, of which `now` is unseen."""
+    """One check, whose unobserved part is `now`."""
 
     def __init__(self) -> None:
         self.cluster = SmallCluster()
@@ -34,12 +34,11 @@ class World:
         return self.now
 
     def looks(self, now: Unseen) -> bool:
-        """Whether a look that finds this has the status written."""
+        """True if a look that finds this leads to a write of the status."""
         self.now = now
         return self.unseen_checks.look() == [CHECK]
 
     def reason(self) -> str:
-        """What the status says."""
         builder = SnapshotBuilder(self.cluster.cluster_state, lambda *_: NO_BACK_OFF, self.unseen_checks.of)
         seen = builder.of(CHECK, None, NOW)
         assert seen is not None

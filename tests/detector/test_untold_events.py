@@ -1,4 +1,4 @@
-"""Events that wait to be written when their check is turned into shadow."""
+"""Events that wait in the queue while their check changes to shadow."""
 
 import asyncio
 from contextlib import suppress
@@ -24,7 +24,7 @@ def event(message: str) -> Event:
     return Event(message, Severity.NORMAL, "DetectedUnhealthy", message)
 
 
-async def test_what_is_forgotten_is_not_told_any_more_and_what_comes_later_is(
+async def test_forgotten_events_are_not_emitted_and_later_ones_are(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_recorder, "TRY_AGAIN_SECONDS", 0.2)

@@ -1,4 +1,4 @@
-"""What an incident of a Machine is answered during an upgrade, for which its check is paused or not."""
+"""Observations of a Machine's incident during an upgrade, with a paused or an unpaused check."""
 
 from datetime import timedelta
 from typing import Any
@@ -90,7 +90,7 @@ def test_incidents_are_told_when_the_pause_has_come_to_their_check(world: SmallM
 
 
 @pytest.mark.rule("rule 38")
-def test_where_nobody_pauses_checks_the_upgrade_holds_them_as_it_holds_others(world: SmallMachines) -> None:
+def test_without_an_upgrade_pause_the_upgrade_holds_checks_as_it_holds_others(world: SmallMachines) -> None:
     context(world, UNDER_WAY, None)
 
     assert held(world) is HoldReason.UPGRADING
@@ -98,7 +98,7 @@ def test_where_nobody_pauses_checks_the_upgrade_holds_them_as_it_holds_others(wo
 
 @pytest.mark.rule("rule 36")
 @pytest.mark.parametrize("is_paused_for_upgrades", [True, False])
-def test_where_nobody_knows_of_the_upgrade_every_check_is_held(
+def test_unknown_upgrade_state_holds_every_check(
     world: SmallMachines, *, is_paused_for_upgrades: bool
 ) -> None:
     context(world, UNKNOWN, handled(world) if is_paused_for_upgrades else None)

@@ -1,4 +1,4 @@
-"""What a detector does for upgrade pauses: watch, answer, start and wake, on a scripted API server."""
+"""The detector's part of upgrade pauses on a scripted API server: it watches, answers, starts and wakes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -58,7 +58,7 @@ def check(name: str, version: int = 1, **annotations: str) -> dict[str, Any]:
 
 
 class Temporal:
-    """A client of Temporal, and what it was called for."""
+    """Records the calls of a client of Temporal."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -93,7 +93,7 @@ STARTED = f"start {UPGRADE_PAUSE} upgrade/main-0a1b or wake"
 
 
 class World:
-    """The upgrade pauses of a detector, and what is around it."""
+    """The upgrade pauses of a detector and their surroundings."""
 
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
@@ -137,7 +137,7 @@ class World:
 
     @asynccontextmanager
     async def running(self, *checks: dict[str, Any]) -> AsyncIterator[None]:
-        """With these checks; without any named there is the check `workers`, which nobody has paused."""
+        """Run with these checks; the default is the check `workers`, which is not paused."""
         self._serve(*checks or (check("workers"),))
         parts = [asyncio.create_task(part) for part in (self.upgrades.run(), self.upgrades.lead())]
         yield
@@ -190,7 +190,7 @@ async def test_check_in_shadow_is_left_out_unless_its_pause_is_ours_to_end(world
 
 
 @pytest.mark.rule("rule 36")
-async def test_where_nothing_signals_upgrades_nothing_is_watched_and_nobody_called(world: World) -> None:
+async def test_without_a_signal_of_upgrades_nothing_is_watched_or_called(world: World) -> None:
     world.serves_signals = False
     async with world.running():
         await asyncio.sleep(0)
@@ -279,7 +279,7 @@ async def test_workflow_that_was_terminated_is_started_again_at_the_next_look(wo
 
 
 @pytest.mark.rule("rule 6")
-async def test_edit_that_changes_no_pause_wakes_nobody(world: World) -> None:
+async def test_edit_that_changes_no_pause_wakes_no_workflow(world: World) -> None:
     world.upgrade = UNDER_WAY
     async with world.running():
         await world.until_called(STARTED)
@@ -300,7 +300,7 @@ async def test_mark_that_an_upgrade_left_starts_the_workflow(world: World, upgra
 
 
 @pytest.mark.rule("rule 36/annotations")
-async def test_nothing_is_started_where_nobody_knows_and_an_open_one_is_told(world: World) -> None:
+async def test_unknown_upgrade_state_starts_nothing_and_wakes_an_open_pause(world: World) -> None:
     world.upgrade = Upgrade(UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
     world.temporal.is_open = True
     async with world.running(check("workers", 1, **OURS)):
@@ -310,7 +310,7 @@ async def test_nothing_is_started_where_nobody_knows_and_an_open_one_is_told(wor
 
 
 @pytest.mark.rule("rule 36/annotations")
-async def test_whoever_asks_is_told_what_is_not_known_well_enough(world: World) -> None:
+async def test_answer_names_the_facts_that_are_not_known_well_enough(world: World) -> None:
     world.upgrade = UNDER_WAY
     async with world.running():
         await eventually(lambda: world.upgrades.observe().unread == "")
@@ -333,7 +333,7 @@ async def test_kind_of_check_that_is_not_served_has_none(world: World, server: A
 
 
 @pytest.mark.rule("rule 46", "rule 34")
-async def test_what_was_handled_comes_with_the_question_and_counts_from_then_on(world: World) -> None:
+async def test_handled_checks_come_with_the_question_and_count_from_then_on(world: World) -> None:
     world.upgrade = UNDER_WAY
     async with world.running():
         await world.until_called(STARTED)
@@ -357,7 +357,7 @@ async def test_detector_that_takes_the_lead_anew_holds_until_it_has_been_asked_a
         assert world.upgrades.progress() == PauseProgress()
 
 
-async def test_detector_that_does_not_lead_answers_nobody(world: World) -> None:
+async def test_detector_that_does_not_lead_answers_no_question(world: World) -> None:
     world.is_leader = False
 
     with pytest.raises(NotLeading):

@@ -36,7 +36,7 @@ RIGHTS_OF_THE_WEBHOOK = ROOT / "deploy" / "components" / "webhook" / "rbac.yaml"
 
 
 class Detector:
-    """The watches of a detector that sees one check, with two steps of one kind, and its webhook."""
+    """The watches of a detector with one check, which has two steps of one kind, and its webhook."""
 
     def __init__(self, transport: Transport, other: OtherKind) -> None:
         steps = [
@@ -53,7 +53,7 @@ class Detector:
         self._facts = AdmissionFacts(connection, lambda kind: self.kinds.watched_templates(kind, LIMIT))
 
     def names(self, limit: timedelta = LIMIT) -> set[str] | None:
-        """The templates that are known without asking."""
+        """The templates that are known without a request."""
         found = self.kinds.watched_templates(self.kind, limit)
         return None if found is None else {one.metadata.name for one in found}
 
@@ -61,7 +61,7 @@ class Detector:
         return await self._facts.of(CheckOperation(Operation.UPDATE, new=self.check, old=self.check))
 
     async def can_answer(self) -> bool:
-        """Whether it has the rights of a webhook."""
+        """True if it has the rights of a webhook."""
         try:
             await self.facts()
         except KubernetesError:
@@ -81,7 +81,7 @@ async def admin(control_plane: ControlPlane) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def other(admin: Client) -> OtherKind:
-    """Two templates, both of which take several requests."""
+    """Two templates, both of which allow several requests."""
     made = OtherKind(admin)
     await made.install()
     annotations = {MULTIPLE_TEMPLATES: ""}

@@ -1,8 +1,8 @@
-"""What is noticed at once (NHC 2.0): the incidents that it concerns begin, or are woken and told what is so.
+"""Changes that are noticed at once (NHC 2.0): affected incidents start or are woken.
 
-One that was admitted is not woken for what holds it now: its act looks by itself, and so does its next
-question. That who is told begins or wakes incidents is shown by test_reconciler.py, that a watch tells by
-tests/kube.
+An admitted incident is not woken for a new hold: its act and its next question find the hold.
+test_reconciler.py shows that a notification starts or wakes an incident, and tests/kube that a watch
+notifies.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ Change = Callable[["Seen"], None]
 
 @dataclass
 class Seen:
-    """A small cluster, and which targets its listener was told of."""
+    """A small cluster that records the targets of its notifications."""
 
     cluster: SmallCluster = field(default_factory=SmallCluster)
     told: list[tuple[CheckReference, str | None]] = field(default_factory=list)
@@ -62,19 +62,18 @@ class Seen:
         self.cluster.node(name, **metadata)
 
     def edit_request(self, name: str = NODE, **fields: Any) -> None:
-        """Let the request of a node say this, too."""
+        """Set further fields of a node's request."""
         (entry,) = self.cluster.cluster_state.requests.of(CHECK, name)
         told = entry.request.model_dump(by_alias=True) | fields
         request = RemediationRequest.model_validate(told)
         self.cluster.cluster_state.request_changed(*REQUEST_KIND, request, exists=True)
 
     def lease(self, name: str, holder: str | None) -> None:
-        """Let somebody hold a Lease, or (None) let there be none."""
+        """Set the holder of a node's Lease; None removes the Lease."""
         lease = None if holder is None else LeaseRecord.model_validate(lease_object(name, holder))
         self.cluster.cluster_state.lease_changed(name, lease)
 
     def judge_by(self, others: OtherChecks) -> None:
-        """Let there be these MachineHealthChecks."""
         context = ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: others})
         self.cluster.cluster_state.take_context(context)
 
@@ -90,29 +89,29 @@ class Seen:
         return snapshot
 
     def status(self, check: CheckReference = CHECK, **stored: Any) -> dict[str, Any]:
-        """What is written of a check whose status says what is `stored`."""
+        """The patch of a check with the status `stored`."""
         return status_patch(self.snapshot(check), stored, self.cluster.now)
 
     def wants(self, name: str, check: CheckReference = CHECK) -> bool:
-        """Whether there should be an incident."""
+        """True if the target needs an incident."""
         return incident_of(name, check) in self.cluster.cluster_state.wanted(check, name)
 
     def shows(self, change: Change, name: str = NODE, check: CheckReference = CHECK) -> Observation:
-        """What an incident that asks is answered after the change, of which status and Events are told."""
+        """The observation after the change, which must have notified the target."""
         self.told.clear()
         change(self)
         assert (check, name) in self.told
         return self.observe(name, check)
 
     def notices(self, change: Change, name: str = NODE, check: CheckReference = CHECK) -> Observation:
-        """What an open incident is answered when it is woken by the change, as it must be."""
+        """The observation after the change, which must wake the open incident."""
         before = self.observe(name, check)
         now = self.shows(change, name, check)
         assert needs_wake_up(before, now)
         return now
 
     def begins(self, change: Change, name: str, check: CheckReference = CHECK) -> Observation:
-        """What the incident of a node begins with that the change makes needed."""
+        """The first observation of an incident that the change makes necessary."""
         assert not self.wants(name, check)
         seen = self.shows(change, name, check)
         assert self.wants(name, check)
@@ -131,7 +130,7 @@ def why_held(observation: Observation) -> str | None:
 
 @pytest.fixture
 def seen() -> Seen:
-    """A check, one node that is due, and one that is healthy."""
+    """A check, an expired node, and a healthy one."""
     made = Seen()
     made.check()
     made.fail()

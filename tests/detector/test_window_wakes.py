@@ -1,4 +1,4 @@
-"""Whoever waits learns that a maintenance window opened or closed, whatever it was told before."""
+"""An opening or closing maintenance window wakes each waiting incident, whatever its last answer was."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -39,7 +39,7 @@ class World:
         self.look(now)
 
     def look(self, now: datetime) -> None:
-        """As the sources do each second."""
+        """Poll, as the sources do each second."""
         self.cluster.now = now
         self.told.clear()
         policy = Policy(maintenance_windows=(NIGHTS,))
@@ -69,7 +69,7 @@ def test_window_that_closes_is_told_to_who_waits_for_something_else() -> None:
     world = World(CLOSES - SECOND)
     waits = world.observe().model_copy(update={"hold": LIMIT})
     world.look(CLOSES - SECOND / 2)
-    assert world.told == [], "nothing opened or closed"
+    assert world.told == [], "no window opened or closed"
 
     world.look(CLOSES)
     assert world.told == ["node-1"]

@@ -1,4 +1,4 @@
-"""Who is told of changes is wired when all parts are made: making one has no effect on another."""
+"""Handlers are connected after all parts exist: constructing one part has no effect on another."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ def make(settings: Settings, connection: ClusterConnection) -> Detector:
     return Detector(settings, Connections(connection, others, "c", link, problems, registry), Policy)
 
 
-async def test_storms_are_told_of_a_change_before_whoever_answers_by_them(
+async def test_storms_handle_a_change_before_the_parts_that_read_them(
     connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[ClusterState] = []
@@ -87,7 +87,7 @@ async def test_detector_that_runs_notifies_handlers_of_many_targets(
 
 
 @pytest.mark.rule("rule 38")
-async def test_what_is_watched_is_what_the_settings_say(
+async def test_watched_kinds_are_those_of_the_settings(
     connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[WatchScope] = []

@@ -1,4 +1,4 @@
-"""Whom the detector calls next: the most urgent one, and each once at a time."""
+"""The order of the detector's calls: the most urgent incident first, and each at most once at a time."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ ONE, OTHER = incident("one"), incident("other")
 
 
 async def taken(queue: WorkQueue[IncidentReference]) -> list[IncidentReference]:
-    """All that is to be had now, in its order."""
+    """All incidents that the queue returns now, in order."""
     found: list[IncidentReference] = []
     getting = asyncio.ensure_future(queue.get())
     while True:
@@ -82,7 +82,7 @@ async def test_one_that_is_called_just_now_is_called_again_after_the_call() -> N
     assert await taken(queue) == []
 
 
-async def test_next_lead_begins_with_nothing_and_nobody_called() -> None:
+async def test_next_lead_begins_with_an_empty_queue_and_no_call() -> None:
     queue = WorkQueue[IncidentReference]()
     queue.put(ONE, SOON)
     await taken(queue)

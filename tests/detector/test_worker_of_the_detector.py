@@ -1,4 +1,4 @@
-"""The worker that answers questions is made while the event loop waits for it."""
+"""The worker that answers questions is created while the event loop waits for it."""
 
 from typing import NoReturn, cast
 
@@ -26,7 +26,7 @@ async def test_worker_is_made_without_a_hash_of_all_modules(
         raise AssertionError(memoize)
 
     monkeypatch.setattr(_worker, "load_default_build_id", hashed)
-    dispatch = cast("Dispatch", None)  # it is asked with a question, and there is none
+    dispatch = cast("Dispatch", None)  # the worker only gets questions, and there is none
     answering = Answering(unasked, dispatch, ClusterState("test"), lambda: True)
     client = await client_of(temporal_server)
     worker = answering.worker(client, "test")

@@ -12,7 +12,7 @@ from tests.kube.api_server import ApiServer
 
 @pytest.fixture
 async def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Reporting]:
-    """A reporter in a hurry, which writes one after the other; no check and no Machine of `edge` yet."""
+    """A reporter with short intervals that writes one status at a time; `edge` is still empty."""
     monkeypatch.setattr(target_reporter, "WRITERS", 1)
     monkeypatch.setattr(target_reporter, "LOOK_AGAIN", timedelta(seconds=0.1))
     monkeypatch.setattr(target_reporter, "RETRIES", Backoff(timedelta(seconds=0.05), timedelta(minutes=1)))

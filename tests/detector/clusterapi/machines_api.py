@@ -1,6 +1,6 @@
-"""MachinesApi: Machines as an API server keeps them, with versions of objects, and what is written to them.
+"""An API server for Machines: it keeps versions of objects and records writes.
 
-A write that names another version, or the uid of another Machine, is a conflict, as with a real one.
+As on a real API server, a write with another version or with the uid of another Machine is a conflict.
 """
 
 import time
@@ -23,7 +23,7 @@ Change = Callable[[Object], None]
 
 
 class MachinesApi:
-    """The Machines of one namespace; `changed` is told of each as a watch would tell."""
+    """The Machines of one namespace; `changed` is called for each change, as a watch would do."""
 
     def __init__(self, server: ApiServer, changed: Callable[[Object], None]) -> None:
         self.objects: dict[str, Object] = {}
@@ -42,7 +42,6 @@ class MachinesApi:
         server.answer("GET", group_version_path(V1BETA2), said({"resources": served}))
 
     def put(self, name: str, found: Object) -> None:
-        """Somebody writes a Machine."""
         if name not in self.objects:
             self._server.answer("GET", RESOURCE.path(NAMESPACE, name), self._reading(name))
             self._server.answer("PATCH", RESOURCE.path(NAMESPACE, name, "status"), self._writing(name))
@@ -50,17 +49,15 @@ class MachinesApi:
         self._changed(self.objects[name])
 
     def status(self, name: str) -> dict[str, Any]:
-        """What is stored."""
         found: dict[str, Any] = self.objects[name].get("status", {})
         return found
 
     def condition(self, name: str, type_: str) -> dict[str, Any] | None:
-        """A condition of a Machine, as it is stored."""
         conditions = self.status(name).get("conditions", [])
         return next((one for one in conditions if one["type"] == type_), None)
 
     def written(self) -> list[str]:
-        """The names of those that were written, in order."""
+        """The names of the written Machines, in order."""
         return [name for name, _ in self.patches]
 
     def _store(self, name: str, found: Object) -> None:

@@ -1,4 +1,4 @@
-"""Reporting: a TargetReporter over SmallClusterApi, and the scripted API server that it writes to."""
+"""A TargetReporter over SmallClusterApi, which writes to a scripted API server."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ SUCCEEDED, OWNER, EXTERNAL = "HealthCheckSucceeded", "OwnerRemediated", "Externa
 
 
 class Reporting:
-    """What is seen of a cluster is what its API server has, at once; time passes as it does."""
+    """The state of the cluster follows its API server at once; the clock is the real one."""
 
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self.small = SmallClusterApi()
@@ -49,13 +49,13 @@ class Reporting:
         return NOW + self.offset + timedelta(seconds=time.monotonic() - self._began)
 
     def add(self, name: str, ready: str = "True") -> None:
-        """A Machine with its Node, which became (un)ready long ago."""
+        """Add a Machine with its Node, which became (un)ready long ago."""
         self.small.node(name, ready)
         self.api.put(name, machine_object(name))
 
     @asynccontextmanager
     async def leading(self) -> AsyncIterator[None]:
-        """As the detector that leads."""
+        """Run the reporter as on the leading detector."""
         task = asyncio.create_task(self.reporter.lead())
         try:
             yield
@@ -65,7 +65,7 @@ class Reporting:
                 await task
 
     async def says(self, name: str, status: str | None, type_: str = SUCCEEDED) -> None:
-        """Return when that condition of a Machine has that status, None: is not there."""
+        """Wait until that condition of a Machine has that status; None waits until it is missing."""
         await eventually(lambda: self.said(name, type_) == status, 10)
 
     def said(self, name: str, type_: str = SUCCEEDED) -> str | None:
@@ -73,7 +73,7 @@ class Reporting:
         return None if found is None else found["status"]
 
     def written(self) -> list[str]:
-        """The names of Machines of `edge` that were written, in order."""
+        """The names of the written Machines of `edge`, in order."""
         return [name for name in self.api.written() if not name.startswith("west-")]
 
     def reason(self, name: str, type_: str) -> str | None:
@@ -81,7 +81,7 @@ class Reporting:
         return None if found is None else found["reason"]
 
     def attempts(self, name: str) -> list[float]:
-        """When somebody tried to write the status of a Machine."""
+        """The times of all tries to write the status of a Machine."""
         return self.api.tried[name]
 
     def reads(self, name: str) -> list[Asked]:
@@ -89,7 +89,7 @@ class Reporting:
         return [one for one in self._server.asked if (one.method, one.path) == ("GET", path)]
 
     async def all_written(self) -> None:
-        """Return when nothing is left to be written, by a Machine of `west` that comes last."""
+        """Wait until the queue is empty: a Machine of `west` is queued last, and its write is awaited."""
         name = f"west-{len(self.api.objects)}"
         self.small.node(name, "False", in_cluster=WEST)
         self.api.put(name, machine_object(name, labels=OF_WEST))
@@ -100,6 +100,5 @@ class Reporting:
 
 @asynccontextmanager
 async def reporting(server: ApiServer) -> AsyncIterator[Reporting]:
-    """On that API server."""
     async with await Transport.connect(str(server.kubeconfig)) as transport:
         yield Reporting(server, transport)

@@ -1,4 +1,4 @@
-"""SmallClusterApi: a real ClusterState with Machines of Cluster API, filled as the reflectors fill it."""
+"""A real ClusterState with Machines of Cluster API, filled as the reflectors fill it."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -35,14 +35,13 @@ OF_WEST = LABELS | {CLUSTER_NAME: "west"}
 
 
 def named(name: str = "workers") -> CheckReference:
-    """A check of the namespace."""
     return CheckReference(kind=CHECK.kind, group=CHECK.group, namespace=NAMESPACE, name=name)
 
 
 def machine_object(
     name: str, *, uid: str = "", node: str = "", status: dict[str, Any] | None = None, **metadata: Any
 ) -> Object:
-    """A Machine as the API server holds it, linked to the Node of its name unless another one is said."""
+    """A Machine as the API server returns it; by default its Node has the same name."""
     return {
         "apiVersion": "cluster.x-k8s.io/v1beta2",
         "kind": "Machine",
@@ -61,9 +60,9 @@ def machine_object(
 
 
 class SmallClusterApi:
-    """Two Clusters, whose Nodes were read, and checks that call a Node unhealthy after five minutes.
+    """Two Clusters with known Nodes, and checks with a timer of five minutes for unhealthy Nodes.
 
-    Checks and Machines are those of `edge` unless they say otherwise; `west` goes on whatever that is in.
+    By default, checks and Machines belong to `edge`; nothing happens to `west` unless a test names it.
     """
 
     def __init__(self) -> None:
@@ -86,14 +85,14 @@ class SmallClusterApi:
         return self.cluster_state.cluster_context
 
     def cluster(self, one: Cluster | None) -> None:
-        """What `edge` is now; None: there is none."""
+        """Set the Cluster `edge`; None removes it."""
         west = cluster()
         west = west.model_copy(update={"metadata": replace(west.metadata, name="west")})
         found = {CHECK: judge([west, *([one] if one is not None else [])])}
         self.cluster_state.take_context(replace(self.context, of_kinds=found))
 
     def unreachable(self, why: str) -> None:
-        """Why its Nodes cannot be seen; "": they can."""
+        """Set why the Nodes of `edge` cannot be watched; "" means that they can."""
         found = {EDGE: why} if why else {}
         self.cluster_state.take_context(replace(self.context, unreachable=found))
 
@@ -109,7 +108,7 @@ class SmallClusterApi:
         self.cluster_state.check_changed(CLUSTER_API_MACHINE_HEALTH_CHECK, named(name), None)
 
     def machine(self, raw: Object) -> None:
-        """As the watch of Machines tells it."""
+        """Pass a Machine to the state, as the watch of Machines does."""
         self.join.target_changed(Key(NAMESPACE, raw["metadata"]["name"]), Machine.model_validate(raw))
 
     def delete_machine(self, name: str) -> None:
@@ -125,7 +124,7 @@ class SmallClusterApi:
         self.join.node_changed(node_name(name, in_cluster), None)
 
     def break_node(self, name: str, problem: str) -> None:
-        """Turn it into what cannot be read."""
+        """Report the Node as one that cannot be decoded."""
         of_edge = node_name(name, EDGE)
         self.cluster_state.targets.put_undecodable(of_edge, problem)
         self.join.node_decoding_changed(of_edge)
@@ -137,13 +136,12 @@ class SmallClusterApi:
         self.join.node_decoding_changed(of_edge)
 
     def target(self, name: str) -> MachineTarget:
-        """What is seen of a Machine."""
         found = self.cluster_state.targets.of(named())[name]
         assert isinstance(found, MachineTarget)
         return found
 
     def numbers(self, check: str = "workers") -> tuple[int, int]:
-        """Healthy ones, and all."""
+        """The numbers of healthy Machines and of all."""
         decided = self.cluster_state.allowance(named(check))
         assert decided is not None
         return decided.healthy, decided.total

@@ -1,4 +1,4 @@
-"""A Machine is joined with the Node of its own cluster; one that nobody has read is no Node that is lost."""
+"""A Machine is joined with the Node of its own cluster; no Node of an unread cluster is missing."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_nodes_of_one_name_in_two_clusters_are_those_of_two_machines(small: Smal
     assert health(small, "west-1", "of-west") is Health.EXPIRED
 
     small.delete_node("node-1", in_cluster=WEST)
-    small.node("node-1", "False", in_cluster="")  # of the management cluster
+    small.node("node-1", "False", in_cluster="")  # a Node of the management cluster
     assert health(small, "east-1") is Health.HEALTHY
     assert small.cluster_state.checks[named("of-west")].unhealthy == {"west-1"}
 
@@ -77,7 +77,7 @@ def test_node_that_is_not_there_once_its_cluster_was_read_is_gone(small: SmallCl
 
 
 @pytest.mark.rule("rule 33/gone")
-def test_cluster_that_nobody_watches_any_more_has_lost_no_node(small: SmallClusterApi) -> None:
+def test_unwatched_cluster_has_lost_no_node(small: SmallClusterApi) -> None:
     small.machine(machine_object("a"))
     small.node("a")
     small.join.cluster_forgotten(EDGE)
@@ -128,7 +128,7 @@ def test_change_of_a_cluster_is_taken_in_by_its_checks_at_once(small: SmallClust
     assert not small.cluster_state.checks[named("of-west")].is_silent_in(small.context)
 
 
-def test_cluster_that_says_the_same_tells_nobody(small: SmallClusterApi) -> None:
+def test_unchanged_cluster_notifies_no_incident(small: SmallClusterApi) -> None:
     told: list[str | None] = []
     small.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
     small.cluster(cluster(version="8"))

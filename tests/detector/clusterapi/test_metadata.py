@@ -1,4 +1,4 @@
-"""The label and the owner of a check are written once, beside all that others wrote there."""
+"""The label and the owner of a check are written once, and the metadata of other writers is kept."""
 
 import asyncio
 import time
@@ -43,13 +43,9 @@ TOPOLOGY = {
 
 
 class EverythingIsRead:
-    """Sources that have read all."""
+    async def wait_read(self, _: CheckReference) -> None: ...
 
-    async def wait_read(self, _: CheckReference) -> None:
-        """Nothing is missing."""
-
-    async def wait_kinds(self, _: CheckReference) -> None:
-        """Nothing is missing."""
+    async def wait_kinds(self, _: CheckReference) -> None: ...
 
 
 class Reported:
@@ -84,7 +80,7 @@ class Reported:
         server.answer("POST", EVENTS.path(NAMESPACE), said({}))
 
     def put(self, **metadata: Any) -> None:
-        """Somebody writes its metadata; it is seen at once."""
+        """Store the metadata as another writer; the detector sees it at once."""
         version = str(int(self.found["metadata"]["resourceVersion"]) + 1)
         self.found = merged(self.found, {"metadata": {**metadata, "resourceVersion": version}})
         self._watched()
@@ -123,7 +119,7 @@ class Reported:
             await task
 
     async def reported_again(self) -> None:
-        """Return when the reporter has seen the check as it is, and has written all there is to write."""
+        """Wait until the reporter has seen the current check and has written all its changes."""
         self.small.cluster(cluster(ready="False"))
         before = self.status_patches
         self.found = merged(self.found, {"status": {"expectedMachines": 7}})
@@ -133,13 +129,13 @@ class Reported:
         await self.is_quiet()
 
     async def is_quiet(self) -> None:
-        """Return when the reporter has taken all changes in."""
+        """Wait until the reporter has processed all changes."""
         await eventually(lambda: not self._reporter.changed.is_set(), 10)
 
 
 @pytest.fixture
 async def reported(tmp_path: Path) -> AsyncIterator[Reported]:
-    """It runs from the first question on."""
+    """The reporter runs from the first request on."""
     async with ApiServer(tmp_path) as server, await Transport.connect(str(server.kubeconfig)) as transport:
         yield Reported(server, transport)
 

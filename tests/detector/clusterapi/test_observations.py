@@ -1,4 +1,4 @@
-"""What an incident of Cluster API is told: paused, without its Cluster, and after either."""
+"""Observations of an incident of Cluster API: paused, without its Cluster, and after both."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ TARGET = TargetReference(kind="Machine", group=GROUP, namespace=NAMESPACE, name=
 
 @pytest.fixture
 def small() -> SmallClusterApi:
-    """With a check, and a Machine whose Node has failed."""
+    """A check, and a Machine whose Node has failed."""
     made = SmallClusterApi()
     made.check()
     made.machine(machine_object("a"))
@@ -48,7 +48,7 @@ def test_incident_of_a_paused_check_knows_nothing_and_sees_a_recovery_when_the_p
     assert (paused.state, reason(paused)) == (TargetState.UNKNOWN, HoldReason.PAUSED)
 
     small.check()
-    assert observe(small).state is TargetState.HEALTHY  # by which its requests are deleted
+    assert observe(small).state is TargetState.HEALTHY  # after that the incident deletes its requests
     small.node("a", "False")
     assert observe(small).state is TargetState.EXPIRED
 

@@ -1,4 +1,4 @@
-"""What is said of Machines is written when it changes, to the one that it is about, and nothing is lost."""
+"""Conditions of Machines are written on change, to the Machine with the right uid, and no change is lost."""
 
 import time
 from datetime import timedelta
@@ -48,7 +48,7 @@ async def test_healthy_machines_that_are_not_left_alone_are_told_once_and_again_
         await reports.says("a", "True")
         await reports.says("b", "True")
         reports.small.cluster_state.tell_all()
-        reports.small.node("a", "True", NOW)  # a heartbeat, as far as the rules go
+        reports.small.node("a", "True", NOW)  # a heartbeat changes no condition
         await reports.all_written()
         assert sorted(reports.written()) == ["a", "b"]
 
@@ -62,7 +62,7 @@ async def test_healthy_machines_that_are_not_left_alone_are_told_once_and_again_
         assert reports.api.written().count("b") == 1
 
 
-async def test_who_begins_to_lead_writes_nothing_that_is_stored(reports: Reporting) -> None:
+async def test_new_leader_writes_no_condition_that_is_already_stored(reports: Reporting) -> None:
     reports.small.check()
     reports.add("a")
     async with reports.leading():
@@ -151,7 +151,7 @@ async def test_check_that_could_not_be_judged_by_is_looked_at_again(reports: Rep
     async with reports.leading():
         await reports.all_written()
         assert reports.written() == []
-        reports.unseen.clear()  # nobody is told of that
+        reports.unseen.clear()  # the reporter gets no notification
         await reports.says("a", "False")
 
 
@@ -211,7 +211,7 @@ async def test_write_that_fails_is_tried_again_after_pauses_that_grow_and_holds_
         await eventually(lambda: len(reports.attempts("a")) == 1)
         reports.add("b", "False")
         await reports.says("b", "False")
-        # Whatever else becomes of it, it is left alone meanwhile.
+        # The reporter writes nothing to it meanwhile, whatever changes.
         for _ in range(20):
             reports.small.cluster_state.tell_all()
         await eventually(lambda: len(reports.attempts("a")) == 4)
@@ -239,7 +239,7 @@ async def test_server_that_says_when_to_come_back_is_asked_no_sooner(reports: Re
 
 
 async def test_answer_that_it_is_not_there_is_no_reason_to_be_silent_for_ever(reports: Reporting) -> None:
-    """As an API server answers for a moment, whose kinds are switched to another version."""
+    """An API server answers 404 for a moment while its kinds switch to another version."""
     reports.small.check()
     reports.add("a", "False")
     reports.api.refusals["a"] = refused(404, "NotFound", "a")
@@ -307,7 +307,7 @@ async def test_machine_that_recovers_while_its_failure_is_written_is_told_to_be_
     reports.add("a", "False")
 
     def recovers(found: Object) -> None:
-        reports.api.put("a", found)  # another version: the write meets a conflict
+        reports.api.put("a", found)  # another version: the write is a conflict
         reports.small.node("a")
 
     reports.api.between.append(recovers)
@@ -339,7 +339,7 @@ async def test_check_that_is_paused_while_it_writes_writes_nothing_more(reports:
 
 
 @pytest.mark.rule("CAPI B.1/condition/ExternallyRemediated", "rule 45", "CAPI B.2.5/no template")
-async def test_what_became_of_a_request_is_told_while_its_machine_is_unhealthy(reports: Reporting) -> None:
+async def test_result_of_a_request_is_reported_while_its_machine_is_unhealthy(reports: Reporting) -> None:
     reports.small.check(**WITH_TEMPLATE)
     reports.add("a", "False")
     incident = IncidentReference(
@@ -358,7 +358,7 @@ async def test_what_became_of_a_request_is_told_while_its_machine_is_unhealthy(r
         reports.small.cluster_state.found(incident, refusal)
         await eventually(lambda: reports.reason("a", EXTERNAL) == "RemediationRequestCreationFailed")
 
-    reports.small.cluster_state.act_findings.clear()  # as who begins to lead
+    reports.small.cluster_state.act_findings.clear()  # as on a new leader
     async with reports.leading():
         await reports.all_written()
         assert reports.reason("a", EXTERNAL) == "RemediationRequestCreationFailed"

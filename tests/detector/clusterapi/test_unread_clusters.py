@@ -1,4 +1,4 @@
-"""Clusters that cannot be read hold the checks that they gate, and nobody says what these call unhealthy."""
+"""Clusters that cannot be read hold the checks that depend on them, and their Machines are not reported."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -57,7 +57,7 @@ def listed(*items: object) -> Answer:
 
 
 class Observer:
-    """Sources of two kinds of checks over a scripted API server, which knows nothing of Clusters yet."""
+    """Sources of two kinds of checks over a scripted API server, which does not serve Clusters yet."""
 
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
@@ -139,6 +139,6 @@ async def test_machine_is_judged_once_its_cluster_was_read(observer: Observer) -
     running = await settled(observer)
     await eventually(lambda: observer.is_seen(named()))
     await eventually(lambda: observer.cluster_state.cluster_context.of_kinds[CHECK].by_name)
-    # It has no connection in this test.
+    # This test has no connection to it.
     assert observer.sources.of_checks.freshness(named()).unreachable is not None
     await ended(running)

@@ -1,4 +1,4 @@
-"""Each workload cluster is watched by itself: what fails of one ends no other, and what is mended is back."""
+"""Each workload cluster has its own watch: a failure of one ends no other, and a repaired one returns."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ LIMIT = timedelta(minutes=1)
 
 
 class Watched:
-    """Two clusters with a Node each; what connecting to one of them raises is said by the test."""
+    """Two clusters with one Node each; a test sets the error that connecting to one of them raises."""
 
     def __init__(self, connections: dict[str, ClusterConnection]) -> None:
         self._connections = connections
@@ -65,7 +65,7 @@ class Watched:
         return NodeWatch(cluster, notify, lambda *_: None, patient, lambda: NOW)
 
     def name(self, *names: str) -> None:
-        """As the checks of one moment name them."""
+        """Name the clusters that the checks refer to at this moment."""
         self.clusters.name({one: kubeconfig_secret(one) for one in names}, self._tasks)
 
     @asynccontextmanager
@@ -140,7 +140,7 @@ async def test_secret_that_cannot_be_read_for_a_moment_takes_nothing_from_what_i
 
 
 @pytest.mark.rule("rule 33/gone")
-async def test_cluster_that_nobody_names_any_more_is_forgotten_before_its_nodes_go_and_closed(
+async def test_cluster_that_no_check_names_is_forgotten_before_its_nodes_go_and_closed(
     watched: Watched,
 ) -> None:
     async with watched.running():
@@ -172,7 +172,7 @@ async def test_cluster_that_is_named_again_at_once_keeps_its_connection(watched:
 async def test_clock_of_each_cluster_is_compared_with_that_of_the_management_cluster(
     watched: Watched,
 ) -> None:
-    watched.skew_of_management = timedelta(minutes=6)  # so both are ahead of it by as much
+    watched.skew_of_management = timedelta(minutes=6)  # so both clusters are ahead of it by as much
     async with watched.running():
         watched.name(EAST)
         await eventually(lambda: watched.clusters.is_read(EAST))
