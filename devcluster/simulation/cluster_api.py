@@ -20,13 +20,13 @@ from devcluster.simulation.cluster_api_machine import ClusterApi, ClusterApiMach
 from devcluster.simulation.cluster_api_machine_set_upkeep import ClusterApiMachineSetUpkeep
 from devcluster.simulation.cluster_api_machine_upkeep import ClusterApiMachineUpkeep
 from devcluster.simulation.control_socket import count, seconds
+from devcluster.simulation.controller import Controller
 from devcluster.simulation.machine_room import MachineWatch
 from devcluster.simulation.machine_set import PROVISIONING
 from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import WorkQueue
 from health.model.node import Node
 from kube.client import Client
 from kube.discovery import Discovery
@@ -86,15 +86,15 @@ async def _keep(api: ClusterApi, management: Transport, workload: Transport, pro
     async with asyncio.TaskGroup() as tasks:
         switch = PowerSwitch(provider.control)
         upkeep = ClusterApiMachineUpkeep(api, client, in_workload, switch, provider.provisioning)
-        machines = WorkQueue(api.machines.kind, upkeep.look_after, tasks)
+        machines = Controller(api.machines.kind, upkeep.look_after, tasks)
 
         def node_changed(change: Change[Node]) -> None:
             watch.node_changed(change)
 
         nodes = Reflector(workload, NODES, Node, notify=node_changed)
         of_set = ClusterApiMachineSetUpkeep(api, client, nodes, provider.max_in_flight)
-        sets = WorkQueue(api.machine_sets.kind, of_set.look_after, tasks)
-        watch = MachineWatch(machines.add, sets.add)
+        sets = Controller(api.machine_sets.kind, of_set.look_after, tasks)
+        watch = MachineWatch(machines.enqueue, sets.enqueue)
         all_machines: Reflector[OpenShiftMachine] = Reflector(
             management, api.machines, ClusterApiMachine, notify=watch.machine_changed
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from devcluster.errors import DevclusterError
 from devcluster.simulation.control_socket import seconds
+from devcluster.simulation.controller import Controller
 from devcluster.simulation.machine_room import MachineWatch
 from devcluster.simulation.machine_set_upkeep import MachineSetUpkeep
 from devcluster.simulation.machine_upkeep import MachineUpkeep
@@ -22,7 +23,6 @@ from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftM
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import WorkQueue
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import KubernetesError
@@ -52,14 +52,14 @@ async def keep_machines(transport: Transport, control: Path, provisioning: timed
     client = Client(transport, FIELD_MANAGER)
     async with asyncio.TaskGroup() as tasks:
         upkeep = MachineUpkeep(client, PowerSwitch(control), provisioning)
-        machines = WorkQueue(MACHINES.kind, upkeep.look_after, tasks)
+        machines = Controller(MACHINES.kind, upkeep.look_after, tasks)
 
         def node_changed(change: Change[Node]) -> None:
             watch.node_changed(change)
 
         nodes = Reflector(transport, NODES, Node, notify=node_changed)
-        sets = WorkQueue(MACHINE_SETS.kind, MachineSetUpkeep(client, nodes).look_after, tasks)
-        watch = MachineWatch(machines.add, sets.add)
+        sets = Controller(MACHINE_SETS.kind, MachineSetUpkeep(client, nodes).look_after, tasks)
+        watch = MachineWatch(machines.enqueue, sets.enqueue)
         tasks.create_task(nodes.run())
         tasks.create_task(
             Reflector(transport, MACHINES, OpenShiftMachine, notify=watch.machine_changed).run()

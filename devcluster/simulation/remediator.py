@@ -29,12 +29,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devcluster.errors import DevclusterError
+from devcluster.simulation.controller import Controller
 from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.remediation import PowerCycleReconciler, PowerCycleRemediation
 from devcluster.simulation.resources import REQUESTS
 from devcluster.simulation.termination import run_until_told_to_end
-from devcluster.simulation.work_queue import WorkQueue
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.record import Change, Key
@@ -45,16 +45,16 @@ LONGEST_POWER_OFF_SECONDS = 3600
 FIELD_MANAGER = "demo-remediator"
 
 
-class RemediationQueue:
+class RemediationController:
     """Runs `work(key)` in `tasks`, at most once at a time for each request."""
 
     def __init__(self, work: Callable[[Key], Awaitable[None]], tasks: asyncio.TaskGroup) -> None:
-        self._queue = WorkQueue("request", work, tasks)
+        self._controller = Controller("request", work, tasks)
 
     def notice(self, change: Change[PowerCycleRemediation]) -> None:
         """Queue a request that appeared or changed, unless it is over."""
         if change.new is not None and not change.new.is_over:
-            self._queue.add(change.key)
+            self._controller.enqueue(change.key)
 
 
 NodeName = Annotated[str, Field(min_length=1)]
@@ -143,8 +143,8 @@ async def remediate(transport: Transport, control: Path) -> None:
     """Execute requests until cancelled; `control` is the control socket of the kubelets."""
     async with asyncio.TaskGroup() as tasks:
         remediation = PowerCycleReconciler(Client(transport, FIELD_MANAGER), PowerSwitch(control))
-        queue = RemediationQueue(remediation.carry_out, tasks)
-        await Reflector(transport, REQUESTS, decode=PowerCycleRemediation, notify=queue.notice).run()
+        controller = RemediationController(remediation.carry_out, tasks)
+        await Reflector(transport, REQUESTS, decode=PowerCycleRemediation, notify=controller.notice).run()
 
 
 async def _run(control: Path) -> None:

@@ -1,4 +1,4 @@
-"""WorkQueue, as of client-go: one task at a time for each object that needs work.
+"""Controller, as of controller-runtime: one task at a time for each object that needs work.
 
 Failed work is retried with back-off. An object that changes while its work runs is queued again, and so is
 one whose work asks for that after a time.
@@ -21,7 +21,7 @@ Work = Callable[[Key], Awaitable[timedelta | None]]
 """Does the work for an object. Returns when to look again without a change, or None."""
 
 
-class WorkQueue:
+class Controller:
     """Runs `work(key)` in `tasks`; the log calls its objects `kind`."""
 
     def __init__(self, kind: str, work: Work, tasks: asyncio.TaskGroup) -> None:
@@ -31,7 +31,7 @@ class WorkQueue:
         self._changes: dict[Key, asyncio.Event] = {}
         """For the objects in work: whether one has changed since its work began."""
 
-    def add(self, key: Key) -> None:
+    def enqueue(self, key: Key) -> None:
         """Queue an object that appeared, changed or went."""
         if key not in self._changes:
             self._changes[key] = asyncio.Event()

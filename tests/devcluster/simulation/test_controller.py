@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from devcluster.polling import until
+from devcluster.simulation.controller import Controller
 from devcluster.simulation.errors import SimulationError
-from devcluster.simulation.work_queue import WorkQueue
 from kube.record import Key
 
 KEY = Key("default", "one")
@@ -49,12 +49,12 @@ def work() -> Work:
 
 
 @pytest.fixture
-async def queue(work: Work) -> AsyncIterator[WorkQueue]:
-    ready: asyncio.Future[WorkQueue] = asyncio.get_running_loop().create_future()
+async def controller(work: Work) -> AsyncIterator[Controller]:
+    ready: asyncio.Future[Controller] = asyncio.get_running_loop().create_future()
 
     async def process() -> None:
         async with asyncio.TaskGroup() as tasks:
-            ready.set_result(WorkQueue("object", work.do, tasks))
+            ready.set_result(Controller("object", work.do, tasks))
             await asyncio.Event().wait()
 
     running = asyncio.create_task(process())
@@ -64,13 +64,13 @@ async def queue(work: Work) -> AsyncIterator[WorkQueue]:
 
 
 async def test_changes_during_the_work_lead_to_it_once_more_and_never_twice_at_once(
-    queue: WorkQueue, work: Work
+    controller: Controller, work: Work
 ) -> None:
     work.may_end.clear()
-    queue.add(KEY)
+    controller.enqueue(KEY)
     await work.until_begun(1)
     for _ in range(3):
-        queue.add(KEY)
+        controller.enqueue(KEY)
     assert work.at_once == 1
     work.may_end.set()
     await work.until_begun(2)
@@ -79,21 +79,21 @@ async def test_changes_during_the_work_lead_to_it_once_more_and_never_twice_at_o
     assert work.begun == 2
 
 
-async def test_object_is_looked_at_again_when_its_work_said_so(queue: WorkQueue, work: Work) -> None:
+async def test_object_is_looked_at_again_when_its_work_said_so(controller: Controller, work: Work) -> None:
     work.again = timedelta(milliseconds=1)
-    queue.add(KEY)
+    controller.enqueue(KEY)
     await work.until_begun(3)
 
 
-async def test_change_is_not_kept_waiting_by_a_later_look(queue: WorkQueue, work: Work) -> None:
+async def test_change_is_not_kept_waiting_by_a_later_look(controller: Controller, work: Work) -> None:
     work.again = HOUR
-    queue.add(KEY)
+    controller.enqueue(KEY)
     await work.until_begun(1)
-    queue.add(KEY)
+    controller.enqueue(KEY)
     await work.until_begun(2)
 
 
-async def test_work_that_fails_is_taken_up_again(queue: WorkQueue, work: Work) -> None:
+async def test_work_that_fails_is_taken_up_again(controller: Controller, work: Work) -> None:
     work.fails = True
-    queue.add(KEY)
+    controller.enqueue(KEY)
     await work.until_begun(2)
