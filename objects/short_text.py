@@ -12,6 +12,7 @@ from pydantic import AfterValidator
 LONGEST_TEXT = 1024
 """Bytes of its JSON: Temporal refuses a payload of 2 MB, and a payload may hold hundreds of texts."""
 CUT = "…"
+MOST_BYTES_OF_A_LETTER = len("\\u0000")
 
 
 def cut_to_bytes(text: str, most: int) -> str:
@@ -29,6 +30,8 @@ def _json_bytes(text: str) -> int:
 
 def short(text: str) -> str:
     """The text with at most LONGEST_TEXT bytes."""
+    if len(text) * MOST_BYTES_OF_A_LETTER + len('""') <= LONGEST_TEXT:
+        return text
     return cut_to_bytes(text, LONGEST_TEXT)
 
 

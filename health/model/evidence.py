@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from health.model.references import IncidentReference
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 PREFIX = "paramedic-evidence-"
 """Prefix of the name of every ConfigMap and file with evidence; an admission policy matches it."""
@@ -40,9 +41,9 @@ class EvidenceRecord(Frozen):
     """The name of the ConfigMap, or the path of the file."""
     at: datetime
     """When the attempt was made."""
-    problem: str = ""
+    problem: ShortText = ""
     """Why the evidence is not saved; "": it is saved."""
-    lacks: tuple[str, ...] = ()
+    lacks: tuple[ShortText, ...] = ()
     """Parts that are missing, in words: "37 of 110 pods"."""
 
     @property

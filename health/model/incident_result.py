@@ -7,6 +7,7 @@ from health.model.moves import Outcome
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 
 
 class OrderRecord(Frozen):
@@ -14,7 +15,7 @@ class OrderRecord(Frozen):
 
     order: str
     """`abort`, `hold` or `resume`."""
-    reason: str
+    reason: ShortText
     given: datetime
     until: datetime | None = None
     """When the order expires; None: never."""

@@ -18,6 +18,7 @@ from objects.clusters import MANAGEMENT_CLUSTER
 from objects.fail_fast import FailFast
 from objects.frozen import FrozenObject
 from objects.group_kind import ServedKind
+from objects.short_text import ShortText
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 CONFIRMED_HEALTHY = "remediation.medik8s.io/manually-confirmed-healthy"
@@ -86,7 +87,7 @@ class NodeStatus(FailFast):
     """The part of a Node's status that we read."""
 
     conditions: tuple[NodeCondition, ...] = ()
-    boot_id: Annotated[str, Field(validation_alias=AliasPath("nodeInfo", "bootID"))] = ""
+    boot_id: Annotated[ShortText, Field(validation_alias=AliasPath("nodeInfo", "bootID"))] = ""
 
 
 class Node(FrozenObject):

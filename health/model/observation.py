@@ -19,6 +19,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.model.wake_rule import WakeRule
 from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
 
 FAILED_ASK_AGAIN_SECONDS = 5.0
 
@@ -111,9 +112,9 @@ class Hold(Frozen):
 
     reason: OpenEnum[HoldReason]
     """A reason that this version does not know holds like any other."""
-    message: str
+    message: ShortText
     ask_again_seconds: float = 30 * 60
-    request_error: str = ""
+    request_error: ShortText = ""
     """The API server's answer to the creation of a request, if that failed (rule 27)."""
 
     def __str__(self) -> str:
@@ -145,8 +146,8 @@ class Observation(Frozen):
     """
 
     state: Annotated[TargetState, WakeRule.IF_ENDED_OTHERWISE, WakeRule.IF_RESTARTED]
-    reason: Annotated[str, WakeRule.NEVER]
-    subject: Annotated[str, WakeRule.NEVER] = ""
+    reason: Annotated[ShortText, WakeRule.NEVER]
+    subject: Annotated[ShortText, WakeRule.NEVER] = ""
     """The object that `reason` describes, where `reason` does not name it."""
     remaining_seconds: Annotated[float, WakeRule.NEVER] = 0
     """Time until the deadline, in the state Waiting."""
@@ -156,7 +157,7 @@ class Observation(Frozen):
     admission: Annotated[Admission | None, WakeRule.NEVER] = None
     """The permission to take one step; given only to a question that asked to act."""
     steps: Annotated[tuple[Step, ...], WakeRule.NEVER] = ()
-    under_way: Annotated[str, WakeRule.IF_WAS_UNDER_WAY, WakeRule.IF_RECORDED_IN_SHADOW] = ""
+    under_way: Annotated[ShortText, WakeRule.IF_WAS_UNDER_WAY, WakeRule.IF_RECORDED_IN_SHADOW] = ""
     """What was already done to the target, by any actor, and has not finished; "": nothing."""
     is_marked: Annotated[bool, WakeRule.NEVER] = False
     """Whether the target carries a mark for another controller, whether or not the check waits for it."""

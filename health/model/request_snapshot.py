@@ -5,6 +5,7 @@ from datetime import datetime
 
 from health.model.references import RequestReference
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 
 
 class RequestSnapshot(Frozen):
@@ -28,7 +29,7 @@ class RequestSnapshot(Frozen):
     """Whether it names no incident: the first incident that finds it adopts it."""
     is_of_operator: bool = False
     """Whether another operator made it, and already emitted its Events."""
-    boot_id: str = ""
+    boot_id: ShortText = ""
     """The boot ID of the target right before the request was made; "": not recorded."""
 
     @property

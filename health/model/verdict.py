@@ -15,6 +15,7 @@ from typing import Protocol
 from health.model.node import Node, NodeCondition
 from objects.durations import in_words
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 from objects.timestamps import stamp
 
 
@@ -29,8 +30,8 @@ class Health(StrEnum):
 class Fact(Frozen):
     """The condition behind a verdict, with its time. An act compares facts, never ages."""
 
-    condition: str
-    status: str
+    condition: ShortText
+    status: ShortText
     since: datetime
     is_moving: bool = False
     """Whether `since` may grow while the condition stays: it is the time of something else."""

@@ -15,6 +15,7 @@ from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.references import RequestReference, TargetReference
 from health.runbook.failed_attempts import Failed, FailedAttempts, once_more
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 
 CHECK_HANGING_AFTER = timedelta(minutes=1)
 """How long a finalizer may keep a request before the incident looks again without a wake."""
@@ -49,9 +50,9 @@ class ChoreFailure(Frozen):
     """One failed part of an attempt; the other parts of the attempt succeeded."""
 
     subject: ChoreSubject = OF_LEASE
-    what: str
+    what: ShortText
     """The words for the failed part: "delete Reboot/ns/node-1"."""
-    why: str
+    why: ShortText
     is_forbidden: bool = False
     wait_seconds: float = 0
     """Seconds that the API server asked to wait."""

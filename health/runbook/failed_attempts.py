@@ -12,6 +12,7 @@ from typing import Any
 
 from objects.backoff import EQUAL_JITTER, Backoff
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 from objects.timestamps import stamp
 
 RETRIES = Backoff(timedelta(seconds=2), timedelta(minutes=5), jitter=EQUAL_JITTER)
@@ -37,9 +38,9 @@ class Failed:
 class FailedAttempts(Frozen):
     """One or several failed attempts in a row; a subclass names the action."""
 
-    what: str
+    what: ShortText
     """The failed action, in words."""
-    why: str
+    why: ShortText
     since: datetime
     """The first failure of the current row."""
     failed: datetime
