@@ -15,7 +15,7 @@ SIDE_BY_SIDE := --numprocesses 7 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
 
-.PHONY: types tests help install servers helm demo test fast bench format lock release histories conformance rights
+.PHONY: types tests help install servers helm demo test fast bench format lock release histories conformance rights english
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -67,6 +67,9 @@ conformance: $(INSTALLED) ## write docs/conformance.md from the markers of the t
 
 rights: $(INSTALLED) ## write the roles of deploy/ and docs/rights.md from the table of rights
 	@$(BIN)/python -m cli.rights
+
+english: $(INSTALLED) ## write the numbers of hard sentences after some were rewritten: see CONTRIBUTING.md
+	@$(BIN)/python -m tests.english
 
 # Versions that fit stay: delete requirements.lock first to take the newest of everything.
 lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies

@@ -1,0 +1,1 @@
+"""Docstrings, comments and pages are in plain English (CONTRIBUTING.md, "How we write")."""
