@@ -1,4 +1,4 @@
-"""Clocks of a worker that stand still unless a test moves them, each by itself."""
+"""Clocks of a worker that stand still unless a test moves them, each on its own."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,8 +8,6 @@ from kube.transport import Transport
 
 
 class Clocks:
-    """The wall clock and the monotonic one."""
-
     def __init__(self) -> None:
         self.wall = datetime.now(UTC)
         self.seconds = 1000.0
@@ -21,13 +19,12 @@ class Clocks:
         return self.seconds
 
     def run(self, wall: timedelta, monotonic: timedelta) -> None:
-        """Let time pass by each."""
         self.wall += wall
         self.seconds += monotonic.total_seconds()
 
 
 class Lingering(Client):
-    """What comes after an answer of a kind comes late: the clocks run meanwhile."""
+    """A client whose answers for one kind arrive late: the clocks move meanwhile."""
 
     def __init__(
         self, transport: Transport, of: Resource, clocks: Clocks, wall: timedelta, monotonic: timedelta

@@ -16,14 +16,14 @@ from tests.activities.world import NAMESPACE, World
 
 @pytest.fixture(scope="package")
 async def administrator(control_plane: ControlPlane) -> AsyncIterator[Transport]:
-    """A connection that tests share: to make one takes as long as an act."""
+    """A shared connection: opening one takes as long as an act."""
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         yield transport
 
 
 @pytest.fixture
 async def world(administrator: Transport) -> AsyncIterator[World]:
-    """An unhealthy node with check and template, made with the rights of an administrator."""
+    """An unhealthy node with check and template, created with the rights of an administrator."""
     world = World(Client(administrator), f"test-{uuid4().hex[:8]}")
     await world.make()
     yield world
@@ -32,7 +32,7 @@ async def world(administrator: Transport) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def config_map(world: World) -> AsyncIterator[RequestReference]:
-    """Something that the worker may neither write nor delete."""
+    """An object that the worker may neither write nor delete."""
     body = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": {"name": world.name}}
     created = await world.client.create(CONFIG_MAPS, body, NAMESPACE)
     uid = created["metadata"]["uid"]
@@ -42,7 +42,7 @@ async def config_map(world: World) -> AsyncIterator[RequestReference]:
 
 @pytest.fixture
 async def machine_world(administrator: Transport) -> AsyncIterator[MachineWorld]:
-    """An unhealthy Machine with its Node and its check, made with the rights of an administrator."""
+    """An unhealthy Machine with its Node and its check, created with the rights of an administrator."""
     world = MachineWorld(Client(administrator), f"test-{uuid4().hex[:8]}")
     await world.make()
     yield world
@@ -51,7 +51,7 @@ async def machine_world(administrator: Transport) -> AsyncIterator[MachineWorld]
 
 @pytest.fixture(scope="package")
 async def worker_transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
-    """The same with the rights of the worker."""
+    """A shared connection with the rights of the worker."""
     async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
         yield transport
 
@@ -70,7 +70,7 @@ def admin_worker(administrator: Transport) -> WorkerActivities:
 
 @pytest.fixture
 async def worker_in_the_dark(tmp_path: Path) -> AsyncIterator[WorkerActivities]:
-    """The activities with an API server that is away."""
+    """The activities with an unreachable API server."""
     kubeconfig = tmp_path / "kubeconfig"
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}

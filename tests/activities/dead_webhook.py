@@ -1,4 +1,4 @@
-"""A dead admission webhook of a remediator: every change of the objects that it guards is answered 500."""
+"""A dead admission webhook of a remediator: every change of the guarded objects fails with 500."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ SOON = timedelta(seconds=20)
 
 @asynccontextmanager
 async def dead_webhook(client: Client, request: str) -> AsyncIterator[None]:
-    """For the time of the block nobody can change or delete this request."""
+    """In the block, every change and deletion of this request fails."""
     await client.merge_patch(REQUESTS, request, {"metadata": {"labels": {GUARDED: request}}}, NAMESPACE)
     await client.create(WEBHOOKS, _configuration(request))
     try:

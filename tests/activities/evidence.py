@@ -1,4 +1,7 @@
-"""What is around a Node for evidence: Pods on it and elsewhere, and Events; and how it is asked for."""
+"""The surroundings of a Node for evidence:
+
+Pods on it and on other Nodes, and Events; and the input of the activity.
+"""
 
 from health.model.evidence import EvidenceStore
 from kube.client import Client
@@ -7,12 +10,12 @@ from workflows.contracts import ActInput, EvidenceInput
 
 SECRET = "s3cr3t"
 MADE = "tests.paramedic.dev/evidence"
-"""The label of what is made here."""
+"""The label of all objects that these tests create."""
 MICRO_TIME = "2026-01-01T00:00:00.000000Z"
 
 
 def evidence_asked(act: ActInput, **changes: object) -> EvidenceInput:
-    """What an incident asks before this act."""
+    """The input that an incident sends before this act."""
     asked = EvidenceInput(
         incident=act.incident,
         first_run_id="run-1",

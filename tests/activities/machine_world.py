@@ -1,6 +1,6 @@
-"""MachineWorld: one unhealthy Machine with its Node and its check, on the real API server.
+"""One unhealthy Machine with its Node and its check, on the real API server.
 
-The Machine has a controller, and a finalizer: one that is deleted is still there to be looked at.
+The Machine has a controller, and a finalizer keeps a deleted Machine readable.
 """
 
 from contextlib import suppress
@@ -40,7 +40,7 @@ STRATEGY = {"machine.openshift.io/remediation-strategy": "external-baremetal"}
 
 
 class MachineWorld(World):
-    """The objects of one test; the Machine, its Node and its check have one name."""
+    """The objects of one test; the Machine, its Node and its check have the same name."""
 
     machine_uid = ""
 
@@ -62,7 +62,7 @@ class MachineWorld(World):
         await super().remove()
 
     async def make_machine(self) -> None:
-        """The Machine, linked to its Node; its controller is a ConfigMap: any kind will do."""
+        """Create the Machine, linked to its Node; a ConfigMap stands for its controller."""
         body: Object = {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": {"name": self.name}}
         owner = await self.client.create(CONFIG_MAPS, body, NAMESPACE)
         await self.create_machine(owner["metadata"]["uid"])
@@ -82,7 +82,7 @@ class MachineWorld(World):
         await self.client.merge_patch(MACHINES, self.name, {"status": status}, NAMESPACE, "status")
 
     async def make_machine_anew(self) -> None:
-        """Another one of the same name."""
+        """Replace the Machine by another one of the same name."""
         (owner,) = (await self.machine() or {})["metadata"]["ownerReferences"]
         await self.remove_machine()
         await self.create_machine(owner["uid"])
@@ -104,7 +104,7 @@ class MachineWorld(World):
         await self.client.merge_patch(CHECKS, self.name, body, NAMESPACE)
 
     async def use_template(self) -> None:
-        """Have the check make requests; its generation is 2 then."""
+        """Let the check create requests; this makes its generation 2."""
         template = {"apiVersion": DEMO, "kind": TEMPLATES.kind, "name": self.name}
         body: Object = {"spec": {"remediationTemplate": template}}
         await self.client.merge_patch(CHECKS, self.name, body, NAMESPACE)
@@ -115,7 +115,7 @@ class MachineWorld(World):
     async def make_machine_request(
         self, *, annotations: dict[str, str] | None = None, owners: tuple[Object, ...] = ()
     ) -> RequestReference:
-        """A request under the Machine's name, owned by the Machine, and by others before it."""
+        """Create a request with the Machine's name; its owners are `owners` and then the Machine."""
         machine = {
             "apiVersion": MACHINES.api_version,
             "kind": MACHINES.kind,
@@ -150,7 +150,6 @@ class MachineWorld(World):
         return annotations.get("host.metal3.io/external-remediation") == ""
 
     async def events(self) -> list[Object]:
-        """The Events about the Machine."""
         found = await self.client.list(EVENTS, NAMESPACE)
         return [event for event in found if self._is_about_machine(event["involvedObject"])]
 
@@ -158,7 +157,7 @@ class MachineWorld(World):
         return (regarding["kind"], regarding["name"]) == (MACHINES.kind, self.name)
 
     async def machine_lease(self) -> Object | None:
-        """spec of the Lease of the Machine, if there is one."""
+        """The spec of the Machine's Lease; None if there is none."""
         return await self._lease(self.machine_lease_name)
 
     @property
@@ -179,14 +178,14 @@ class MachineWorld(World):
         return super().order(step=DELETE).model_copy(update=changes)
 
     def order_request(self, **changes: object) -> ActInput:
-        """Once the check has a template."""
+        """The order of an incident after the check got a template."""
         template = TemplateReference(
             api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
         )
         return self.order(step=Step(template=template), generation=2).model_copy(update=changes)
 
     async def order_as_node_is_gone(self) -> ActInput:
-        """What an incident orders that sees no Node; the Machine says no time of its own."""
+        """The order of an incident that sees no Node; the Machine itself reports no time."""
         machine = await self.machine()
         assert machine is not None
         since = datetime.fromisoformat(machine["metadata"]["creationTimestamp"])

@@ -43,7 +43,7 @@ class Openshift:
         await until(self._serves_cluster_versions, within=PATIENCE, otherwise="no ClusterVersions")
 
     async def forget(self) -> None:
-        """The cluster is no OpenShift any more."""
+        """Delete the ClusterVersion CRD, so that the cluster no longer looks like OpenShift."""
         await self.client.delete(DEFINITIONS, DEFINITION)
 
     async def grant(self) -> None:

@@ -1,4 +1,4 @@
-"""Clients that meet what happens to real ones: somebody is faster, or the API server refuses."""
+"""Clients with the conflicts and refusals that real clients meet."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ Change = Callable[[], Awaitable[None]]
 
 
 class Overtaken(Client):
-    """Right after each read of a kind somebody makes the next change."""
+    """Right after each read of a kind another writer makes the next change."""
 
     def __init__(self, transport: Transport, of: Resource, *changes: Change) -> None:
         super().__init__(transport, "tests")
@@ -28,7 +28,7 @@ class Overtaken(Client):
 
 
 class Refused(Client):
-    """An admission plugin that takes no change of a Machine."""
+    """An admission plugin that refuses every change of a Machine."""
 
     async def delete(
         self,
@@ -52,7 +52,7 @@ class Refused(Client):
 
 
 class Keeps(Client):
-    """An admission plugin that keeps objects of one name from being deleted or patched."""
+    """An admission plugin that refuses deletions and patches of objects with one name."""
 
     def __init__(self, transport: Transport, name: str) -> None:
         super().__init__(transport, "tests")
@@ -80,7 +80,7 @@ class Keeps(Client):
 
 
 class Answered(Client):
-    """Every creation of one kind is answered so."""
+    """Returns this answer to every creation of one kind."""
 
     def __init__(self, transport: Transport, of: Resource, error: KubernetesError) -> None:
         super().__init__(transport, "tests")
@@ -94,7 +94,7 @@ class Answered(Client):
 
 
 class NameFreed(Client):
-    """Right after a name was found to be taken, somebody makes it free."""
+    """Right after a name conflict another client deletes the object with that name."""
 
     def __init__(self, transport: Transport, of: Resource, free: Change) -> None:
         super().__init__(transport, "tests")
@@ -111,7 +111,7 @@ class NameFreed(Client):
 
 
 class PatchesAnswered(Client):
-    """Every patch of one kind is answered so."""
+    """Returns this answer to every patch of one kind."""
 
     def __init__(self, transport: Transport, of: Resource, error: KubernetesError) -> None:
         super().__init__(transport, "tests")
@@ -127,8 +127,6 @@ class PatchesAnswered(Client):
 
 
 class EventsRefused(Client):
-    """Events are refused."""
-
     async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         if resource == EVENTS:
             raise Forbidden("No Events today.")
@@ -136,8 +134,6 @@ class EventsRefused(Client):
 
 
 class EventsUnanswered(Client):
-    """Who writes an Event waits for ever."""
-
     async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         if resource == EVENTS:
             await asyncio.Event().wait()
@@ -145,7 +141,7 @@ class EventsUnanswered(Client):
 
 
 class Without(Client):
-    """What answers is no API server for objects of one kind, or not any more."""
+    """For one kind the server answers unlike an API server, always or from some time on."""
 
     def __init__(self, transport: Transport, of: Resource) -> None:
         super().__init__(transport, "tests")

@@ -1,4 +1,4 @@
-"""Each act looks whether a person stopped everything, whatever the detector has seen."""
+"""Each act checks for the global stop itself, whatever the detector has observed."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -25,7 +25,7 @@ async def _annotate(client: Client, reason: str | None) -> None:
 
 @pytest.fixture
 async def stopped(world: World) -> AsyncIterator[None]:
-    """The annotation is there; it is taken off whatever happens."""
+    """The annotation is set, and removed after the test."""
     await _annotate(world.client, "power work")
     yield
     await _annotate(world.client, None)

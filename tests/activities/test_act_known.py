@@ -1,4 +1,4 @@
-"""What the incident made before, and the detector does not see: never a second one."""
+"""Requests of the incident that the detector does not see: a second one is never created."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -48,7 +48,7 @@ async def test_request_that_is_still_there_is_the_answer(world: World, worker: W
         pytest.param({"api_version": "nowhere.example.com/v1"}, id="no such group"),
     ],
 )
-async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once(
+async def test_request_that_a_user_deleted_is_lost_and_no_other_is_created_at_once(
     world: World, worker: WorkerActivities, changes: dict[str, str]
 ) -> None:
     result = await worker.act(world.order(known=(other(world, **changes),)))
@@ -58,7 +58,7 @@ async def test_request_that_somebody_deleted_is_lost_and_nothing_is_made_at_once
 
 
 @pytest.mark.rule("rule 9", "rule 14/deleted request")
-async def test_request_that_somebody_made_anew_is_not_the_one_that_was_lost(
+async def test_request_that_a_user_created_anew_is_not_the_lost_one(
     world: World, worker: WorkerActivities
 ) -> None:
     await world.make_request()

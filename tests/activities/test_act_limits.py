@@ -1,4 +1,4 @@
-"""Each act compares the limits that its slot was reserved under with those that bear on its check now."""
+"""Each act compares the limits of its reserved slot with the limits of its check now."""
 
 from collections.abc import AsyncIterator
 
@@ -31,7 +31,7 @@ async def annotate(world: World, value: str | None) -> None:
 
 @pytest.fixture
 async def policy(world: World) -> AsyncIterator[None]:
-    """Of the whole cluster; it is deleted whatever happens."""
+    """A policy of the whole cluster, which is deleted after the test."""
     body = {"metadata": {"name": POLICY}, "data": {KEY: ONE}}
     await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
     yield

@@ -1,4 +1,4 @@
-"""A request of the node's name exists already."""
+"""A request with the node's name exists already."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What changed between the admission and the act: nothing is done."""
+"""An act does nothing if its facts changed after the admission."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta

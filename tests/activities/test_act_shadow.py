@@ -1,4 +1,4 @@
-"""Each act reads the policy itself, whatever the detector has seen."""
+"""Each act reads the policy itself, whatever the detector has observed."""
 
 from collections.abc import AsyncIterator
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 43")]
 
 @pytest.fixture
 async def policy(world: World) -> AsyncIterator[None]:
-    """Of the whole cluster; it is deleted whatever happens."""
+    """A policy of the whole cluster, which is deleted after the test."""
     body = {"metadata": {"name": POLICY}, "data": {KEY: "shadow: true"}}
     await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
     yield
@@ -52,7 +52,7 @@ async def test_act_makes_nothing_where_the_policy_says_shadow(world: World, work
     await _assert_nothing_is_made(world, worker, "every check is in shadow: nothing is written")
     await world.client.merge_patch(CONFIG_MAPS, POLICY, {"data": {KEY: "shadow: perhaps"}}, POLICY_NAMESPACE)
 
-    # By the last good one, which the detector knows, it was admitted.
+    # The last valid policy, which the detector uses, admitted the act.
     assert (await worker.act(world.order())).request is not None
 
 

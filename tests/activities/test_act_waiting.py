@@ -1,4 +1,4 @@
-"""How long an act has waited, as a worker tells it: in a queue of Temporal, or for a slot of the worker."""
+"""The worker measures how long an act waited: in a queue of Temporal, or for a slot of the worker."""
 
 import asyncio
 from datetime import timedelta
@@ -29,7 +29,7 @@ class ActOnce:
 
 
 class BusyWorker:
-    """A worker with one slot, which the first act keeps for as long as a test wants."""
+    """A worker with one slot, which the first act occupies until a test releases it."""
 
     def __init__(self, worker: WorkerActivities) -> None:
         self._worker = worker

@@ -1,4 +1,4 @@
-"""What is counted of an activity, by what was asked and what was answered."""
+"""Counters of an activity, by its input and its result."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,8 +27,6 @@ HELD = ActResult.held(Hold(reason=HoldReason.NO_CONTROLLER, message="nobody woul
 
 
 class Answering(ActivityInboundInterceptor):
-    """The activity itself."""
-
     def __init__(self, result: object) -> None:
         self._result = result
 
@@ -51,7 +49,6 @@ def order(action: Action) -> ActInput:
 
 
 async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
-    """All that is counted of one activity."""
     registry = CollectorRegistry()
     interceptor = MetricsInterceptor(WorkerMetrics(registry)).intercept_activity(Answering(result))
     environment = ActivityEnvironment()

@@ -1,4 +1,4 @@
-"""What is done within one attempt, and answered before Temporal takes the attempt for lost."""
+"""Work within one attempt of an activity is answered before its timeout."""
 
 import asyncio
 from datetime import timedelta
@@ -11,7 +11,7 @@ from workflows.kit.calls import Contract
 ATTEMPT = timedelta(seconds=0.4)
 
 
-async def test_what_takes_too_long_is_answered_while_the_attempt_still_lasts() -> None:
+async def test_slow_work_is_answered_before_the_attempt_times_out() -> None:
     attempt = Attempt(Contract("wait", ATTEMPT, None, RetryPolicy()))
     async with asyncio.timeout(ATTEMPT.total_seconds()):
         answer = await attempt.tried("wait", asyncio.Event().wait())

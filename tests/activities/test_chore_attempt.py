@@ -1,4 +1,4 @@
-"""What a chore could not do is answered item by item, and never raised."""
+"""A chore returns its failures item by item and raises no error."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ Run = Callable[[], Awaitable[tuple[ChoreFailure, ...]]]
 
 @pytest.fixture(params=["clean_up", "renew", "annotate"])
 def run(request: pytest.FixtureRequest, client: Client, transport: Transport) -> Run:
-    """One attempt of an activity; answers what it could not do."""
+    """Run one attempt of an activity; return its failures."""
     connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
     objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), readers())
     requests = OwnRequests(LiveRequests(connection), objects)

@@ -1,4 +1,4 @@
-"""What cannot be deleted or taken off is answered by itself, and keeps nothing else."""
+"""Each deletion or removal that fails is reported on its own, and stops no other."""
 
 from datetime import UTC, datetime
 

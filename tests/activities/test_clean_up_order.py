@@ -1,4 +1,4 @@
-"""In which order clean_up writes, told by a server that counts: the confirmation goes before the Lease."""
+"""The order of clean_up's writes, recorded by a server: the confirmation is removed before the Lease."""
 
 from pathlib import Path
 
@@ -33,7 +33,6 @@ OURS = {
 async def clean_up(
     directory: Path, confirmation: Answer, *, removes_confirmations: bool = True
 ) -> list[tuple[str, str]]:
-    """What was written, in its order."""
     async with ApiServer(directory) as server:
         server.answer("PATCH", NODE, confirmation)
         server.answer("GET", LEASE, said(OURS))

@@ -1,4 +1,4 @@
-"""A request whose owner is in doubt, and that somebody changes between the look at it and its deletion."""
+"""A request with an uncertain owner that changes between the read and the deletion."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -21,7 +21,7 @@ Change = Callable[[], Awaitable[None]]
 
 
 class Overtaken(Client):
-    """A client whose reads somebody overtakes: right after each of them the next change is made."""
+    """Right after each read another writer makes the next change."""
 
     def __init__(self, transport: Transport, *changes: Change) -> None:
         super().__init__(transport, "tests")
@@ -46,7 +46,7 @@ async def clean_up(world: World, client: Client, transport: Transport, of: Reque
 
 
 def writing(world: World, text: str) -> Change:
-    """What a remediator does all the time."""
+    """A change that a remediator makes all the time."""
 
     async def change() -> None:
         body: Object = {"metadata": {"annotations": {"remediator": text}}}

@@ -1,4 +1,4 @@
-"""A request that the detector does not see, as it does not parse, told by a server that says anything."""
+"""A request that the detector cannot decode, on a server with arbitrary answers."""
 
 from pathlib import Path
 

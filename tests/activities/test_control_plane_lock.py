@@ -1,4 +1,4 @@
-"""One control-plane node at a time: the Lease that two of them compete for."""
+"""Only one control-plane node at a time: two of them compete for one Lease."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from workflows.contracts import ActResult, CleanUpInput, RenewInput
 pytestmark = pytest.mark.cluster
 
 LATE = timedelta(seconds=3)
-"""Twice, for both Leases, is too late to act, and not so late that Temporal has given the act up."""
+"""Twice, for both Leases, it is too late to act, but not late enough for a timeout of the activity."""
 CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
 
@@ -42,14 +42,12 @@ async def holder(world: World) -> str:
 
 @pytest.fixture
 async def first(world: World) -> World:
-    """A node of the control plane."""
     await world.patch_node(labels=CONTROL_PLANE)
     return world
 
 
 @pytest.fixture
 async def second(world: World) -> AsyncIterator[World]:
-    """Another one, of another check."""
     other = World(world.client, f"{world.name}-2")
     await other.make()
     await other.patch_node(labels=CONTROL_PLANE)

@@ -1,4 +1,4 @@
-"""What deletes a Machine, and what keeps it."""
+"""Deletion of a Machine, and the reasons not to delete it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -34,7 +34,7 @@ async def test_machine_is_deleted_under_its_lease_and_an_event_says_so(
     assert lease["holderIdentity"] == f"MachineHealthCheck-{NAMESPACE}/{machine_world.name}"
     assert lease["leaseDurationSeconds"] == 660
     assert result.outcome.lease_acquired_at == datetime.fromisoformat(lease["acquireTime"])
-    assert await machine_world.lease() is None, "that of the node is for others"
+    assert await machine_world.lease() is None, "the Lease of the node is for other controllers"
     (event,) = await machine_world.events()
     name = machine_world.name
     assert (event["type"], event["reason"]) == ("Normal", "MachineDeleted")
@@ -102,7 +102,7 @@ async def check_is_limited(world: MachineWorld) -> None:
 
 
 CHANGES = [
-    # What all kinds of checks share is in test_act_revalidation.py.
+    # test_act_revalidation.py covers what all kinds of checks share.
     pytest.param(node_recovers, "no longer true", id="recovered"),
     pytest.param(node_is_gone, "no longer true", id="node-gone"),
     pytest.param(machine_is_another, "another uid", id="recreated"),
@@ -197,7 +197,7 @@ async def test_machine_that_goes_between_the_look_and_the_deletion_needs_no_more
         == ActResult.disrupted()
     )
     assert await machine_world.machine_lease() is None
-    assert await machine_world.events() == [], "somebody else deleted it"
+    assert await machine_world.events() == [], "another user deleted it"
 
 
 @pytest.mark.rule("MHC A.2.5/no controller")

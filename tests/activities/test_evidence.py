@@ -1,4 +1,4 @@
-"""save_evidence on a real API server: what it saves, once, within which bounds, and what it never stops."""
+"""save_evidence on a real API server: its content, once, its bounds, and that its failures stop no step."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("swept")]
 
 @pytest.fixture
 async def swept(control_plane: ControlPlane) -> AsyncIterator[None]:
-    """What these tests leave behind is taken away, whatever happens."""
+    """Evidence of these tests is removed after the test."""
     yield
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         client = Client(transport, "tests")

@@ -1,4 +1,4 @@
-"""Files with evidence: whole or not there, of our names alone, and deleted when they are old."""
+"""Files with evidence: complete or absent, only with our names, and deleted when old."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ FILING = Filing(INCIDENT, "run-1", NOW)
 
 
 def read(path: Path) -> tuple[object, int]:
-    """What is in it, and who may read it."""
+    """The content and the permissions of the file."""
     return yaml.safe_load(path.read_text()), path.stat().st_mode & 0o777
 
 
@@ -40,7 +40,9 @@ async def test_file_is_written_once_whole_or_not_at_all(tmp_path: Path) -> None:
     assert read(path) == ({"a": 1}, 0o640)
 
     other = replace(FILING, first_run_id="run-2")
-    unwritable = EvidenceDocument({"a.yaml": "\ud800"}, ())  # it fails in the middle, as on a full disk
+    unwritable = EvidenceDocument(
+        {"a.yaml": "\ud800"}, ()
+    )  # the write fails in the middle, as on a full disk
     with pytest.raises(UnicodeEncodeError):
         await directory.save(other, unwritable)
     assert names(tmp_path) == {path.name}
@@ -48,18 +50,18 @@ async def test_file_is_written_once_whole_or_not_at_all(tmp_path: Path) -> None:
 
 async def test_directory_that_hangs_keeps_nothing_of_what_is_given_up(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    os.mkfifo(gone)  # to open it hangs, as a file of a network that is away does
+    os.mkfifo(gone)  # opening it hangs, as on an unreachable network file system
     directory, waits = EvidenceDirectory(tmp_path, PLENTY), EvidenceDocument({"a.yaml": "a: 1\n"}, ())
     hanging = [asyncio.ensure_future(directory.in_a_thread(gone.read_text)) for _ in range(THREADS)]
-    await asyncio.sleep(0)  # they begin
+    await asyncio.sleep(0)  # both begin
     for number in range(3):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
                 await directory.save(replace(FILING, first_run_id=f"run-{number}"), waits)
 
-    gone.open("w").close()  # now they answer
+    gone.open("w").close()  # now they return
     await asyncio.gather(*hanging)
-    assert names(tmp_path) == {"gone"}, "what was given up was done all the same"
+    assert names(tmp_path) == {"gone"}, "the write continued after its timeout"
     await directory.save(FILING, waits)
     assert names(tmp_path) == {"gone", Path(directory.named(FILING.name)).name}
 

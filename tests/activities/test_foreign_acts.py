@@ -1,4 +1,4 @@
-"""Steps and evidence that no incident orders: what a foreign workflow cannot have `act` do (rule 52)."""
+"""Steps and evidence without an incident: `act` refuses them when a foreign workflow asks (rule 52)."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ NODE_INFO = (
 async def test_act_takes_no_step_that_the_check_does_not_name(
     world: World, admin_worker: WorkerActivities
 ) -> None:
-    """Else each template would make its object, whoever it is meant for."""
+    """Otherwise each template could be used, also one that is meant for another check."""
     name = f"{world.name}-other"
     body = await world.client.get(TEMPLATES, world.name, NAMESPACE)
     await world.client.create(TEMPLATES, body | {"metadata": {"name": name}}, NAMESPACE)
@@ -79,7 +79,7 @@ async def test_act_makes_no_object_of_a_built_in_kind_though_the_check_names_it(
 
 
 class Booted(NamedTuple):
-    """A node that is healthy, and whose check wants its recovery to be proven."""
+    """A healthy node whose check requires proof of recovery."""
 
     world: World
     order: ActInput
@@ -111,7 +111,7 @@ async def _is_remediated(booted: Booted, worker: WorkerActivities, *requests: Re
 async def test_healthy_node_is_not_remediated_for_its_boot_alone(
     booted: Booted, admin_worker: WorkerActivities
 ) -> None:
-    """A workflow knows the boot ID as everybody does who may read Nodes."""
+    """The boot ID is no secret: everyone with read access to Nodes knows it."""
     assert not await _is_remediated(booted, admin_worker)
     theirs = await booted.world.make_request(
         of_another=True, name=f"{booted.world.name}-1", annotations={BOOT_ID: "boot-2"}
@@ -136,7 +136,7 @@ async def test_healthy_node_that_did_not_boot_since_its_request_was_made_is_reme
     assert await _is_remediated(booted, admin_worker, ours)
 
 
-async def test_healthy_node_whose_request_somebody_deleted_is_remediated_while_the_check_holds_its_lease(
+async def test_healthy_node_whose_request_a_user_deleted_is_remediated_while_the_check_holds_its_lease(
     booted: Booted, admin_worker: WorkerActivities
 ) -> None:
     await booted.world.make_lease(booted.world.holder, datetime.now(UTC))
@@ -168,7 +168,7 @@ async def test_no_evidence_is_saved_that_the_check_does_not_want(
 
 
 @pytest.mark.parametrize("labels", [{LABEL: "true"}, {}], ids=["with-our-label", "without"])
-async def test_config_map_of_somebody_else_is_not_pruned_nor_taken_for_evidence(
+async def test_foreign_config_map_is_not_pruned_nor_taken_for_evidence(
     world: World, admin_worker: WorkerActivities, labels: dict[str, str]
 ) -> None:
     asked = evidence_asked(world.order())

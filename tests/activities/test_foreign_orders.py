@@ -1,7 +1,7 @@
-"""Orders that no incident gives: whoever may write to Temporal can schedule our activities (rule 52).
+"""Orders without an incident: any client of our Temporal namespace can schedule activities (rule 52).
 
-A foreign workflow chooses each field of the input. What it names is another tool's object, a target or a
-check, and stays as it is.
+A foreign workflow chooses each field of the input. Another tool's object, a target or a check that it names
+must stay unchanged.
 """
 
 import pytest
@@ -24,7 +24,7 @@ WHEN = "2026-03-01T12:00:00Z"
 
 
 def named(resource: Resource, found: Object) -> RequestReference:
-    """Any object, as if it was a request."""
+    """Any object, in the form of a reference to a request."""
     metadata = found["metadata"]
     return RequestReference(
         api_version=resource.api_version,
@@ -38,7 +38,7 @@ def named(resource: Resource, found: Object) -> RequestReference:
 async def assert_untouched(
     world: World, worker: WorkerActivities, resource: Resource, found: Object, incident: IncidentReference
 ) -> None:
-    """Neither deleted nor annotated by an order of a foreign workflow."""
+    """An order of a foreign workflow must neither delete nor annotate the object."""
     target = named(resource, found)
     patches = (
         AnnotationPatch(request=target, annotations={TIMED_OUT: WHEN}),
@@ -61,7 +61,7 @@ async def test_request_of_another_tool_stays(world: World, admin_worker: WorkerA
 async def test_request_of_another_tool_for_a_machine_stays(
     machine_world: MachineWorld, admin_worker: WorkerActivities
 ) -> None:
-    """The infrastructure of a Machine is owned by it alone, just as a request of the operator."""
+    """Only the Machine owns its infrastructure, just as it is the only owner of an operator's request."""
     await machine_world.make_machine_request()
     theirs = await machine_world.client.get(REQUESTS, machine_world.name, NAMESPACE)
     await assert_untouched(machine_world, admin_worker, REQUESTS, theirs, machine_world.incident)
@@ -92,7 +92,7 @@ async def test_request_of_another_incident_of_the_check_stays(
 async def test_target_or_check_stays_even_with_the_name_of_the_incident_on_it(
     machine_world: MachineWorld, admin_worker: WorkerActivities, resource: Resource
 ) -> None:
-    """As the Machine, which here is unhealthy or not: a Machine is deleted by `act` alone."""
+    """The Machine is unhealthy or not; either way only `act` may delete a Machine."""
     world, namespace = machine_world, NAMESPACE if resource.namespaced else ""
     signs: Object = {"metadata": {"annotations": {INCIDENT: world.incident.workflow_id}}}
     found = await world.client.merge_patch(resource, world.name, signs, namespace)

@@ -1,4 +1,4 @@
-"""A Machine whose request of an earlier template is there is left to its remediator, whatever is ordered."""
+"""While the request of an earlier template exists, every order leaves the Machine to its remediator."""
 
 from datetime import UTC, datetime
 

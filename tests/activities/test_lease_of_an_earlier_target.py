@@ -1,4 +1,4 @@
-"""A Lease says for which uid it is held: an incident leaves that of the next target of its name alone."""
+"""A Lease names the uid of its target: an incident does not touch the Lease of a later target."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ NOT_LONG_AGO, LONG_AGO = timedelta(minutes=5), timedelta(minutes=12)
 
 
 def earlier(world: World) -> IncidentReference:
-    """The incident of a target that had the name before."""
+    """The incident of an earlier target with the same name."""
     incident = world.incident
     return incident.model_copy(update={"target": incident.target.model_copy(update={"uid": "earlier"})})
 

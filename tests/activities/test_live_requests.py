@@ -1,4 +1,4 @@
-"""A request is gone where the API server knows no object of its uid, in whatever version; nowhere else."""
+"""A request is gone only if the API server knows no object with its uid in any version."""
 
 from collections.abc import AsyncIterator
 
@@ -41,7 +41,7 @@ def version(found: Object) -> str:
 
 
 async def seen(live: LiveRequests, reference: RequestReference) -> bool:
-    """Look at it; what discovery says now is remembered."""
+    """Read the request, after an update of the discovery cache."""
     return await live.find(reference) is not None
 
 

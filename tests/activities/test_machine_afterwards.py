@@ -1,4 +1,4 @@
-"""What becomes of the Lease of a Machine, and of the requests for it."""
+"""The Lease of a Machine and its requests after the remediation."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -80,6 +80,6 @@ async def test_mark_on_a_node_of_the_machines_name_is_no_business_of_it(
 
 
 async def _clean_up(world: MachineWorld, worker: WorkerActivities, request: RequestReference) -> None:
-    """Of a request that the detector does not see as the check's."""
+    """Clean up a request that the detector does not attribute to the check."""
     asked = CleanUpInput(incident=world.incident, requests=(request,), doubtful=(request.uid,))
     assert (await worker.clean_up(asked)).remaining == ()

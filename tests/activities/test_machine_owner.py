@@ -1,4 +1,4 @@
-"""Whether a Node has a Machine that owns its request is asked of the API server, and not guessed."""
+"""The worker asks the API server for the Machine of a Node, which owns the Node's request."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ TEMPLATE = {"metadata": {"name": "reboot"}, "spec": {"template": {"spec": {}}}}
 
 
 async def owners(directory: Path, group: Answer, machine: Answer, *, namespace: str = NAMESPACE) -> list[str]:
-    """The uids of the owners of a request that is made in a namespace."""
+    """The uids of the owners of a request that is created in a namespace."""
     step = Step(template=template(namespace=namespace))
     asked = ActInput(incident=INCIDENT, run_id="run-1", step=step, fact=fact(), generation=3)
     confirmed = Confirmed(NODE, check(), CHECK, EMPTY_CONTEXT)

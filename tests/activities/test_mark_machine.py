@@ -1,4 +1,4 @@
-"""What marks a Machine for external remediation, and what keeps it from being marked."""
+"""Marks of a Machine for external remediation, and the reasons not to mark it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 28")]
 
 @pytest.fixture
 async def marking(machine_world: MachineWorld) -> MachineWorld:
-    """A check that marks."""
+    """A check whose step marks the Machine."""
     await machine_world.annotate_check(dict(STRATEGY))
     return machine_world
 
@@ -51,7 +51,7 @@ async def test_mark_that_is_tried_again_writes_and_tells_nothing_more(
 
 
 @pytest.mark.rule("MHC A.1/annotation/external-remediation")
-async def test_machine_that_somebody_marked_needs_no_more(
+async def test_machine_that_another_writer_marked_needs_no_second_mark(
     marking: MachineWorld, worker: WorkerActivities
 ) -> None:
     await marking.patch_machine(annotations={"host.metal3.io/external-remediation": "theirs"})

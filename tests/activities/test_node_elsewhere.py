@@ -1,4 +1,4 @@
-"""A target whose Node is in another cluster is revalidated by that Node, and by none of its name here."""
+"""A target whose Node is in another cluster is revalidated against that Node only."""
 
 import json
 from collections.abc import AsyncIterator
@@ -72,14 +72,12 @@ MACHINE = {
 
 
 class MachineOfEast(MachineTarget):
-    """A Machine of the management cluster, whose Node is in another."""
+    """A Machine of the management cluster, whose Node is in another cluster."""
 
     node_cluster = EAST
 
 
 def reader(kubeconfig: SecretField | None) -> TargetReader:
-    """Reads Nodes through that kubeconfig."""
-
     async def read(
         live: LiveObjects,
         reference: TargetReference,
@@ -142,7 +140,7 @@ async def confirm(connections: ClusterConnections, kubeconfig: SecretField | Non
 
 
 def serve_note(management: ApiServer, text: str | None) -> None:
-    """As the detector notes which clusters it knows; None: it has noted nothing yet."""
+    """Serve the detector's note of known clusters; None means that it has noted none yet."""
     lease = LEASES.path("ours", "leader")
     annotations = {} if text is None else {ANNOTATION: text}
     management.forget("GET", lease)

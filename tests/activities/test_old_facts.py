@@ -1,4 +1,4 @@
-"""Facts carry their age: what an act does, it does within seconds after they were seen, or not at all."""
+"""Facts carry their age: an act happens within seconds after the observation, or not at all."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ def seconds(number: float) -> timedelta:
 
 @dataclass(frozen=True)
 class Step:
-    """One action, and the Machine that it is ordered for."""
+    """One action, and the Machine that it is for."""
 
     world: MachineWorld
     order: Callable[..., ActInput]
 
     async def is_taken(self) -> bool:
-        """Whether any of the actions was."""
+        """True if one of the actions was taken."""
         return (
             await self.world.request() is not None
             or await self.world.is_being_deleted()
@@ -53,7 +53,7 @@ class Step:
 
 @pytest.fixture(params=list(Action))
 async def step(request: pytest.FixtureRequest, machine_world: MachineWorld) -> Step:
-    """A check that wants this action."""
+    """A check that asks for this action."""
     if request.param is Action.REQUEST:
         await machine_world.use_template()
         return Step(machine_world, machine_world.order_request)
@@ -176,7 +176,7 @@ async def test_act_that_begins_late_touches_nothing_of_the_act_that_was_tried_in
 
 @pytest.fixture
 async def own_transport(control_plane: ControlPlane) -> AsyncIterator[Transport]:
-    """A connection of the worker, whose clock a test may change."""
+    """A connection of the worker with a clock that a test may change."""
     async with await Transport.connect(str(control_plane.worker_kubeconfig)) as transport:
         yield transport
 
@@ -199,7 +199,7 @@ async def test_date_of_the_api_server_decides_where_the_wall_clock_of_the_worker
 async def test_machine_that_was_paused_with_all_its_clocks_learns_the_time_from_the_api_server(
     world: World, own_transport: Transport
 ) -> None:
-    # Its guest clocks say that no time has passed, while 21 s did.
+    # The clocks of the suspended machine report no time, although 21 s have passed.
     behind = seconds(-21)
     own_transport.server_clock = ServerClock(lambda: datetime.now(UTC) + behind)
     worker, clock = WorkerActivities(own_transport), own_transport.server_clock

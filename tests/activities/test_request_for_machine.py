@@ -1,4 +1,4 @@
-"""A remediation request for a Machine: what is made, and whose a request is that exists already."""
+"""A remediation request for a Machine: its content, and the owner of a request that exists already."""
 
 import pytest
 
@@ -18,7 +18,6 @@ SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resour
 
 @pytest.fixture
 async def requesting(machine_world: MachineWorld) -> MachineWorld:
-    """A check that makes requests."""
     await machine_world.use_template()
     return machine_world
 
@@ -116,7 +115,7 @@ async def test_request_of_another_checks_incident_is_left_to_it(
 async def test_request_of_a_check_of_nodes_is_left_to_it_though_the_machine_owns_it_too(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
-    # The second owner exists, else the garbage collector would take the reference to it away.
+    # The second owner exists, else the garbage collector would remove the reference to it.
     node = {"apiVersion": "v1", "kind": NODES.kind, "name": requesting.name, "uid": requesting.node_uid}
     await requesting.make_machine_request(owners=(node,))
     await _is_held(

@@ -1,4 +1,4 @@
-"""What the API server answers to the creation of a request is told as that; what else fails is not."""
+"""An answer of the API server to the creation of a request is reported as such; other errors are not."""
 
 import pytest
 
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 27")]
         pytest.param(Invalid("no", status=422), HoldReason.REFUSED, True, False, id="422"),
         pytest.param(NotFound("no", status=404), HoldReason.REFUSED, True, False, id="no such namespace"),
         pytest.param(KindUnknown("no", status=404), HoldReason.REFUSED, True, False, id="no such kind"),
-        # A webhook that is away: it may have answered after the object was stored.
+        # A failed webhook call: the webhook may have answered after the object was stored.
         pytest.param(ServerFault("no", status=500), HoldReason.FAILED, True, True, id="500"),
         pytest.param(Unreachable("no"), HoldReason.FAILED, False, True, id="no answer"),
     ],
 )
-async def test_answer_to_the_creation_of_a_request_is_told_and_the_lease_kept_while_nobody_knows(  # noqa: PLR0913
+async def test_answer_to_the_creation_of_a_request_is_reported_and_the_lease_kept_while_it_is_unknown(  # noqa: PLR0913
     world: World,
     worker_transport: Transport,
     error: KubernetesError,

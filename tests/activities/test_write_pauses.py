@@ -1,4 +1,4 @@
-"""Annotations of an upgrade pause, written on the real API server with the rights of the worker."""
+"""Annotations of an upgrade pause, written to the real API server with the rights of the worker."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ MARK = "machine.openshift.io/paused-for-upgrade"
 
 
 class Checks:
-    """The checks of one test, made with the rights of an administrator."""
+    """The checks of one test, created with the rights of an administrator."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -79,7 +79,7 @@ class Checks:
 
 
 class Watched(Client):
-    """A client that notes the patches, and how many requests are under way together."""
+    """A client that records the patches and the number of concurrent requests."""
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -108,7 +108,7 @@ class Watched(Client):
 
 
 class ReadingFor(Client):
-    """A client without the right to patch, whose reads another one makes."""
+    """A client without the right to patch, whose reads another client makes."""
 
     def __init__(self, reader: Client, transport: Transport) -> None:
         super().__init__(transport)
@@ -146,7 +146,7 @@ def client(worker_transport: Transport) -> Watched:
 
 
 class FrozenAfterwards(Discovery):
-    """The worker is frozen right after it has learned where the checks are served."""
+    """The worker freezes right after discovery of the checks' kind."""
 
     def __init__(self, transport: Transport, clocks: Clocks, wall: timedelta, monotonic: timedelta) -> None:
         super().__init__(transport)

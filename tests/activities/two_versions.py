@@ -1,4 +1,4 @@
-"""TwoVersions: a kind of request in two versions of its group, either of which can stop being served."""
+"""A kind of request in two versions of its group, each of which can stop being served."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ _SOON = timedelta(seconds=20)
 
 
 class TwoVersions:
-    """Its names are its own, so that no test meets another's."""
+    """A kind with unique names, so that no test sees the objects of another test."""
 
     def __init__(self, transport: Transport) -> None:
         self._client = Client(transport)
@@ -41,24 +41,24 @@ class TwoVersions:
         await self._until(self.old, is_served=False)
 
     async def remove(self) -> None:
-        """Let the CRD go; harmless when it is gone."""
+        """Delete the CRD; a missing CRD is no error."""
         with suppress(NotFound):
             await self._client.delete(DEFINITIONS, self._name)
 
     async def uninstall(self) -> None:
-        """Remove the CRD, and with it all requests; return when the API server is sure of that."""
+        """Remove the CRD with all requests, and wait until the API server confirms it."""
         await self.remove()
 
         async def is_certain() -> bool:
             try:
                 return await self._discovery.served_now(self.new.api_version, self.new.kind) is None
-            except KubernetesError:  # it is listed for a moment more
+            except KubernetesError:  # discovery lists it a moment longer
                 return False
 
         await until(is_certain, within=_SOON, otherwise="the CRD is still served")
 
     async def make_request(self, name: str = "node-1", owner: Object | None = None) -> RequestReference:
-        """A request that is remembered in the old version."""
+        """A request that the incident remembers in the old version."""
         body: Object = {
             "apiVersion": self.old.api_version,
             "kind": self.old.kind,
@@ -78,7 +78,6 @@ class TwoVersions:
         )
 
     async def requests(self) -> list[Object]:
-        """All that exist."""
         return await self._client.list(self.new, NAMESPACE)
 
     async def delete(self, reference: RequestReference) -> None:
@@ -90,7 +89,7 @@ class TwoVersions:
                 await self._client.list(resource, NAMESPACE)
             except KindUnknown:
                 return not is_served
-            except KubernetesError:  # it comes, or goes
+            except KubernetesError:  # the kind appears or disappears at this moment
                 return False
             return is_served
 
@@ -120,7 +119,7 @@ def _versions(*served: str) -> list[Object]:
 
 @asynccontextmanager
 async def installed(transport: Transport) -> AsyncIterator[TwoVersions]:
-    """The kind, until the end of the block."""
+    """The kind, for the duration of the block."""
     kind = TwoVersions(transport)
     await kind.install()
     yield kind

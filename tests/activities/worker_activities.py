@@ -1,4 +1,4 @@
-"""Hands: the activities as a worker has them, run without a Temporal server."""
+"""Runs the activities of a worker without a Temporal server."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -54,8 +54,6 @@ PLENTY = Retention(1000, timedelta(days=1))
 
 
 class WorkerActivities:
-    """The four activities on one connection."""
-
     def __init__(
         self,
         transport: Transport,

@@ -1,4 +1,4 @@
-"""World: one unhealthy node, its check and its template on the real API server, with names of their own."""
+"""One unhealthy node with its check and template on the real API server, with unique names."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -33,8 +33,6 @@ FINALIZER = "tests.paramedic.dev/hangs"
 
 
 class World:
-    """The objects of one test."""
-
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
         self.name = name
@@ -43,13 +41,11 @@ class World:
         self.check_uid = ""
 
     async def make(self) -> None:
-        """Create node, check and template."""
         self.node_uid = (await self.make_node())["metadata"]["uid"]
         self.check_uid = (await self.client.create(NODE_HEALTH_CHECKS, self._check()))["metadata"]["uid"]
         await self.make_template()
 
     async def remove(self) -> None:
-        """Remove everything, finalizers included."""
         for request in await self.client.list(REQUESTS, NAMESPACE):
             if request["metadata"]["name"].startswith(self.name):
                 await self.remove_request(request["metadata"]["name"])
@@ -101,7 +97,7 @@ class World:
         await self.client.delete(TEMPLATES, self.name, NAMESPACE)
 
     async def make_pod_template(self) -> None:
-        """Something that is called a template, and has no spec.template.spec."""
+        """Create an object of a template kind without spec.template.spec."""
         container = {"name": "c", "image": "i"}
         body: Object = {
             "apiVersion": "v1",
@@ -123,9 +119,9 @@ class World:
         annotations: dict[str, str] | None = None,
         name: str = "",
     ) -> RequestReference:
-        """A request under the node's name, of this check or of another owner.
+        """Create a request with the node's name, of this check or of another owner.
 
-        Owners exist, else the garbage collector of the cluster would take the request away.
+        Its owners exist, else the garbage collector of the cluster would delete the request.
         """
         node = {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self.node_uid}
         body: Object = {
@@ -159,18 +155,18 @@ class World:
         await self.client.create(LEASES, lease, LEASE_NAMESPACE)
 
     async def request(self) -> Object | None:
-        """The request of the node, if there is one."""
+        """The request of the node; None if there is none."""
         found = await self.client.list(REQUESTS, NAMESPACE)
         mine = [request for request in found if request["metadata"]["name"].startswith(self.name)]
         assert len(mine) <= 1
         return mine[0] if mine else None
 
     async def lease(self) -> Object | None:
-        """spec of the Lease of the node, if there is one."""
+        """The spec of the node's Lease; None if there is none."""
         return await self._lease(f"node-{self.name}")
 
     async def control_plane_lock(self) -> Object | None:
-        """spec of the Lease of the control-plane lock, if there is one."""
+        """The spec of the control-plane lock's Lease; None if there is none."""
         return await self._lease(CONTROL_PLANE_LOCK)
 
     async def _lease(self, name: str) -> Object | None:
@@ -204,7 +200,7 @@ class World:
         return self.incident.check.lease_holder
 
     def order(self, **changes: object) -> ActInput:
-        """What an incident orders that sees the world now as it was made."""
+        """The order of an incident whose observation equals the world as created."""
         template = TemplateReference(
             api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
         )
@@ -219,7 +215,7 @@ class World:
         return asked.model_copy(update=changes)
 
     async def order_with_template(self, api_version: str, kind: str, name: str = "") -> ActInput:
-        """What an incident orders after the check was edited to name this template."""
+        """The order of an incident after the check was edited to name this template."""
         template = TemplateReference(
             api_version=api_version, kind=kind, namespace=NAMESPACE, name=name or self.name
         )
@@ -228,7 +224,7 @@ class World:
         return self.order(step=Step(template=template), generation=2)
 
     async def order_with_timeout(self, seconds: float) -> ActInput:
-        """What an incident orders after the check was edited to give its step so much time."""
+        """The order of an incident after the check was edited to give its step this timeout."""
         order = self.order()
         template = order.step.template
         named = {"apiVersion": DEMO, "kind": template.kind, "namespace": NAMESPACE, "name": self.name}

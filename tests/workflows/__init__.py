@@ -1,6 +1,6 @@
-"""Remediation on a real Temporal server, beside a cluster that is played."""
+"""Remediation on a real Temporal server, with scripted activities in place of the cluster."""
 
 import pytest
 
-# What must hold of all incidents is asserted there, and should say what did not.
+# The assertions about all incidents are there, and pytest must show their values.
 pytest.register_assert_rewrite("tests.workflows.checked")

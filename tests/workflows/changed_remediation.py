@@ -1,6 +1,6 @@
-"""The workflow as somebody might change it: with one more timer before an act, unguarded and guarded.
+"""The workflow after a possible change: one more timer before an act, unguarded and guarded.
 
-`GuardedChange` is how it is done: an incident that began before the change goes on without it.
+`GuardedChange` shows the right way: an incident that began before the change continues without it.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Checked: an incident of a test, of which afterwards is shown what must hold of all incidents."""
+"""Runs an incident of a test and then checks what must hold for all incidents."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from tests.workflows.violations import violations
 
 @asynccontextmanager
 async def checked(driver: IncidentDriver, replayer: Replayer) -> AsyncIterator[IncidentDriver]:
-    """It is terminated where it is open still, its histories are replayed, and its log is judged."""
+    """Terminates the incident if it is still open, replays its histories, and checks its log."""
     yield driver
     histories = await driver.histories()
     has_ended = bool(histories) and (await driver.status()) is WorkflowExecutionStatus.COMPLETED

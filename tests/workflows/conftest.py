@@ -17,7 +17,7 @@ from workflows.remediation import Remediation
 
 @dataclass(frozen=True)
 class SharedWorkers:
-    """Those of one cluster, and what plays its nodes."""
+    """The workers of one cluster, and the script of its nodes."""
 
     cluster_name: str
     clusters: FakeClusters
@@ -27,7 +27,7 @@ class SharedWorkers:
 def replayer() -> Replayer:
     return Replayer(
         workflows=[Remediation],
-        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox has watched the run itself
+        workflow_runner=UnsandboxedWorkflowRunner(),  # the sandbox has checked the run itself
         data_converter=pydantic_data_converter,
     )
 
@@ -43,7 +43,7 @@ async def short_histories(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
 
 @pytest.fixture(scope="session")
 async def shared_workers(time_skipping: WorkflowEnvironment) -> AsyncIterator[SharedWorkers]:
-    """A detector and a worker of all incidents that end neither: to start them costs as much as an act."""
+    """A detector and a worker for all incidents that stop neither: a start takes as long as an act."""
     client, shared = time_skipping.client, SharedWorkers(f"test-{uuid4().hex[:8]}", FakeClusters())
     async with (
         workers.detector(client, shared.cluster_name, shared.clusters.detector),
@@ -56,7 +56,6 @@ async def shared_workers(time_skipping: WorkflowEnvironment) -> AsyncIterator[Sh
 async def bare_incident(
     time_skipping: WorkflowEnvironment, replayer: Replayer
 ) -> AsyncIterator[IncidentDriver]:
-    """An incident without workers."""
     async with checked(IncidentDriver(time_skipping, f"test-{uuid4().hex[:8]}"), replayer) as driver:
         yield driver
 
@@ -76,7 +75,7 @@ async def incident(
 async def long_incident(
     short_histories: WorkflowEnvironment, replayer: Replayer
 ) -> AsyncIterator[IncidentDriver]:
-    """An incident with a detector and a worker, whose history becomes too long soon."""
+    """An incident with a detector and a worker, whose history soon becomes too long."""
     driver = IncidentDriver(short_histories, f"test-{uuid4().hex[:8]}")
     async with checked(driver, replayer), driver.detector(), driver.worker():
         yield driver

@@ -1,7 +1,7 @@
-"""FakeCluster: a cluster with one node, its detector and its worker, played by a script.
+"""A cluster with one node, its detector and its worker, played by a script.
 
-It implements the contracts of the activities by name and writes down everything that happens, in order and
-with the time of the workflow's own clock. tests/workflows/violations.py says what is true of any such log.
+It implements the contracts of the activities by name and records everything that happens, in order and with
+the time of the workflow's own clock. tests/workflows/violations.py has the rules for any such log.
 """
 
 import asyncio
@@ -48,8 +48,6 @@ from workflows.contracts import (
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened."""
-
     what: str
     when: datetime
     is_admitted: bool = False
@@ -118,7 +116,7 @@ class FakeCluster:
 
     @property
     def found(self) -> list[Hold | None]:
-        """What the incident told with each of its questions."""
+        """The finding that came with each question of the incident."""
         return [asked.found for asked in self.questions]
 
     def times(self, what: str) -> list[datetime]:
@@ -133,7 +131,7 @@ class FakeCluster:
 
     @property
     def tried(self) -> list[str]:
-        """The templates of the requests that were made, in that order."""
+        """The templates of the created requests, in order."""
         return [entry.template for entry in self.log if entry.what == "created"]
 
     def note(self, what: str, when: datetime, *, is_admitted: bool = False, template: str = "") -> None:
@@ -160,12 +158,11 @@ class FakeCluster:
         return next(one for one in self.requests.values() if one.reference.template == template)
 
     def report(self, template: str, **fields: object) -> None:
-        """The remediator of a template says something."""
+        """Set the result that the remediator of a template reports."""
         request = self.request_of(template)
         self.requests[request.uid] = request.model_copy(update=fields)
 
     async def lose_requests(self) -> None:
-        """Somebody deletes all requests."""
         when = await self._clock()
         for request in self.requests.values():
             self.note("deleted", when, template=request.reference.template)
@@ -186,7 +183,7 @@ class FakeCluster:
     @activity.defn(name=OBSERVE.name)
     async def observe(self, asked: ObserveInput) -> Observation:
         self.questions.append(asked)
-        answer = self.answer()  # what is seen now, however long the answer is under way
+        answer = self.answer()  # the observation of now, however long the answer is in flight
         when = await self._begin(OBSERVE.name)
         answer = answered(answer, asked.intent, Admission)
         self.note("answered", when, is_admitted=answer.is_admitted)
@@ -272,7 +269,7 @@ class FakeCluster:
         return AnnotateResult()
 
     def _is_at_work(self, request: RequestSnapshot, when: datetime) -> bool:
-        """Whether its remediator may be: it was not told to stop, nor was that tried for long enough."""
+        """True if its remediator may be at work: it was not stopped, or not for long enough."""
         is_told = request.timed_out_at is not None or request.succeeded
         return not is_told and when < self._untold.get(request.uid, when + STOP_PATIENCE) + STOP_PATIENCE
 
@@ -294,7 +291,7 @@ class FakeCluster:
         )
 
     def remove_finalizer(self) -> None:
-        """What hung on it goes, as in a real cluster."""
+        """Remove the finalizer, and with it the deleted requests, as in a real cluster."""
         self.has_finalizer = False
         for request in [one for one in self.requests.values() if one.is_being_deleted]:
             self.note("deleted", self.log[-1].when, template=request.reference.template)

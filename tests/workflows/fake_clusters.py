@@ -1,4 +1,4 @@
-"""FakeClusters: many incidents that share a detector and a worker, each with a cluster of its own."""
+"""Many incidents that share a detector and a worker, each with a scripted cluster of its own."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ from workflows.contracts import (
 
 
 class FakeClusters:
-    """Hands each call to the cluster of its incident."""
+    """Passes each call to the cluster of its incident."""
 
     def __init__(self) -> None:
         self._clusters: dict[str, FakeCluster] = {}

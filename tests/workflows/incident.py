@@ -1,4 +1,4 @@
-"""IncidentDriver: one incident as detector, operators and a test see it, with its workers."""
+"""One incident as detector, operators and a test see it, with its workers."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -37,7 +37,7 @@ from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
 
 LOG_SECONDS = 0.02
-"""How often a log in this process is looked at, which costs nothing."""
+"""The interval of polls of a log in this process, which cost nothing."""
 _SUMMARIZED = (
     EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
     EventType.EVENT_TYPE_TIMER_STARTED,
@@ -66,7 +66,7 @@ class IncidentDriver:
     async def start(
         self, observation: Observation | None = None, *, under_way: timedelta = timedelta()
     ) -> None:
-        """What the detector does when it sees an unhealthy node; `under_way` is how long the call took."""
+        """Start it as the detector does for an unhealthy node; `under_way` is the duration of the call."""
         if observation is not None:
             self.cluster.observation = observation
         now = await self.now() if self._runs else datetime.now(UTC)
@@ -80,17 +80,17 @@ class IncidentDriver:
         self._runs.add(description.run_id)
 
     async def sees(self, observation: Observation) -> None:
-        """The detector sees something else, and wakes the incident."""
+        """Change the detector's observation, and wake the incident."""
         self.cluster.observation = observation
         await self.wake()
 
     async def carry_on(self, memory: Memory, observation: Observation) -> None:
-        """Start as the run before does that continues as new."""
+        """Start it as a run that continues as new does."""
         self.cluster.observation = observation
         await self.start_bare(RemediationInput(incident=self.reference, memory=memory))
 
     async def start_bare(self, told: RemediationInput) -> None:
-        """Start with nothing but an input, as the Temporal UI does with a copy: no signal, no memo."""
+        """Start it with only an input, as a copy made in the Temporal UI: no signal, no memo."""
         await self.client.start_workflow(
             WORKFLOW,
             told,
@@ -101,17 +101,15 @@ class IncidentDriver:
         self._runs.add((await self.handle.describe()).run_id)
 
     async def told(self) -> RemediationInput:
-        """The input of the latest run."""
         started = (await self.events())[0].workflow_execution_started_event_attributes
         (told,) = await self.client.data_converter.decode(started.input.payloads, [RemediationInput])
         return RemediationInput.model_validate(told)
 
     async def events(self) -> list[HistoryEvent]:
-        """The history of the latest run."""
         return list((await self.handle.fetch_history()).events)
 
     async def reset(self, to: int) -> None:
-        """Begin a new run at the workflow task whose end is this event, as the Temporal UI does."""
+        """Reset it to the workflow task that ends with this event, as the Temporal UI does."""
         self.cluster.note("reset", await self.now())
         await self.client.workflow_service.reset_workflow_execution(
             ResetWorkflowExecutionRequest(
@@ -124,7 +122,7 @@ class IncidentDriver:
         )
 
     async def wake_until_continued(self) -> None:
-        """Wake it until its history is so long that it goes on in a new run."""
+        """Wake it until its history is so long that it continues as new."""
         before = (await self.handle.describe()).run_id
         async with asyncio.timeout(4 * PATIENCE_SECONDS):  # dozens of rounds
             while (await self.handle.describe()).run_id == before:
@@ -153,7 +151,7 @@ class IncidentDriver:
         return await self._order("resume", *order)
 
     async def sends(self, order: Coroutine[None, None, str]) -> asyncio.Task[str]:
-        """Give an order; return when Temporal has it, though the incident may be too busy to answer."""
+        """Send an order; return when Temporal has it, even if the incident is too busy to answer."""
         number, giving = self._orders + 1, asyncio.create_task(order)
         await polled(lambda: self._has_order(number))
         return giving
@@ -178,7 +176,7 @@ class IncidentDriver:
         return True
 
     async def now(self) -> datetime:
-        """The workflow's own time; ours, where nobody moved it."""
+        """The workflow's own time; real time, unless a test moved it."""
         info = await self.environment.get_time_skipping_info(self.handle)
         return datetime.now(UTC) if info is None else info.current_time.ToDatetime(tzinfo=UTC)
 
@@ -187,13 +185,12 @@ class IncidentDriver:
         return state
 
     async def details(self) -> str:
-        """The details that the UI shows."""
         metadata = await self.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
         details: str = metadata.current_details
         return details
 
     async def summaries(self) -> list[str]:
-        """What the UI shows for each activity and timer."""
+        """The summary that the UI shows for each activity and timer."""
         converter = self.client.data_converter.payload_converter
         return [
             converter.from_payload(event.user_metadata.summary, str)
@@ -202,7 +199,7 @@ class IncidentDriver:
         ]
 
     async def queued(self) -> list[str]:
-        """The activities that went through Temporal's queues."""
+        """The activities that went through task queues of Temporal."""
         return [
             event.activity_task_scheduled_event_attributes.activity_type.name
             for event in (await self.handle.fetch_history()).events
@@ -223,7 +220,6 @@ class IncidentDriver:
         await polled(are_there)
 
     async def described(self) -> DescribeWorkflowExecutionResponse:
-        """What Temporal says is under way."""
         return (await self.handle.describe()).raw_description
 
     async def happens(self, what: str, times: int = 1) -> None:
@@ -232,7 +228,7 @@ class IncidentDriver:
                 await asyncio.sleep(LOG_SECONDS)
 
     async def pass_time(self, duration: timedelta) -> None:
-        """While an activity waits in a queue, the time passes no faster than ours."""
+        """Let time pass; while an activity waits in a queue, in real time."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             await self.environment.fast_forward(self.handle, duration)
 
@@ -240,7 +236,7 @@ class IncidentDriver:
         return (await self.result()).outcome
 
     async def result(self) -> IncidentResult:
-        """What it returns; waits until it has ended."""
+        """Wait for its end, and return the result."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await result_of(self.handle)
 
@@ -251,7 +247,7 @@ class IncidentDriver:
         return (await self.handle.describe()).status
 
     def detector(self) -> Worker:
-        """A detector that holds the lead, for this incident alone."""
+        """A detector that leads, for this incident only."""
         return workers.detector(self.client, self.name, self.cluster.detector)
 
     def worker(
@@ -260,7 +256,6 @@ class IncidentDriver:
         interceptors: Sequence[Interceptor] = (),
         grace: timedelta = timedelta(),
     ) -> Worker:
-        """A worker for this incident alone."""
         return workers.worker(
             self.client,
             self.name,
@@ -271,7 +266,7 @@ class IncidentDriver:
         )
 
     async def histories(self) -> list[WorkflowHistory]:
-        """The histories of all runs, those that were continued as new included."""
+        """The histories of all runs, including those that continued as new."""
         if not self._runs:
             return []
         latest = (await self.handle.describe()).run_id

@@ -1,4 +1,4 @@
-"""What a detector may see of the one node of these tests."""
+"""The possible observations of the one node of these tests."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -48,7 +48,7 @@ def recovered(delay: timedelta, *, is_confirmed: bool = False) -> Observation:
 
 
 def escalating(observation: Observation | None = None, *steps: Step) -> Observation:
-    """An observation of a node whose check has several steps; expired where none is given."""
+    """An observation of a node whose check has several steps; by default the node is expired."""
     return (observation or expired()).model_copy(update={"steps": steps or ESCALATION})
 
 

@@ -1,4 +1,4 @@
-"""Ways to bring an incident to each of its phases."""
+"""Ways to bring an incident into each of its phases."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ async def take_first_step(incident: IncidentDriver) -> None:
 
 
 async def fail_steps(incident: IncidentDriver, *templates: str) -> None:
-    """The remediators of these steps give up, one after the other, with the time that it takes."""
+    """Let the remediators of these steps fail, one after the other, each after some time."""
     for template in templates:
         incident.cluster.report(template, succeeded=False)
         await incident.wake()
@@ -66,7 +66,7 @@ async def exhaust(incident: IncidentDriver) -> None:
 
 
 async def adopt_exhausted(incident: IncidentDriver) -> None:
-    """All steps were tried in vain before it began: the same, in a moment."""
+    """Start it after all steps had failed: this leads to the same phase at once."""
     for step in ESCALATION:
         incident.cluster.put_request(template=step.template.name)
         incident.cluster.report(step.template.name, succeeded=False, timed_out_at=datetime.now(UTC))

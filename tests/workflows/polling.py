@@ -1,4 +1,4 @@
-"""Polling: what only a server can say is asked ever more seldom, as each question costs as much as an act."""
+"""Polls a server with growing intervals, because each question takes as long as an act."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 
 async def polled(ask: Callable[[], Awaitable[Answer | None]]) -> Answer:
-    """The first answer that is something; raises TimeoutError."""
+    """Poll until the answer is not None; raises TimeoutError."""
     seconds = FIRST_SECONDS
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not (answer := await ask()):

@@ -1,6 +1,6 @@
-"""PoolPause: another workflow, from the kit alone: a pool is paused until its upgrade is over.
+"""A second workflow, made only from the kit: a pool is paused until its upgrade is over.
 
-A wake has it observe the pool again; it goes on after an hour, or when an order says so.
+A wake makes it observe the pool again; it continues after an hour, or on an order.
 """
 
 import asyncio

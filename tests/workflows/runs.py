@@ -5,7 +5,7 @@ from temporalio.client import Client, WorkflowHistory
 
 
 async def histories_of(client: Client, workflow_id: str, *run_ids: str) -> list[WorkflowHistory]:
-    """Those of the runs, and of each that they carry on; the first one first."""
+    """The histories of its runs, including continued ones; the first run is first."""
     todo, found = {*run_ids}, dict[str, WorkflowHistory]()
     while todo:
         run_id = todo.pop()

@@ -1,4 +1,4 @@
-"""The sandbox that the workflows of tests run in: it raises where one does what a replay cannot repeat.
+"""The sandbox in which tests run workflows: it raises an error where a workflow is not deterministic.
 
 The worker itself runs without it (ADR 15).
 """

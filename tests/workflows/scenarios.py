@@ -1,7 +1,7 @@
-"""What happens to incidents, one story each: `make histories` records them, and `make test` replays them.
+"""One scenario each for incidents: `make histories` records them, and `make test` replays them.
 
-A story is named after its file. A new behaviour is a new story; a story that changes gets a new name, because
-incidents that began with the old one may still run.
+The history file has the name of the scenario. A new behaviour is a new scenario; a changed scenario gets a
+new name, because incidents that began with the old one may still run.
 """
 
 from collections.abc import Awaitable, Callable
@@ -230,8 +230,8 @@ LONG_SCENARIOS: dict[str, Scenario] = {
     "continued-as-new": continued_as_new,
     "continued-as-new-in-the-second-step": scenarios_of_steps.continued_as_new_in_the_second_step,
 }
-"""Recorded on a server that finds a history long after a few dozen events."""
+"""Recorded on a server that suggests to continue as new after a few dozen events."""
 BARE_SCENARIOS: dict[str, Scenario] = {
     scenario.__name__.replace("_", "-"): scenario for scenario in scenarios_of_absence.SCENARIOS
 }
-"""They start and end detector and worker themselves."""
+"""They start and stop detector and worker themselves."""

@@ -1,4 +1,4 @@
-"""Stories in which no detector answers, or no worker runs."""
+"""Scenarios in which no detector answers, or no worker runs."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ async def lease_renewed_without_a_detector(incident: IncidentDriver) -> None:
 
 
 async def recovered_before_a_worker_ran(incident: IncidentDriver) -> None:
-    """A worker that was killed in the middle of an act leaves the same history."""
+    """A worker that is killed during an act leaves the same history."""
     await incident.start(expired())
     await incident.sees(healthy())
     async with incident.detector(), incident.worker():

@@ -1,4 +1,4 @@
-"""Stories of incidents whose evidence is saved before their first step, or is not."""
+"""Scenarios of evidence that is saved before the first step, or is not."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from workflows.contracts import SAVE_EVIDENCE
 
 
 def wanted() -> Observation:
-    """Of a check that wants evidence as ConfigMaps."""
+    """An observation under a check that wants evidence as ConfigMaps."""
     return escalating().model_copy(update={"evidence": EvidenceStore.CONFIG_MAP})
 
 

@@ -1,4 +1,4 @@
-"""Stories of Machines: a step that deletes or marks them, a request that is kept until they are fit."""
+"""Scenarios of Machines: a step that deletes or marks them, a request that is kept until they are fit."""
 
 from health.model.moves import Phase
 from health.model.observation import Observation

@@ -1,4 +1,4 @@
-"""Stories of what people order: `abort`, `hold`, `resume` and cancel."""
+"""Scenarios of users' orders: `abort`, `hold`, `resume` and cancel."""
 
 from health.model.moves import Phase
 from tests.workflows.incident import IncidentDriver

@@ -1,4 +1,4 @@
-"""Stories of requests that are kept, annotated, lost, overdue or old."""
+"""Scenarios of requests that are kept, annotated, lost, overdue or old."""
 
 from datetime import UTC, datetime, timedelta
 

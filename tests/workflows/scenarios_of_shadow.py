@@ -1,4 +1,4 @@
-"""Stories of incidents in shadow: steps are recorded, and what the present controller does."""
+"""Scenarios in shadow: steps are recorded, and so is what the present controller does."""
 
 from datetime import timedelta
 

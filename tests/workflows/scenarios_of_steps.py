@@ -1,4 +1,4 @@
-"""Stories of escalations: one step after the other, none left, begun anew."""
+"""Scenarios of escalations: one step after the other, no step left, a new start."""
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason

@@ -1,4 +1,4 @@
-"""What happens to upgrade pauses, one story each, as in tests/workflows/scenarios.py."""
+"""One scenario each for upgrade pauses, as in tests/workflows/scenarios.py."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -13,7 +13,7 @@ LONGER_THAN_USUAL = timedelta(hours=7)
 
 
 async def upgrade_with_orders_and_edits(upgrading: Upgrading) -> None:
-    """A write fails, an admin and an order unpause, a check comes, and the upgrade takes long."""
+    """A write fails, an admin and an order unpause, a check is added, and the upgrade takes long."""
     upgrading.create("theirs", is_paused=True)
     upgrading.refusing = 1
     await upgrading.start()
@@ -56,7 +56,7 @@ async def upgrade_cancelled_while_writing(upgrading: Upgrading) -> None:
 
 
 async def upgrade_continued_as_new(upgrading: Upgrading) -> None:
-    """Its memory is handed over while one check is unpaused by order, and another one by somebody else."""
+    """It continues as new while one check is unpaused by order, and another one by another user."""
     await upgrading.start()
     await upgrading.rests()
     await upgrading.handle.execute_update(UpgradePause.unpause, UnpauseOrder(check="machines/a"))

@@ -1,4 +1,4 @@
-"""Settling: an incident comes to rest before a test goes on: its clock moves also while a task is open."""
+"""Waits until an incident is idle before a test goes on, because its clock also moves during an open task."""
 
 from datetime import datetime, timedelta
 
@@ -9,12 +9,12 @@ from workflows.messages import State
 
 A_BIT = timedelta(milliseconds=10)
 REAL_TIME = timedelta(seconds=20)
-"""More than passes by itself, on a machine however busy, until what is looked for was looked for."""
-"""The clock cannot be moved by nothing."""
+"""More time than passes by itself on a busy machine until a poll has its answer."""
+"""The clock cannot be moved by zero."""
 
 
 async def rests(incident: IncidentDriver, phase: Phase) -> State:
-    """Return when the incident is in the phase and has settled."""
+    """Wait until the incident is idle in the phase."""
 
     async def settled() -> State | None:
         await settle(incident)
@@ -25,7 +25,7 @@ async def rests(incident: IncidentDriver, phase: Phase) -> State:
 
 
 async def settle(incident: IncidentDriver) -> None:
-    """Return when nothing is under way: time that passes meanwhile passes for what is under way too."""
+    """Wait until no task is under way: time skipped meanwhile would count for that task, too."""
 
     async def is_idle() -> bool:
         description = await incident.described()
@@ -35,7 +35,7 @@ async def settle(incident: IncidentDriver) -> None:
 
 
 async def pass_wakes(incident: IncidentDriver, duration: timedelta) -> None:
-    """Let so much time pass, from one wake-up of the incident to the next."""
+    """Let time pass, from one wake-up of the incident to the next."""
     await settle(incident)
     end = await incident.now() + duration
     while (wakes := (await incident.state()).wakes_at) is not None and wakes < end:
@@ -44,7 +44,7 @@ async def pass_wakes(incident: IncidentDriver, duration: timedelta) -> None:
 
 
 async def _pass_until_it_wakes(incident: IncidentDriver, wakes: datetime) -> None:
-    """A timer may fire a moment late: what it begins must not meet the next leap of the clock."""
+    """A timer may fire a moment late: the next skip must not overlap with what it starts."""
 
     async def is_awake() -> bool:
         return (await incident.state()).wakes_at != wakes
@@ -55,6 +55,6 @@ async def _pass_until_it_wakes(incident: IncidentDriver, wakes: datetime) -> Non
 
 
 async def pass_until(incident: IncidentDriver, time: datetime) -> None:
-    """Let the time pass until then, and what is due happen."""
+    """Let time pass until then, with everything that is due."""
     await incident.pass_time(max(time - await incident.now(), A_BIT))
     await settle(incident)

@@ -1,4 +1,4 @@
-"""Stories: what the stories of tests/workflows/scenarios.py share."""
+"""Steps that the scenarios of tests/workflows/scenarios.py share."""
 
 from datetime import timedelta
 
@@ -11,12 +11,12 @@ MINUTE = timedelta(minutes=1)
 
 
 async def begin(incident: IncidentDriver, bring: Bring) -> None:
-    """Bring the incident somewhere, and let it settle there."""
+    """Bring the incident into a phase, and wait until it is idle there."""
     await bring(incident)
     await settle(incident)
 
 
 async def recover(incident: IncidentDriver) -> None:
-    """Let the story end: of a history's last commands nothing can tell whether they changed."""
+    """Let the scenario end: a replay cannot tell if the last commands of an open history have changed."""
     await incident.sees(healthy())
     await incident.outcome()

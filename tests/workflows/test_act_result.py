@@ -1,4 +1,4 @@
-"""What an act came to travels as one value; what is not understood of it is an act that broke off."""
+"""The result of an act is one value; an unknown value counts as an act that broke off."""
 
 from typing import Any
 
@@ -35,9 +35,7 @@ def test_result_comes_through_the_wire_as_it_was(result: ActResult) -> None:
         ({}, "its answer is not known here"),
     ],
 )
-def test_answer_that_is_not_known_is_an_act_of_which_nobody_knows_what_it_did(
-    answer: dict[str, Any], said: str
-) -> None:
+def test_unknown_result_is_an_act_with_unknown_effects(answer: dict[str, Any], said: str) -> None:
     hold = ActResult.model_validate(answer).hold
     assert hold is not None
     assert hold.reason is HoldReason.FAILED

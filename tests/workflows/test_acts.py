@@ -1,4 +1,4 @@
-"""Acts are ordinary activities, tried once: one that fails is a hold, and is made anew after a question."""
+"""Acts are ordinary activities with one attempt: a failed act is a hold, then the incident asks again."""
 
 import asyncio
 import os
@@ -91,7 +91,7 @@ async def test_worker_that_is_killed_in_the_middle_of_acts_leads_to_one_request_
         await recovers.sees(healthy())
         async with workers.worker(client, name, clusters.worker):
             for incident in three_incidents:
-                await settle(incident)  # Temporal gives the acts up when their time is over
+                await settle(incident)  # Temporal times the acts out
             await before_its_request.pass_time(ASKS_AGAIN)
             for incident in (before_its_request, after_its_request):
                 await incident.reaches(Phase.REMEDIATING)
@@ -133,7 +133,7 @@ async def three_incidents(
 
 @asynccontextmanager
 async def _worker_in_the_middle_of_acts(incidents: list[IncidentDriver], log: Path) -> AsyncIterator[None]:
-    """Start the incidents, and kill the worker that is acting for them."""
+    """Start the incidents, and kill the worker during their acts."""
     client = incidents[0].client
     where = (client.service_client.config.target_host, client.namespace, incidents[0].name)
     with log.open("wb") as out:
@@ -151,5 +151,5 @@ async def _worker_in_the_middle_of_acts(incidents: list[IncidentDriver], log: Pa
 
 
 def _is_acting(log: Path, number: int) -> bool:
-    """Whether it is in the middle of so many acts."""
+    """True while that many acts are under way."""
     return log.read_text().count("acting\n") == number

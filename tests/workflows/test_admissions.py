@@ -1,4 +1,4 @@
-"""An admission is good for the question that asked for it, and for one step."""
+"""An admission is valid for the question that asked for it, and for one step."""
 
 import pytest
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.rule("rule 49")
 
 
 def intents(incident: IncidentDriver) -> list[bool]:
-    """Whether each question asked to act."""
+    """For each question, if it asked to act."""
     return [asked.would_act for asked in incident.cluster.questions]
 
 

@@ -1,4 +1,4 @@
-"""What an act is asked, and what an incident knows after it; no server is needed to say so."""
+"""The input of an act, and the memory of an incident after it; these tests need no server."""
 
 from datetime import datetime
 
@@ -25,7 +25,7 @@ def asked(before: Memory, observation: Observation | None = None, step: Step = F
 
 
 def held(hold: Hold, before: Memory | None = None, step: Step = FIRST) -> AfterAct:
-    """Where an incident stands whose act was held."""
+    """The state of an incident whose act was held."""
     known = before or Memory()
     admitted = AdmittedStep(step, ADMITTED, seen(), known, NOW)
     return admitted.after(ActResult.held(hold), known.having_ordered(step), NOW, 0)
@@ -106,14 +106,14 @@ def test_act_is_told_whose_end_is_no_loss(
         pytest.param(Memory(), LIMITED, None, id="nothing was made"),
     ],
 )
-def test_act_is_told_when_the_next_request_is_due_if_somebody_took_the_last(
+def test_act_gets_the_time_of_the_next_request_if_a_user_deleted_the_last(
     before: Memory, observation: Observation, due: datetime | None
 ) -> None:
     assert asked(before, observation).due_after_loss == due
 
 
 @pytest.mark.rule("rule 14/deleted request")
-def test_request_that_somebody_deleted_is_lost_and_the_next_one_waits_by_what_was_seen() -> None:
+def test_request_that_a_user_deleted_is_lost_and_the_next_one_waits_by_what_was_seen() -> None:
     after = AdmittedStep(FIRST, ADMITTED, LIMITED, BOTH, NOW).after(ActResult.lost(), BOTH, NOW, 0)
     assert after.memory.requests == (NEXT.reference,)
     assert after.seen == LIMITED.without_admission()
@@ -139,7 +139,7 @@ def test_act_that_broke_off_or_came_too_late_is_asked_about_first(found: Hold) -
     assert held(found).seen is None
 
 
-def test_what_only_an_act_sees_holds_its_step_and_is_told_once() -> None:
+def test_finding_that_only_an_act_sees_holds_its_step_and_is_reported_once() -> None:
     first = held(hold(HoldReason.TEMPLATE))
     assert first.seen is not None
     assert first.seen.hold == first.memory.found == hold(HoldReason.TEMPLATE)

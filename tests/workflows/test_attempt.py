@@ -1,4 +1,4 @@
-"""An incident that acted notes at its end which remediation in a row it was, and when it ended."""
+"""After an act, an incident notes at its end the number of its attempt and the time of its end."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -21,13 +21,12 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 async def incident(bare_incident: IncidentDriver) -> AsyncIterator[IncidentDriver]:
-    """The only one of its cluster."""
     async with bare_incident.detector(), bare_incident.worker():
         yield bare_incident
 
 
 async def listed(incident: IncidentDriver, *owners: TargetName) -> list[EndedAttempt]:
-    """What the detector reads of it after a restart, of the target and of these."""
+    """The attempts that the detector reads after a restart, of the target and of these."""
     calls = IncidentCalls(lambda: incident.client, incident.name)
     names = [TargetName.of(incident.reference.target), *owners]
 
@@ -43,7 +42,6 @@ async def listed(incident: IncidentDriver, *owners: TargetName) -> list[EndedAtt
 
 
 async def notes(incident: IncidentDriver) -> int:
-    """How often it told Temporal to list something of it."""
     kind = EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
     return sum(event.event_type == kind for event in (await incident.handle.fetch_history()).events)
 
@@ -67,7 +65,7 @@ async def test_incident_that_acted_is_listed_with_the_number_after_those_before_
 
 
 @pytest.mark.rule("rule 14/controller")
-async def test_request_and_note_say_the_number_after_those_that_were_before_also_of_who_replaces_the_target(
+async def test_request_and_note_have_the_next_attempt_number_also_for_a_replacement_of_the_target(
     incident: IncidentDriver,
 ) -> None:
     replaced_by = "MachineSet/workers-a"

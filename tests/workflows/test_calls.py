@@ -1,4 +1,4 @@
-"""Every change of the cluster is an ordinary activity, so the Temporal UI shows what went in and what for."""
+"""Every change of the cluster is an ordinary activity, so the Temporal UI shows its input and its purpose."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ MINUTE = timedelta(minutes=1)
 
 
 async def remediate_in_two_steps(incident: IncidentDriver) -> None:
-    """With every activity that there is."""
+    """An incident with every kind of activity."""
     await take_first_step(incident)
     await fail_steps(incident, "first")
     await rests(incident, Phase.REMEDIATING)

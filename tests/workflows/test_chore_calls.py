@@ -1,4 +1,4 @@
-"""What a chore is asked, and what an incident remembers of its result; no server is needed to say so."""
+"""The input of a chore, and what an incident remembers of its result; these tests need no server."""
 
 from datetime import timedelta
 

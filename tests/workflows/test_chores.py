@@ -1,4 +1,4 @@
-"""Chores that fail: each is noted and tried again, and keeps the incident from nothing else."""
+"""Failed chores: each is noted and tried again, and stops nothing else."""
 
 import dataclasses
 from datetime import timedelta
@@ -28,7 +28,7 @@ POWER_WORK = AbortOrder(reason="power work")
 
 
 async def fail_to_tell(incident: IncidentDriver) -> None:
-    """The first step has failed, and its remediator cannot be told to stop."""
+    """The first step has failed, and the annotation that stops its remediator cannot be written."""
     await take_first_step(incident)
     incident.cluster.failing["annotate"] = FOR_EVER
     await fail_steps(incident, "first")
@@ -83,7 +83,7 @@ async def test_abort_says_what_it_waits_for_and_ends_when_that_is_gone(incident:
     assert (await incident.state()).memory.notes == ()
 
 
-async def test_chore_that_nobody_finishes_in_time_is_noted_and_the_incident_goes_on(
+async def test_chore_that_times_out_is_noted_and_the_incident_goes_on(
     incident: IncidentDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = dataclasses.replace(ANNOTATE, start_to_close=SECOND / 2, schedule_to_close=SECOND)

@@ -1,4 +1,4 @@
-"""What an incident knows goes from run to run, and begins anew with a copy of one."""
+"""An incident's memory goes from run to run, and a copy of a workflow starts without it."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -28,7 +28,7 @@ async def test_hold_is_kept_over_runs_and_not_by_a_copy_of_one(long_incident: In
     assert told.memory.held
     await incident.handle.terminate()
 
-    incident.cluster.note("resume", datetime.now(UTC))  # the order is of the run that is over
+    incident.cluster.note("resume", datetime.now(UTC))  # the order is for the run that is over
     incident.cluster.observation = expired()
     await incident.start_bare(told)
     await incident.reaches(Phase.REMEDIATING)

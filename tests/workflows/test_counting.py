@@ -1,4 +1,4 @@
-"""What the worker counts of incidents and acts, on a real Temporal server."""
+"""The worker's counters of incidents and acts, on a real Temporal server."""
 
 from datetime import timedelta
 
@@ -22,21 +22,18 @@ from worker.worker_metrics import WorkerMetrics
 from workflows.remediation import Remediation
 
 CHORES = ("annotate", "renew", "clean_up")
-"""By what docs/metrics.md calls them."""
+"""The names in docs/metrics.md."""
 
 EVIDENCE = {result: series("paramedic_evidence_total", result=result) for result in ("Saved", "NotSaved")}
 LONG_UPGRADES = series("paramedic_long_upgrades_total")
 
 
 class Counted:
-    """A worker's counters."""
-
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.interceptor = MetricsInterceptor(WorkerMetrics(self._registry))
 
     def all(self) -> dict[Series, float]:
-        """All that was counted."""
         return {key: value for key, value in self.shown().items() if value}
 
     def shown(self) -> dict[Series, float]:
@@ -55,7 +52,7 @@ def left(chore: str, reason: str) -> Series:
     return series("paramedic_chore_failures_total", chore=chore, reason=reason)
 
 
-def test_what_can_be_counted_is_there_from_the_start() -> None:
+def test_all_counters_exist_from_the_start() -> None:
     ends = {ended(outcome, kind) for outcome in Outcome for kind in map(kind_name, CHECK_KINDS)}
     chores = {left(chore, reason) for chore in CHORES for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Incidents whose step deletes or marks the target itself: no request, and nothing is done twice."""
+"""Incidents whose step deletes or marks the target itself: no request is created, and no step is repeated."""
 
 import pytest
 

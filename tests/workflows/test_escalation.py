@@ -1,4 +1,4 @@
-"""An escalation: each step has its time, then the next one begins, until none is left."""
+"""An escalation: each step has its timeout, then the next one begins, until none is left."""
 
 from datetime import datetime, timedelta
 
@@ -24,7 +24,7 @@ def timeout_of(incident: IncidentDriver, template: str) -> datetime:
 
 
 def timed_out(incident: IncidentDriver) -> list[str]:
-    """The templates of the requests that were told to stop."""
+    """The templates of the requests that were marked as timed out."""
     return [template for template, annotations in incident.cluster.annotated if TIMED_OUT in annotations]
 
 

@@ -1,4 +1,4 @@
-"""Evidence is saved before the first step and once; that it fails stops nothing, what holds the step does."""
+"""Evidence is saved once, before the first step; its failure stops nothing, but a hold of the step does."""
 
 from datetime import timedelta
 
@@ -51,7 +51,7 @@ async def test_evidence_that_cannot_be_saved_stops_no_step_and_the_incident_says
     assert not result.evidence.is_saved
 
 
-async def test_what_is_found_not_to_be_true_any_more_holds_as_an_act_would_and_evidence_is_saved_later(
+async def test_outdated_facts_hold_as_in_an_act_and_evidence_is_saved_later(
     incident: IncidentDriver,
 ) -> None:
     incident.cluster.refusals.append(hold(HoldReason.NOT_TRUE, timedelta(seconds=2)))

@@ -1,4 +1,4 @@
-"""What an incident is told is as old as the moment at which it was seen, whatever became of the message."""
+"""The facts of an incident are as old as their observation, however long the message took."""
 
 from collections import deque
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from workflows.messages import RemediationInput
 pytestmark = pytest.mark.rule("rule 4")
 
 RETRIED = timedelta(seconds=10)
-"""For so long a client of Temporal may try to start a workflow."""
+"""For this long a client of Temporal may retry to start a workflow."""
 A_DAY = timedelta(days=1)
 TOO_OLD = FRESH + timedelta(seconds=1)
 
@@ -86,7 +86,7 @@ async def test_answers_that_come_too_late_again_and_again_are_asked_for_after_a_
         await incident.happens("observe", 3)
         await settle(incident)
         assert incident.cluster.count("observe") == 3
-        # No longer: the pause after it may be as short as the next.
+        # Not longer: the next pause may be as short as this one.
         await incident.pass_time(2 * LATE_ANSWERS.first)
         await incident.happens("observe", 4)
         await settle(incident)
@@ -166,7 +166,7 @@ async def test_run_that_is_reset_in_the_middle_of_its_act_asks_for_the_same_requ
 
 
 async def _task_after(incident: IncidentDriver, activity: str) -> int:
-    """The end of the workflow task that reads the first answer of an activity."""
+    """The end of the workflow task that reads the first result of an activity."""
     events = await incident.events()
     scheduled = next(
         event.event_id

@@ -1,4 +1,4 @@
-"""healthyDelay: the requests of a node that is healthy again are kept for a time."""
+"""healthyDelay: the requests of a recovered node are kept for a time."""
 
 from datetime import datetime, timedelta
 
@@ -17,7 +17,7 @@ FOR_GOOD = timedelta(seconds=-1)
 
 
 async def recover(incident: IncidentDriver, delay: timedelta) -> datetime:
-    """The node is healthy again, and the delay begins; answers since when, as the request says."""
+    """The node recovers and the delay begins; return its begin, as in the annotation of the request."""
     await incident.sees(recovered(delay))
     await rests(incident, Phase.HEALTHY_DELAY)
     (request,) = incident.cluster.requests.values()

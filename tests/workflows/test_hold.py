@@ -25,19 +25,21 @@ async def test_held_incident_asks_again_by_itself_when_its_time_is_over_and_not_
     assert incident.cluster.count("observe") == 1
 
 
-async def test_what_an_act_found_is_told_to_the_detector_at_once_and_once(incident: IncidentDriver) -> None:
+async def test_finding_of_an_act_is_reported_to_the_detector_at_once_and_once(
+    incident: IncidentDriver,
+) -> None:
     found = hold(HoldReason.CONTROL_PLANE, MINUTE)
     incident.cluster.refusals.extend([found] * 2)
     await incident.start(expired())
     await incident.happens("observe")
     await incident.reaches(Phase.HELD)
-    assert incident.cluster.count("act") == 1, "what it found holds, though the detector would admit it"
+    assert incident.cluster.count("act") == 1, "its finding holds, although the detector would admit it"
     assert incident.cluster.found == [found]
 
     await incident.pass_time(MINUTE)
     await incident.happens("act", 2)
     await incident.reaches(Phase.HELD)
-    assert incident.cluster.found == [found, found], "asked when its time was over, and not after the act"
+    assert incident.cluster.found == [found, found], "it asked when the hold expired, and not after the act"
 
     await incident.pass_time(MINUTE)
     await incident.reaches(Phase.REMEDIATING)

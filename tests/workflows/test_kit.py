@@ -1,4 +1,4 @@
-"""What workflows are built from, by one that is no Remediation: finished calls, orders, wakes and runs."""
+"""The parts of workflows, tested with one that is no Remediation: finished calls, orders, wakes and runs."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -31,8 +31,6 @@ A_DAY = timedelta(days=1)
 
 
 class Pools:
-    """What was done to them."""
-
     def __init__(self) -> None:
         self.log: list[str] = []
         self.gate = Gate()
@@ -72,7 +70,7 @@ async def pause(short_histories: WorkflowEnvironment, pools: Pools) -> AsyncIter
         task_queue=queue,
         workflows=[PoolPause],
         activities=[pools.observe, pools.pause, pools.go_on],
-        interceptors=[MetricsInterceptor(WorkerMetrics(CollectorRegistry()))],  # as our worker has it
+        interceptors=[MetricsInterceptor(WorkerMetrics(CollectorRegistry()))],  # as in our worker
         workflow_runner=workflow_runner(),
     ):
         start = PoolPauseInput(pool=Pool(name="a"))

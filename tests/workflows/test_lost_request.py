@@ -1,4 +1,4 @@
-"""A request that somebody deletes while its node is unhealthy: the next one waits, longer each time."""
+"""A user deletes a request while its node is unhealthy: the next one waits, longer each time."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Upgrade pauses of thousands of checks, through a real Temporal."""
+"""Upgrade pauses of thousands of checks, through a real Temporal server."""
 
 from collections.abc import AsyncIterator
 
@@ -27,7 +27,7 @@ async def upgrading(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgradi
 
 
 async def largest_payload(upgrading: Upgrading) -> int:
-    """In bytes, with the few of its event: of all runs."""
+    """The largest payload of an event in any run, in bytes."""
     return max(event.ByteSize() for history in await upgrading.histories() for event in history.events)
 
 
@@ -82,7 +82,7 @@ async def test_checks_above_the_bound_are_held_by_the_upgrade_and_never_annotate
     paused = {one.uid for one in upgrading.checks.values() if one.is_paused}
 
     assert len(paused) == FEW
-    # The detector holds what the pause has not come to.
+    # The detector holds the checks that the pause has not handled yet.
     assert upgrading.changes.progress.handled == paused
     assert "2 more are above the bound of 5000: the upgrade itself holds them" in state.details
     upgrading.end()

@@ -1,4 +1,4 @@
-"""What an order of a person changes in the memory of an incident; no server is needed to say so."""
+"""How a user's order changes the memory of an incident; these tests need no server."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What a detector of another version answers: an incident that does not understand it holds, and says so."""
+"""Answers of a detector of another version: an incident that cannot decode them holds, and reports it."""
 
 from datetime import UTC, datetime, timedelta
 

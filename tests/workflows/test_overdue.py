@@ -1,4 +1,4 @@
-"""A remediation that takes too long gives the Lease of its target back, so that another check may go on."""
+"""An overdue remediation releases the Lease of its target, so that another check may act."""
 
 from datetime import UTC, datetime, timedelta
 

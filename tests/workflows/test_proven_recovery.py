@@ -1,4 +1,4 @@
-"""A node that is healthy after a step has to show another boot, and to stay so for a time."""
+"""A node that is healthy after a step must show another boot, and stay healthy for a time."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ OLD, NEW = "boot-1", "boot-2"
 
 
 def asks_for_a_proof(observation: Observation, boot_id: str) -> Observation:
-    """Of an escalation whose check does, as the detector answers of a node with that boot ID."""
+    """An observation of an escalation whose check requires proof, for a node with that boot ID."""
     says = {"proven_recovery_seconds": TIME.total_seconds(), "boot_id": boot_id, "steps": ESCALATION}
     return observation.model_copy(update=says)
 

@@ -1,4 +1,4 @@
-"""Queries of incidents that no worker has cached: each is a replay, and repeats or stops nothing."""
+"""Queries of incidents that no worker has cached: each is a replay, and neither repeats nor stops an act."""
 
 import asyncio
 import dataclasses
@@ -39,15 +39,15 @@ from workflows.messages import State
 from workflows.remediation import Remediation
 
 INCIDENTS = 36
-"""More than are asked at once, and many more than a worker has pollers; each event costs time here."""
+"""More than are queried at once, and many more than a worker's pollers; each event takes time here."""
 SOME = 10
-"""How many of them go on when all were asked."""
+"""How many of them continue after the queries."""
 AT_ONCE = 25
-"""Calls of this test; more than that a development server on a busy machine does not answer in time."""
+"""Concurrent calls of this test; a development server on a busy machine times out with more."""
 LOOK_AGAIN_SECONDS = 0.2
-"""Each look is a replay of each of them."""
+"""Each poll replays each incident."""
 PATIENCE = timedelta(minutes=5)
-"""Longer than all of it takes on a machine that is busy with other things."""
+"""Longer than everything takes on a busy machine."""
 
 
 class SlowCluster:
@@ -97,7 +97,7 @@ async def workers_without_a_cache(client: Client, name: str, cluster: SlowCluste
         workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         activity_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),
         max_concurrent_activities=INCIDENTS,
-        # A busy machine may keep a thread waiting for longer than the two seconds of the deadlock detector.
+        # A busy machine may suspend a thread for longer than the two seconds of the deadlock detector.
         debug_mode=True,
     )
     async with worker, Worker(client, task_queue=detector_queue(name), activities=[cluster.observe]):
@@ -123,7 +123,7 @@ async def states(handles: Sequence[WorkflowHandle[object, object]]) -> list[Stat
 
 
 async def failed_tasks(handle: WorkflowHandle[object, object]) -> list[str]:
-    """What its workflow tasks failed of; one that only came late is tried again and says nothing here."""
+    """The failures of its workflow tasks; a task that was only late is retried and does not count here."""
     history = await handle.fetch_history()
     failed = (one for one in history.events if one.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED)
     return [event.workflow_task_failed_event_attributes.failure.message for event in failed]

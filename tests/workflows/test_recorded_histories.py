@@ -1,6 +1,6 @@
-"""Incidents and upgrade pauses that began with an earlier version of their workflow go on with this one.
+"""Incidents and upgrade pauses that began with an earlier version of their workflow continue with this one.
 
-`make histories` records them, see tests/histories/record.py. No server is needed to replay them.
+`make histories` records them, see tests/histories/record.py. Replaying needs no server.
 """
 
 import json
@@ -31,7 +31,7 @@ WITH_AN_ACT = [file for file in RECORDED if f'"name": "{ACT.name}"' in file.read
 def _replayer(*workflows: type[Any]) -> Replayer:
     return Replayer(
         workflows=workflows,
-        workflow_runner=workflow_runner(),  # so no recorded path does what a replay cannot repeat
+        workflow_runner=workflow_runner(),  # so no recorded path is nondeterministic
         data_converter=pydantic_data_converter,
     )
 
@@ -68,7 +68,7 @@ async def test_change_of_the_commands_with_a_patch_is_not_one_for_incidents_that
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_story_is_told_to_its_end(file: Path) -> None:
-    """Whether the last commands of an open history have changed, a replay cannot tell."""
+    """A replay cannot tell if the last commands of an open history have changed."""
     last = json.loads(file.read_text())["events"][-1]["eventType"]
     assert last in {
         "EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED",
@@ -87,7 +87,7 @@ def test_recording_says_nothing_of_the_machine_that_made_it(file: Path) -> None:
 
 
 def _identities(value: Any) -> Iterator[str]:
-    """Who Temporal says it was; what our messages call an identity is a person of the story."""
+    """The identities in events of Temporal; in our messages, `identity` is the user of a scenario."""
     if isinstance(value, list):
         for part in value:
             yield from _identities(part)

@@ -1,4 +1,4 @@
-"""What a workflow returns, for the Temporal UI: what became of the incident, with its requests and orders."""
+"""The result of a workflow in the Temporal UI: the outcome of the incident, with its requests and orders."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""`resume` of an escalation: all requests go, then its steps are taken anew, from the first or another."""
+"""`resume` of an escalation: all requests go, then its steps begin anew, from the first or another."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.rule("rule 40/exhausted")
 
 
 def changes(incident: IncidentDriver) -> list[tuple[str, str]]:
-    """The requests that were made and deleted, by their templates, in that order."""
+    """The created and deleted requests, by template, in order."""
     log = incident.cluster.log
     return [(entry.what, entry.template) for entry in log if entry.what in ("created", "deleted")]
 

@@ -1,4 +1,4 @@
-"""Which orders of people an incident has said already: by what was ordered, not by how it reads."""
+"""Which orders an incident has already reported: compared by their values, not by their text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Words of a workflow that are cut."""
+"""Shortened texts of a workflow."""
 
 import pytest
 from pydantic_core import to_json

@@ -1,4 +1,4 @@
-"""Which orders to an upgrade pause are refused, and as what; no server is needed to say so."""
+"""Which orders to an upgrade pause are refused, and with which error; these tests need no server."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""An upgrade pause through a real Temporal; afterwards its history is replayed, as after a restart."""
+"""An upgrade pause on a real Temporal server; afterwards its history is replayed, as after a restart."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -68,14 +68,14 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     await upgrading.start()
     await upgrading.becomes(a="PM", b="PM", theirs="P")
     await upgrading.rests()
-    # The detector is told of a check once its pause is seen.
+    # The detector learns of a check after it has seen its pause.
     assert upgrading.questions[0].handled == ()
     assert upgrading.changes.progress.handled == {one.uid for one in upgrading.checks.values()}
     assert list(upgrading.questions[-1].transitions) == [since]
     upgrading.also_since = (second,) = (since + HOUR,)
     await upgrading.wake()
     await upgrading.rests()
-    # It knows of both signals what was handled, so nothing is held for the sake of the second one.
+    # The pause knows the handled checks of both signals, so the second one holds nothing.
     assert list(upgrading.questions[-1].transitions) == [since, second]
     await ends(upgrading)
     result = await upgrading.result()
@@ -95,7 +95,7 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
 
 
 @pytest.mark.rule("rule 47", "MHC C.2/restart")
-async def test_what_fails_is_tried_again_and_not_told_as_done_and_what_a_lost_worker_wrote_is_found(
+async def test_failed_write_is_retried_and_not_reported_as_done_and_a_write_of_a_lost_worker_is_found(
     upgrading: Upgrading,
 ) -> None:
     upgrading.refusing = 2
@@ -195,7 +195,7 @@ async def test_people_unpause_pause_and_have_it_forgotten_but_not_what_could_nev
 
 
 async def begun_by(upgrading: Upgrading, order: PauseOrder) -> str:
-    """The answer of a pause that is begun by this order."""
+    """The result of an update that starts a pause with this order."""
     beginning = WithStartWorkflowOperation(
         UpgradePause.run,
         UpgradePauseInput(cluster=upgrading.cluster),

@@ -1,4 +1,4 @@
-"""The summary of a timer is read as it was written."""
+"""The summary of a timer is parsed as it was written."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """While no detector answers, the Lease of a running request is kept, and orders are obeyed.
 
-A question that waits keeps the clock of these tests from being moved, so these tests take their time: the
-shortest limit of a question is five seconds.
+The clock of these tests cannot be moved while a question waits, so these tests run in real time: the shortest
+timeout of a question is five seconds.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from workflows.messages import HoldOrder
 
 
 async def ask_in_vain(incident: IncidentDriver) -> None:
-    """A request was made five minutes ago, the detector went, and something woke the incident."""
+    """A request was created five minutes ago, the detector stopped, and the incident was woken."""
     async with incident.detector():
         await act(incident)
         await settle(incident)
@@ -48,7 +48,7 @@ async def ask_in_vain_with_a_short_lease(incident: IncidentDriver) -> None:
 
 
 async def asks(incident: IncidentDriver, times: int = 1) -> None:
-    """Return when the incident has put its question so often."""
+    """Wait until the incident has asked that often."""
 
     async def has_asked() -> bool:
         return (await incident.queued()).count("observe") >= times
@@ -129,7 +129,7 @@ async def test_question_without_a_lease_to_keep_waits_for_as_long_as_it_takes(
 
 
 async def limits(incident: IncidentDriver) -> list[timedelta]:
-    """How long each question may wait; zero is for ever."""
+    """The timeout of each question; zero means none."""
     return [
         event.activity_task_scheduled_event_attributes.schedule_to_close_timeout.ToTimedelta()
         for event in (await incident.handle.fetch_history()).events

@@ -1,4 +1,4 @@
-"""A workflow that is woken during each question never rests: it goes on in a new run all the same."""
+"""A workflow that is woken during each question is never idle, but still continues as new."""
 
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.rule("rule 34")
 
 
 class Switch:
-    """Whether each question is answered with a wake."""
+    """While it is on, each question is answered together with a wake."""
 
     is_on = True
 

@@ -1,7 +1,7 @@
-"""Worker Versioning on a real Temporal server: which build an incident runs on, and what doctor says.
+"""Worker Versioning on a real Temporal server: the build that runs an incident, and the findings of doctor.
 
 An incident is pinned to the build that began it, through a roll-out and a roll-back. The queue of the
-detector has activities alone and no version.
+detector has only activities and no version.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ class VersionedFleet:
 
     @asynccontextmanager
     async def worker(self, build: str) -> AsyncIterator[None]:
-        """A worker of that build; without one it is unversioned."""
+        """A worker of that build; without a build it is unversioned."""
         environment = {DEPLOYMENT_VARIABLE: self.deployment, BUILD_VARIABLE: build} if build else {}
         async with self.fleet.worker(await client_of(self._server), worker_version(environment)):
             yield
 
     async def make_current(self, build: str) -> None:
-        """Let new workflows go to that build; "" is unversioned workers."""
+        """Let new workflows start on that build; "" means unversioned workers."""
         request = SetWorkerDeploymentCurrentVersionRequest(
             namespace=self.fleet.client.namespace,
             deployment_name=self.deployment,
@@ -67,7 +67,7 @@ class VersionedFleet:
         await self._until_known(lambda: service.set_worker_deployment_ramping_version(request))
 
     async def _until_known(self, call: object) -> None:
-        """Temporal learns of a version by its first poll."""
+        """Retry until Temporal knows the version, which its first poll registers."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 try:
@@ -78,13 +78,13 @@ class VersionedFleet:
                     return
 
     async def begins_on(self, node: str, build: str) -> None:
-        """An incident of that node begins, and is held by its check, on that build."""
+        """An incident of that node begins on that build, and its check holds it."""
         await self.fleet.fail(node, held())
         await self.fleet.reaches(node, Phase.HELD)
         assert await self.ran_on(node) == build
 
     async def ends_on(self, node: str, build: str) -> None:
-        """It goes on with its act, and ends, on that build."""
+        """It continues with its act on that build, and ends."""
         await self.fleet.see(node, expired())
         await self.fleet.reaches(node, Phase.REMEDIATING)
         assert await self.ran_on(node) == build
@@ -92,12 +92,12 @@ class VersionedFleet:
         await asyncio.wait_for(self.fleet.handle(node).result(), PATIENCE_SECONDS)
 
     async def ran_on(self, node: str) -> str:
-        """The build that did its last task; "": an unversioned one."""
+        """The build of its last workflow task; "" means an unversioned one."""
         described = await self.fleet.handle(node).describe()
         return (described.typed_search_attributes.get(RAN_ON) or "").partition(":")[2]
 
     async def findings(self, *reasons: str) -> None:
-        """Doctor says that of the workers, and no more, as soon as Temporal lists it."""
+        """Wait until doctor has exactly these findings about workers."""
         environment = {
             "TEMPORAL_ADDRESS": self._server.address,
             "TEMPORAL_NAMESPACE": self._server.namespace,
@@ -179,7 +179,7 @@ async def test_versioning_is_turned_on_and_off_again_while_incidents_are_open(
         await versioned.ends_on("node-3", "")
 
 
-async def test_version_that_nobody_made_current_takes_nothing_and_doctor_says_so(
+async def test_version_that_is_not_current_gets_no_task_and_doctor_says_so(
     versioned: VersionedFleet,
 ) -> None:
     async with versioned.worker("a"):

@@ -1,4 +1,4 @@
-"""A cluster that is upgraded, as an upgrade pause meets it: a detector and a worker of memory."""
+"""A cluster under upgrade for an upgrade pause: a scripted detector and worker."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 
 
 class Upgrading:
-    """The cluster, the log of what was done to it, and the upgrade pause."""
+    """The cluster, the log of all calls, and the upgrade pause."""
 
     def __init__(self, environment: WorkflowEnvironment, cluster: str = "") -> None:
         self.environment, self.client = environment, environment.client
@@ -100,11 +100,9 @@ class Upgrading:
         self.phase, self.since = UpgradePhase.OVER, self.since + timedelta(hours=1)
 
     def begin_again(self) -> None:
-        """Begin the next upgrade."""
         self.phase, self.since = UpgradePhase.UNDER_WAY, self.since + timedelta(hours=1)
 
     def done(self, name: str) -> list[str]:
-        """What was tried on a check."""
         return [str(one.action) for one in self.patches if one.reference.name == name]
 
     def annotations(self) -> dict[str, str]:
@@ -141,7 +139,7 @@ class Upgrading:
         return WritePausesResult(answers=answers)
 
     def thaw(self) -> None:
-        """Write what frozen workers were asked to write; a check that has changed refuses it."""
+        """Thaw the frozen workers, which then write; a check that has changed refuses the write."""
         for asked in self.frozen:
             for patch in asked.patches:
                 self._written(patch)
@@ -193,7 +191,7 @@ class Upgrading:
         )
 
     async def wake(self) -> None:
-        """Wake it, and wait until it has looked."""
+        """Wake it, and wait until it has observed."""
         looks = len(self.questions)
         await self.handle.signal(UpgradePause.wake)
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -201,7 +199,7 @@ class Upgrading:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def asks(self) -> None:
-        """Return when a question waits for a detector."""
+        """Wait until a question waits for a detector."""
 
         async def is_asked() -> bool:
             return bool((await self.handle.describe()).raw_description.pending_activities)
@@ -209,7 +207,6 @@ class Upgrading:
         await polled(is_asked)
 
     async def passes(self, duration: timedelta) -> None:
-        """Let the time pass."""
         await self.environment.fast_forward(self.handle, duration)
 
     async def becomes(self, **annotations: str) -> None:
@@ -218,7 +215,7 @@ class Upgrading:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def rests(self) -> UpgradePauseState:
-        """Where it is once it has told the detector all that it knows."""
+        """Wait until it has reported everything to the detector, and return its state."""
 
         async def at_rest() -> UpgradePauseState | None:
             state = await self._state()
@@ -227,7 +224,7 @@ class Upgrading:
         return await polled(at_rest)
 
     async def _state(self) -> UpgradePauseState | None:
-        """What it says; None: it begins a new run, whose first task Temporal puts off for a second."""
+        """Its state; None while a new run begins, whose first task Temporal delays for a second."""
         try:
             return await self.handle.query(UpgradePause.state)
         except RPCError as error:
@@ -236,7 +233,7 @@ class Upgrading:
             raise
 
     async def histories(self) -> list[WorkflowHistory]:
-        """Those of all runs, the first one first."""
+        """The histories of all runs, the first one first."""
         latest = (await self.handle.describe()).run_id
         return await histories_of(self.client, self.handle.id, latest)
 

@@ -1,4 +1,4 @@
-"""Violations: what must be true of the log of any incident, whatever a test is about."""
+"""The rules that the log of every incident must follow, in any test."""
 
 from collections import Counter
 from datetime import timedelta
@@ -7,13 +7,13 @@ from tests.workflows.fake_cluster import Entry, FakeCluster
 from workflows.contracts import ACT, FRESH
 
 BUSIEST = 8
-"""Calls of one activity within a second that no incident ever needs."""
+"""More calls of one activity within a second than any incident needs."""
 OLDEST = FRESH + timedelta(seconds=2)
 """A workflow judges the age of an admission by the start of its task; the act begins moments later."""
 
 
 def violations(cluster: FakeCluster) -> list[str]:
-    """What happened that must never happen."""
+    """All broken rules in the log of an incident."""
     return [
         *_acts_without_a_fresh_admission(cluster.log),
         *_acts_against_an_order(cluster.log),
@@ -24,7 +24,7 @@ def violations(cluster: FakeCluster) -> list[str]:
 
 
 def _acts_without_a_fresh_admission(log: list[Entry]) -> list[str]:
-    """An admission is good for one act; a run that is reset may take it again."""
+    """An admission is valid for one act; a run that was reset may use it again."""
     found, admitted, used = [], None, None
     for entry in log:
         if entry.what == "answered":

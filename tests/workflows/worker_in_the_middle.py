@@ -1,6 +1,6 @@
-"""A worker to kill, told ADDRESS NAMESPACE CLUSTER.
+"""A worker for a test to kill; arguments: ADDRESS NAMESPACE CLUSTER.
 
-It says `acting` when it is in the middle of an act, and stays there.
+It prints `acting` during an act, and stays in that act.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from workflows.remediation import Remediation
 
 
 def run() -> NoReturn:
-    """Be it."""
     asyncio.run(_work(*sys.argv[1:]))
     raise AssertionError
 

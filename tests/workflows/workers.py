@@ -1,4 +1,4 @@
-"""Detectors and workers of tests, with activities that a script plays."""
+"""Detectors and workers of tests, with scripted activities."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -15,7 +15,6 @@ Activities = Sequence[Callable[..., Any]]
 
 
 def detector(client: Client, cluster_name: str, activities: Activities) -> Worker:
-    """A detector that holds the lead."""
     return Worker(client, task_queue=detector_queue(cluster_name), activities=activities)
 
 
@@ -29,7 +28,7 @@ def worker(  # noqa: PLR0913  as many as a worker has
     interceptors: Sequence[Interceptor] = (),
     grace: timedelta = timedelta(),
 ) -> Worker:
-    """A worker; one without a cache begins anew with each task, and would begin a sandbox anew with each."""
+    """A worker; without a cache, each task starts from the beginning, and would start a new sandbox."""
     return Worker(
         client,
         task_queue=worker_queue(cluster_name),

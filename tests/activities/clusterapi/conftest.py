@@ -18,21 +18,21 @@ from tests.prepared import installed_control_plane
 async def management_cluster(
     prepared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ControlPlane]:
-    """One with the kinds of Cluster API, which no test beside this folder is to see."""
+    """A control plane with the kinds of Cluster API, which tests of other folders must not see."""
     async with installed_control_plane(prepared, tmp_path_factory.mktemp("management")) as running:
         yield running
 
 
 @pytest.fixture(scope="package")
 async def management(management_cluster: ControlPlane) -> AsyncIterator[Transport]:
-    """With the rights of an administrator; what the worker is granted has tests of its own."""
+    """A connection with the rights of an administrator; other tests cover the rights of the worker."""
     async with await Transport.connect(str(management_cluster.kubeconfig)) as transport:
         yield transport
 
 
 @pytest.fixture
 async def workload(tmp_path: Path) -> AsyncIterator[tuple[ApiServer, Pair]]:
-    """The API server of a workload cluster, and what it shows to those that connect."""
+    """The API server of a workload cluster, and the certificate that it presents."""
     pair = Pair.make(tmp_path / "pair", "workload")
     async with ApiServer(tmp_path, pair.serving()) as server:
         yield server, pair

@@ -1,4 +1,4 @@
-"""Whether etcd of an OpenShift cluster can spare a control-plane node, asked right before an act."""
+"""Right before an act the worker checks if etcd of an OpenShift cluster can spare a control-plane node."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -21,7 +21,7 @@ CONTROL_PLANE = {"node-role.kubernetes.io/control-plane": ""}
 
 @pytest.fixture(scope="module")
 async def openshift(management: Transport) -> AsyncIterator[Openshift]:
-    """The control plane of this folder looks like OpenShift, too, until the end of the file."""
+    """The control plane of this folder also looks like OpenShift, until the end of the file."""
     openshift = Openshift(Client(management))
     await openshift.make()
     await openshift.grant()
@@ -47,7 +47,7 @@ async def world(management: Transport, openshift: Openshift) -> AsyncIterator[Wo
 
 @pytest.fixture(scope="module")
 async def worker(management_cluster: ControlPlane) -> AsyncIterator[WorkerActivities]:
-    """With the rights of the worker."""
+    """The activities with the rights of the worker."""
     async with await Transport.connect(str(management_cluster.worker_kubeconfig)) as transport:
         yield WorkerActivities(transport)
 

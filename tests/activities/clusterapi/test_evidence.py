@@ -1,4 +1,4 @@
-"""Evidence of a Machine whose Node is in a workload cluster that answers, or keeps one waiting."""
+"""Evidence of a Machine whose Node is in a workload cluster that answers, or that does not answer in time."""
 
 import asyncio
 

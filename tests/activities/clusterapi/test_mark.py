@@ -1,4 +1,4 @@
-"""What marks a Machine for its owner, on a real API server, and what keeps it from being marked."""
+"""Marks of a Machine for its owner, on a real API server, and the reasons not to mark it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ DONE = ready("OwnerRemediated")
 async def overtaken(
     management: Transport, world: ClusterApiWorld, *changes: Change
 ) -> AsyncIterator[WorkerActivities]:
-    """A worker that meets one change after each of its reads of a Machine."""
+    """A worker for which another writer makes one change after each of its reads of a Machine."""
     made = WorkerActivities(management, client=Overtaken(management, world.machines, *changes))
     async with made.workload_clusters:
         yield made
@@ -103,7 +103,8 @@ async def test_writers_that_come_in_between_lose_nothing_and_the_mark_is_made_ag
 
         return write
 
-    # Between the look and the read of the conditions, then between that and the write, then once more.
+    # Between the revalidation and the read of the conditions, then between that read and the write, then
+    # once more.
     async with overtaken(management, world, writes(0), _nothing, writes(1), writes(2)) as worker:
         result = await worker.act(world.order())
     assert isinstance(result.outcome, TargetDisrupted)
@@ -195,7 +196,7 @@ async def test_machine_that_is_to_be_remediated_is_not_marked_without_its_cluste
 async def test_node_is_looked_for_in_the_workload_cluster(
     world: ClusterApiWorld, worker: WorkerActivities
 ) -> None:
-    # One of its name here says nothing.
+    # A Node with the same name in the management cluster says nothing about it.
     body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": world.name}}
     await world.client.create(NODES, body)
     world.node("")
@@ -257,8 +258,7 @@ async def test_mark_that_is_refused_is_told(world: ClusterApiWorld, management: 
     assert event["message"].endswith("it cannot be marked for its owner: Machines stay.")
 
 
-async def _nothing() -> None:
-    """Nobody was faster."""
+async def _nothing() -> None: ...
 
 
 async def _is_held(world: ClusterApiWorld, worker: WorkerActivities, reason: HoldReason, words: str) -> None:

@@ -1,4 +1,4 @@
-"""A remediation request for a Machine of Cluster API: what is made, and what keeps it from being made."""
+"""A remediation request for a Machine of Cluster API: its content, and the reasons not to create it."""
 
 import pytest
 
@@ -20,7 +20,6 @@ SET_BY_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resour
 
 @pytest.fixture
 async def requesting(world: ClusterApiWorld) -> ClusterApiWorld:
-    """A check that makes requests."""
     await world.use_template()
     return world
 
@@ -75,7 +74,7 @@ async def test_template_that_is_missing_makes_no_request(
 
 
 class TemplatesWithoutSpec(Client):
-    """Templates of a kind whose schema asks for nothing."""
+    """Templates of a kind whose schema requires no spec."""
 
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         found = await super().get(resource, name, namespace)
@@ -93,7 +92,7 @@ async def test_template_that_says_nothing_makes_a_request_that_says_for_whom_it_
         await worker.act(requesting.order_request())
     made = await requesting.request()
     assert made is not None
-    assert made["spec"] == {"powerOffSeconds": 2}  # which its schema fills in
+    assert made["spec"] == {"powerOffSeconds": 2}  # its schema sets this default
     assert made["metadata"]["ownerReferences"][0]["uid"] == requesting.machine_uid
 
 
@@ -114,5 +113,5 @@ async def _is_held(world: ClusterApiWorld, worker: WorkerActivities, order: ActI
     assert words in result.hold.message
     assert await world.request() is None
     assert await world.lease() is None
-    # The look at the Node, which nobody waits for any more, ends while there is a connection.
+    # The read of the Node, which timed out, ends while there is a connection.
     await eventually(lambda: world.workload.asked)

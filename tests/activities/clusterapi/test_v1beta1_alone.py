@@ -1,4 +1,4 @@
-"""A cluster that serves v1beta1 alone is acted on in that version, also when that changes under a worker."""
+"""A cluster that serves only v1beta1 is acted on in v1beta1, also if versions change under a worker."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 32")]
 
 @pytest.fixture
 async def served_again(management_cluster: ControlPlane) -> AsyncIterator[None]:
-    """Both versions are served when the test is over: each switch costs as much as ten acts."""
+    """Both versions are served again after the test: each switch takes as long as ten acts."""
     yield
     await cluster_api_crds.apply(management_cluster.kubeconfig)
 
@@ -31,7 +31,6 @@ async def served_again(management_cluster: ControlPlane) -> AsyncIterator[None]:
 async def old_world(
     management: Transport, workload: tuple[ApiServer, Pair]
 ) -> AsyncIterator[ClusterApiWorld]:
-    """A world of v1beta1."""
     made = ClusterApiWorld(Client(management), f"test-{uuid4().hex[:8]}", workload, V1BETA1)
     await made.make()
     yield made
@@ -46,7 +45,7 @@ async def test_mark_and_request_are_in_v1beta1_once_that_alone_is_served(
     old_world: ClusterApiWorld, worker: WorkerActivities, management_cluster: ControlPlane
 ) -> None:
     theirs = [{key: one[key] for key in ("type", "status", "lastTransitionTime")} for one in FOREIGN]
-    # What the worker remembers is that v1beta2 is served.
+    # The worker remembers that v1beta2 is served.
     other = ready("OwnerRemediated") | {"status": "False", "reason": "MachineDeleting"}
     await old_world.patch_status(conditions=[other | {"severity": "Info"}])
     await worker.act(old_world.order())
@@ -54,7 +53,7 @@ async def test_mark_and_request_are_in_v1beta1_once_that_alone_is_served(
     await old_world.patch_status(conditions=theirs)
 
     result = None
-    for _ in range(3):  # it finds out by an attempt that does nothing
+    for _ in range(3):  # an attempt that changes nothing corrects its memory
         result = await worker.act(old_world.order())
         if result.hold is None:
             break

@@ -1,7 +1,7 @@
-"""ClusterApiWorld: one unhealthy Machine of Cluster API, its Cluster, check and template, in either version.
+"""One unhealthy Machine of Cluster API with its Cluster, check and template, in either version.
 
-All but the Node are on a real API server; the Node is on a scripted one, which the kubeconfig Secret of the
-Cluster leads to. Its finalizer keeps a Machine that is deleted where it can be looked at.
+All objects but the Node are on a real API server. The Node is on a scripted one, which the kubeconfig Secret
+of the Cluster names. A finalizer keeps a deleted Machine readable.
 """
 
 import json
@@ -52,17 +52,17 @@ FOREIGN = [
 
 
 def resource(kind: ServedKind, api_version: str) -> Resource:
-    """Where its objects are in one version."""
+    """The resource of a kind in one version."""
     return Resource(api_version, kind.kind, kind.plural, kind.is_namespaced)
 
 
 def ready(type_: str) -> Object:
-    """A condition that opens a gate."""
+    """A condition with the status True, as readiness gates need it."""
     return condition(type_, "True", SINCE) | {"reason": "Ready", "message": "it is"}
 
 
 class ClusterApiWorld:
-    """The objects of one test, all of one name."""
+    """The objects of one test, which all have the same name."""
 
     def __init__(
         self, client: Client, name: str, workload: tuple[ApiServer, Pair], api_version: str = V1BETA2
@@ -79,7 +79,7 @@ class ClusterApiWorld:
         self._is_old = api_version != V1BETA2
 
     async def make(self) -> None:
-        """A Node that is not ready since long, and all that makes it matter."""
+        """Create a Node that has not been ready for long, and all objects that its remediation needs."""
         await self.make_kubeconfig()
         await self._make(self.clusters, {"spec": {}})
         await self.patch_cluster(conditions=[ready("ControlPlaneInitialized"), ready("InfrastructureReady")])
@@ -88,7 +88,7 @@ class ClusterApiWorld:
         await self._make(TEMPLATES, {"spec": {"template": {"spec": {"powerOffSeconds": 7}}}})
 
     async def make_kubeconfig(self, **user: str) -> None:
-        """The kubeconfig of the workload cluster, of that user, or with a token."""
+        """Store the kubeconfig of the workload cluster, with that user or with a token."""
         content = kubeconfig(f"https://127.0.0.1:{self.workload.port}", **user)
         content["clusters"][0]["cluster"]["certificate-authority-data"] = encoded(self._pair.certificate)
         body: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{self.name}-kubeconfig"}}
@@ -100,7 +100,7 @@ class ClusterApiWorld:
             await self.client.delete(SECRETS, f"{self.name}-kubeconfig", NAMESPACE)
 
     def node(self, ready: str) -> None:
-        """What the workload cluster says of the Node from now on; "": that it is gone."""
+        """Set the Node in the workload cluster; "" removes it."""
         found = node_object(condition("Ready", ready, SINCE), name=self.name)
         self._node = said(found) if ready else refused(404, "NotFound", self.name)
 
@@ -114,7 +114,6 @@ class ClusterApiWorld:
         await self.patch_status(nodeRef={"name": self.name})
 
     async def remove(self) -> None:
-        """All of it, finalizers included."""
         await self.remove_machine()
         await self.remove_kubeconfig()
         for kind, name, namespace in (
@@ -133,7 +132,7 @@ class ClusterApiWorld:
             await self.client.delete(self.machines, self.name, NAMESPACE)
 
     async def make_machine_anew(self) -> None:
-        """Another one of the same name."""
+        """Replace the Machine by another one of the same name."""
         uid = self.machine_uid
         await self.remove_machine()
         await self.make_machine()
@@ -165,7 +164,7 @@ class ClusterApiWorld:
         await self.client.delete(self.clusters, self.name, NAMESPACE)
 
     async def use_template(self) -> None:
-        """Have the check make requests; its generation is 2 then."""
+        """Let the check create requests; this makes its generation 2."""
         named = {"apiVersion": DEMO, "kind": TEMPLATES.kind, "name": self.name}
         spec = {"remediationTemplate": named} if self._is_old else {"remediation": {"templateRef": named}}
         await self.client.merge_patch(self.checks, self.name, {"spec": spec}, NAMESPACE)
@@ -190,12 +189,11 @@ class ClusterApiWorld:
             return None
 
     async def events(self) -> list[Object]:
-        """The Events about the Machine."""
         found = await self.client.list(EVENTS, NAMESPACE)
         return [event for event in found if event["involvedObject"]["name"] == self.name]
 
     async def lease(self) -> Object | None:
-        """spec of the Lease of the Machine, where somebody holds it."""
+        """The spec of the Machine's Lease; None if there is none."""
         try:
             found = await self.client.get(LEASES, self.lease_name, LEASE_NAMESPACE)
         except NotFound:
@@ -223,7 +221,7 @@ class ClusterApiWorld:
         )
 
     def order(self, **changes: object) -> ActInput:
-        """What an incident orders that sees the world now as it was made."""
+        """The order of an incident whose observation equals the world as created."""
         asked = ActInput(
             incident=self.incident,
             run_id="run-1",
@@ -235,7 +233,7 @@ class ClusterApiWorld:
         return asked.model_copy(update=changes)
 
     def order_request(self, **changes: object) -> ActInput:
-        """Once the check has a template."""
+        """The same order, after the check got a template."""
         template = TemplateReference(
             api_version=DEMO, kind=TEMPLATES.kind, namespace=NAMESPACE, name=self.name
         )
