@@ -17,7 +17,7 @@ from activities.known_requests import KnownRequests, LossEvents
 from activities.lease_guard import LeaseGuard
 from activities.live_requests import LiveRequests
 from activities.own_requests import OwnRequests
-from activities.registry import KIND_ACTIVITIES
+from activities.registry import KIND_ACTIVITIES, STEP_GUARDS
 from activities.request_step import RequestStep
 from activities.revalidation import Revalidation, stale
 from activities.same_boot_evidence import SameBootEvidence
@@ -72,7 +72,7 @@ def steps(leases: TargetLeases, revalidation: Revalidation, clock: Clock) -> Ste
     return Steps(
         KnownRequests(requests, LossEvents(live)),
         SameBootEvidence(own, leases),
-        RequestStep(dependencies, own),
+        RequestStep(dependencies, [guard(live.management, own) for guard in STEP_GUARDS]),
         {
             kind: {name: action(dependencies) for name, action in activities.actions.items()}
             for kind, activities in KIND_ACTIVITIES.items()

@@ -1,33 +1,50 @@
 """Etcd: asks an OpenShift cluster, right before an act, whether etcd can spare a control-plane node."""
 
+from contextlib import suppress
+
+from activities.attempt import Refusal
+from activities.own_requests import OwnRequests
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
+from health.model.target import Target
 from kube.connection import ClusterConnection
 from kube.errors import KindUnknown
 from kube.resource import PODS, Resource
+from workflows.contracts import ActInput
 
 _OPENSHIFT = ("config.openshift.io/v1", "ClusterVersion")
 _BUDGETS = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
 
 
 class Etcd:
-    """The etcd of one OpenShift cluster, by its disruption budget."""
+    """The StepGuard of OpenShift, by the disruption budget of etcd; it holds checks of every kind."""
 
-    def __init__(self, connection: ClusterConnection) -> None:
+    def __init__(self, connection: ClusterConnection, requests: OwnRequests) -> None:
         self._client = connection.client
         self._discovery = connection.discovery
+        self._requests = requests
 
-    async def refuse_loss(self, node_name: str) -> None:
-        """Return if the node can go; other clusters than OpenShift have no such rule.
+    async def refuse(self, asked: ActInput, target: Target) -> None:
+        """Return if the target can go; other clusters than OpenShift have no such rule.
 
         Raises:
             StepHeld: it must stay.
             KubernetesError: the API server could not be asked.
 
         """
-        if not await self._is_openshift():
-            return
+        if target.is_control_plane and not await self._is_under_way(asked) and await self._is_openshift():
+            await self._refuse_loss(target.metadata.name)
+
+    async def _is_under_way(self, asked: ActInput) -> bool:
+        """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
+        for request in asked.requests:
+            with suppress(Refusal):
+                if await self._requests.find(request, asked.incident) is not None:
+                    return True
+        return False
+
+    async def _refuse_loss(self, node_name: str) -> None:
         budgets = await self._client.list(_BUDGETS, NAMESPACE)
         pods = await self._client.list(PODS, NAMESPACE)
         why = objection(

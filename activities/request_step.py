@@ -6,15 +6,13 @@ request that the incident deletes within seconds.
 """
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Sequence
 
-from activities.attempt import Refusal
-from activities.etcd import Etcd
 from activities.kind_activities import ActionDependencies, TemplateUse
 from activities.known_requests import is_own
-from activities.own_requests import OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.revalidation import Confirmed
+from activities.step_guard import StepGuard
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult, not_created
 from health.kinds.request_kinds import why_no_request
 from health.model.observation import Hold, HoldReason
@@ -34,14 +32,13 @@ TEMPLATE_SECONDS = 15.0
 
 
 class RequestStep:
-    """The action Action.REQUEST, which all kinds share."""
+    """The action Action.REQUEST, which all kinds share, with the guards of the registry."""
 
-    def __init__(self, dependencies: ActionDependencies, requests: OwnRequests) -> None:
+    def __init__(self, dependencies: ActionDependencies, guards: Sequence[StepGuard]) -> None:
         connection, self._revalidation, self._lease_guard = dependencies
         self._client, self._discovery = connection.client, connection.discovery
         self._live = self._revalidation.live
-        self._requests = requests
-        self._etcd = Etcd(connection)
+        self._guards = guards
 
     async def take(self, asked: ActInput) -> StepResult:
         """Make the request, unless it exists by now.
@@ -57,22 +54,14 @@ class RequestStep:
         )
         confirmed.refuse_other_step(asked)
         target = confirmed.target
-        if target.is_control_plane and not await self._is_under_way(asked):
-            await self._etcd.refuse_loss(target.metadata.name)
+        for guard in self._guards:
+            await guard.refuse(asked, target)
         body = await self._new_request(asked, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
         async with self._lease_guard.lease(asked, target, began) as acquired:
             request = await self._create(resource, body, asked, began)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult.requested(snapshot, acquired))
-
-    async def _is_under_way(self, asked: ActInput) -> bool:
-        """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
-        for request in asked.requests:
-            with suppress(Refusal):
-                if await self._requests.find(request, asked.incident) is not None:
-                    return True
-        return False
 
     async def _template(self, reference: TemplateReference) -> Object:
         try:
