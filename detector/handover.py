@@ -103,4 +103,4 @@ class Handover:
                 await self._others.look()
         except (KubernetesError, TimeoutError) as error:
             # Older observations expire by themselves: in doubt the leader stays.
-            _log.debug("others that stand by cannot be listed", exc_info=error)
+            _log.debug("standbys cannot be listed", exc_info=error)

@@ -28,7 +28,7 @@ class Filing:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels for people to select by."""
+        """Labels by which people select the evidence of one check, target or incident."""
         incident = self.incident
         return {
             LABEL: "true",

@@ -50,7 +50,7 @@ class Answering:
     async def observe(self, asked: ObserveInput) -> Observation:
         """Return the state of the target, and whether the incident may act, both from one moment."""
         if not self._is_leader():
-            raise NotLeading("this detector does not hold the lead any more")
+            raise NotLeading("this detector is no longer the leader")
         return self._answer(asked, activity.info().started_time)
 
     def _answer(self, asked: ObserveInput, answered_at: datetime) -> Observation:

@@ -98,7 +98,9 @@ class ObservationBuilder:
 
     def _observation(self) -> Observation:
         if not self.freshness.is_handled:
-            message = f"checks of the kind {self.incident.check.kind_name} are not handled here: a setting"
+            message = (
+                f"a setting excludes checks of the kind {self.incident.check.kind_name} from this detector"
+            )
             return self._unknown(Hold(reason=HoldReason.NOT_HANDLED, message=message))
         hold = stale_cache(self.freshness.age, self.freshness.limit) or self.freshness.unreachable
         if hold is not None:
@@ -143,7 +145,9 @@ class ObservationBuilder:
         """The answer if another object has its name; it is a replacement only if selected (NHC 2.1/12)."""
         target = self.incident.target
         if not check.selects(other):
-            return self._ended(TargetState.GONE, f"{target} is gone; another of its name is not selected")
+            return self._ended(
+                TargetState.GONE, f"{target} is gone; the new object of its name is not selected"
+            )
         gone = self._ended(TargetState.GONE, f"{target} has another uid now")
         return gone.model_copy(update={"is_replaced": True})
 

@@ -194,10 +194,10 @@ class RemediationLimits:
     def _unknown(self, now: datetime) -> Hold | None:
         known = self._known_from + LIVES + self._policy().staleness_limit
         if now < known:
-            words = "what the leader before admitted is not seen for sure yet"
+            words = "admissions of the previous leader may not be visible yet"
             return limit_hold(words, (known - now).total_seconds())
         if self.needs_ended:
-            words = "which remediations began within the last hour was not read yet"
+            words = "the remediations of the last hour were not read yet"
             return limit_hold(words, UNREAD_ASK_AGAIN_SECONDS)
         return None
 

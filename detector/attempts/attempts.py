@@ -28,7 +28,7 @@ LATE = 2 * SECOND
 """Kubernetes times are in whole seconds, and a deletion is seen a moment after it."""
 CLOCK_SKEW = timedelta(minutes=1)
 """How far the clock of another process may be ahead of ours."""
-NOT_READ = "which remediations ended before was not read yet"
+NOT_READ = "earlier remediations were not read yet"
 
 
 @dataclass(frozen=True)

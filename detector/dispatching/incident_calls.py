@@ -42,7 +42,7 @@ class IncidentCalls:
         self._client = client
         self._cluster = cluster
         self._guard = guard or Guard()
-        self._strangers = Problems("an incident is known by its id alone")
+        self._strangers = Problems("an incident is known only by its workflow id")
 
     async def start(self, incident: IncidentReference, observation: Observation) -> None:
         """Start the incident with its observation, or wake it if it is open, in one call without a race."""
@@ -149,6 +149,6 @@ class IncidentCalls:
         """Read which incident it is from its memo; a missing identity is logged once."""
         listed = await listed_incident(execution)
         if listed.incident is None:
-            why = listed.unreadable or "it has no memo that says which incident it is"
+            why = listed.unreadable or "no memo names its incident"
             self._strangers.report(listed.workflow_id, why)
         return listed

@@ -60,5 +60,5 @@ class FailingWorkflows(Collector):
         """Return the latest counts."""
         for workflow_type, (name, subject) in SERIES.items():
             if workflow_type in self._told:
-                text = f"{subject} whose workflow task fails again and again, as Temporal reports it."
+                text = f"{subject} whose workflow task fails repeatedly, as Temporal reports."
                 yield GaugeMetricFamily(name, text, value=self._told[workflow_type])

@@ -38,7 +38,7 @@ class LiveMetrics(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         is_leader = self._is_leader()
-        yield GaugeMetricFamily("paramedic_leader", "1 where this detector leads.", value=is_leader)
+        yield GaugeMetricFamily("paramedic_leader", "1 while this detector is the leader.", value=is_leader)
         yield _source_ages(self._ages())
         if is_leader:
             incidents, now = tuple(self._open_incidents()), self._now()
@@ -51,7 +51,7 @@ class LiveMetrics(Collector):
 
 
 def _source_ages(ages: Ages) -> GaugeMetricFamily:
-    text = "Time since the last activity of what is watched; +Inf before it was read completely."
+    text = "Time since the last activity of a watch; +Inf before its first complete list."
     family = GaugeMetricFamily("paramedic_cache_age_seconds", text, labels=("source",))
     for source, age in ages.items():
         family.add_metric((source,), inf if age is None else age.total_seconds())
@@ -71,7 +71,7 @@ def _checks(cluster_state: ClusterState) -> GaugeMetricFamily:
 
 
 def _policy(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "1 while the policy is edited in a way that cannot be taken, or is required and missing."
+    text = "1 while the policy is invalid, or required and missing."
     is_refused = bool(cluster_state.cluster_context.policy.rejection)
     return GaugeMetricFamily("paramedic_policy_invalid", text, value=is_refused)
 
@@ -89,7 +89,7 @@ def _in_shadow(cluster_state: ClusterState) -> GaugeMetricFamily:
 
 
 def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
-    text = "1 while what sees the Nodes of a cluster, or of one of its zones, is suspected."
+    text = "1 while the outage guard suspects an outage in a cluster or one of its zones."
     family = GaugeMetricFamily("paramedic_suspected_outage", text, labels=("cluster", "zone"))
     for outage in sorted(cluster_state.cluster_context.outages.suspected, key=lambda one: one.group):
         family.add_metric(outage.group, 1)
@@ -99,7 +99,7 @@ def _outages(cluster_state: ClusterState) -> GaugeMetricFamily:
 def _incidents(
     cluster_state: ClusterState, incidents: Iterable[OpenIncident], now: datetime
 ) -> GaugeMetricFamily:
-    text = "Open incidents by check and phase, as each was told last."
+    text = "Open incidents by check and phase, as of the latest answer to each."
     family = GaugeMetricFamily("paramedic_open_incidents", text, labels=("check", "phase"))
     # An existing check has all its series, so that an alert can tell zero from missing data.
     found = Counter({(str(check), phase): 0 for check in cluster_state.checks for phase in ObservedPhase})
@@ -113,7 +113,7 @@ def _incidents(
 
 
 def _holds(incidents: Iterable[OpenIncident], now: datetime) -> GaugeMetricFamily:
-    text = "Targets that are held now, by check and reason, as each incident was told last."
+    text = "Targets that are held now, by check and reason, as of the latest answers."
     family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
     reasons = ((str(entry.key.check), observed_hold(entry.last_observation, now)) for entry in incidents)
     found = Counter((check, reason) for check, reason in reasons if reason is not None)
@@ -130,7 +130,7 @@ class ClockMetrics(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return no sample while the API server sends no time."""
-        text = "By how much the detector's clock is ahead of the API server's, as far as whole seconds tell."
+        text = "How far the detector's clock is ahead of the API server's, which sends whole seconds."
         family = GaugeMetricFamily("paramedic_clock_skew_seconds", text, labels=())
         skew = self._skew()
         if skew is not None:

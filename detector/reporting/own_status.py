@@ -106,7 +106,7 @@ class OwnStatus(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the last answer; no series without one, or in a standby."""
-        text = "Workers that take tasks of this cluster, as Temporal said half a minute ago at most."
+        text = "Workers that poll for tasks of this cluster, as Temporal listed them up to 30 s ago."
         if self._is_leader() and self._workers.polling is not None:
             yield GaugeMetricFamily("paramedic_workers_polling", text, value=self._workers.polling)
 

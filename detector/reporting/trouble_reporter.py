@@ -61,7 +61,7 @@ class TroubleReporter:
         """Report every ten seconds, until cancelled."""
         self._told.clear()
         while True:
-            with self._cluster_state.guard.item("status", "checks that wait for us"):
+            with self._cluster_state.guard.item("status", "Events about trouble"):
                 self.look()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 

@@ -1,1 +1,1 @@
-"""Pauses of checks while the cluster is upgraded: what a detector watches, answers and starts for them."""
+"""The detector's part of pausing checks during upgrades: watches them, answers, starts the workflow."""

@@ -1,12 +1,12 @@
-"""CheckChanges: numbers the changes of pausable checks, so that each answer tells only what changed.
+"""CheckChanges: numbers the changes of pausable checks, so that an answer has only changed checks.
 
-`progress` adds up what the questions tell of handled checks in the same way.
+A session is one memory of these numbers. If the question has another session, the answer starts with the
+first change and replaces all checks that the workflow knows. An answer has at most `PAGE` changes; the next
+question asks for later ones. `progress` sums up the handled checks that the questions report in the same way.
 
-A session is one memory of these numbers. The answer to a question of another session begins with the first
-change, and its checks are all that count. Each answer has at most `PAGE` changes; the next question asks for
-those after them. At most `MOST_CHECKS` checks are told, those with a mark first: they must be unpaused. If
-more carry a mark, the answer says so, and the upgrade pause changes nothing. A worker of an older version
-takes a page for all checks, so the answer to its question tells no checks, and says that they are unread.
+At most `MOST_CHECKS` checks are sent, marked ones first, because they must be unpaused. If more are marked,
+the answer reports it, and the upgrade pause changes nothing. An older worker takes a page for all checks, so
+the answer to its question has no checks and reports them as unread.
 """
 
 from collections.abc import Iterable
@@ -19,31 +19,31 @@ from health.upgrade.pausable_check import PausableCheck
 from workflows.upgrade_contracts import ObserveUpgradeInput
 
 PAGE = 400
-"""Changes in one answer: 223 KB where all names are the longest, which Temporal takes without a warning."""
-TAKES_NO_PAGES = "the worker is of an older version, which takes one page of checks for all of them"
+"""Changes in one answer: 223 KB with the longest names, which is below Temporal's warning."""
+TAKES_NO_PAGES = "the worker has an older version, which takes one page of checks for all of them"
 
 
 class CheckChanges:
-    """The changes of one session."""
+    """The numbered changes of one session."""
 
     def __init__(self, most: int = MOST_CHECKS) -> None:
-        """`most` checks are told."""
+        """`most` is the limit of checks that are sent."""
         self._most, self._marked = most, 0
         self._left_out: frozenset[str] = frozenset()
-        """The uids of those that are above the bound."""
+        """The uids of checks above the limit."""
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Begin another session, to which every check is new."""
+        """Begin another session, for which every check is new."""
         self.progress = PauseProgress()
         self._session = uuid4().hex
         self._revision = 0
         self._checks: dict[str, PausableCheck] = {}
         self._revisions: dict[str, int] = {}
-        """By uid, checks that are gone included; the latest change is the last one."""
+        """By uid, including deleted checks; the latest change is last."""
 
     def answer(self, asked: ObserveUpgradeInput, seen: UpgradeObservation) -> UpgradeObservation:
-        """What a question is answered, where all this is seen; and `progress` by what it has told."""
+        """Answer a question, by this observation, and update `progress` by the checks that it reports."""
         if not asked.takes_pages:
             self.progress = PauseProgress()
             return seen.model_copy(update={"checks": (), "unread": TAKES_NO_PAGES})
@@ -65,7 +65,7 @@ class CheckChanges:
         return seen.model_copy(update=changes)
 
     def _told(self, asked: ObserveUpgradeInput, *, is_known: bool) -> PauseProgress:
-        """What has been handled by now; nothing, where the question continues an unknown one."""
+        """The handled checks after this question; none if it continues an unknown session."""
         handled, transitions = frozenset(asked.handled), frozenset(asked.transitions)
         if asked.is_anew:
             return PauseProgress(transitions, handled, self._left_out)
@@ -75,13 +75,13 @@ class CheckChanges:
         return PauseProgress(transitions, handled, self._left_out)
 
     def _take(self, checks: Iterable[PausableCheck]) -> None:
-        """Number what changed; `checks` are all that there are."""
+        """Number the changes; `checks` are all that exist."""
         now = {check.uid: check for check in self._first(checks)}
         for uid in self._checks.keys() - now.keys():
             del self._checks[uid]
             self._changed(uid)
         if len(self._revisions) > len(self._checks) + MOST_CHECKS:
-            self.begin_anew()  # more are gone than a session remembers
+            self.begin_anew()  # more checks were deleted than a session remembers
         for check in now.values():
             known = self._checks.get(check.uid)
             if known is not check and known != check:
@@ -89,20 +89,20 @@ class CheckChanges:
                 self._changed(check.uid)
 
     def _first(self, checks: Iterable[PausableCheck]) -> list[PausableCheck]:
-        """Those that are told: the marked ones first, then those that were told before."""
+        """The checks that are sent: marked ones first, then those that were sent before."""
         ranked = sorted(checks, key=lambda one: (not one.is_marked, one.uid not in self._checks))
         self._left_out = frozenset(one.uid for one in ranked[self._most :])
         self._marked = sum(one.is_marked for one in ranked)
         return ranked[: self._most]
 
     def _too_many_marked(self) -> str:
-        """Why no check may be changed; "": no more than are told carry a mark."""
+        """Why no check may be changed; "" unless more checks are marked than are sent."""
         if self._marked <= self._most:
             return ""
         return f"{self._marked} carry the mark of an upgrade pause, which takes at most {self._most}"
 
     def _after(self, revision: int) -> list[str]:
-        """The uids of all that changed after a revision, the earliest first."""
+        """The uids of checks that changed after this revision, earliest first."""
         later = takewhile(lambda uid: self._revisions[uid] > revision, reversed(self._revisions))
         return list(later)[::-1]
 

@@ -1,6 +1,6 @@
-"""PausableChecks: the metadata of all checks that are paused by an annotation while the cluster is upgraded.
+"""PausableChecks: the metadata of all checks that an annotation pauses during an upgrade of the cluster.
 
-They are watched whether or not checks of their kind are handled here: whoever handles them heeds the pause.
+They are watched even if this detector does not handle their kind: the controller that does honours the pause.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ IsInShadow = Callable[[Mapping[str, str]], bool]
 
 
 class PausableRecord(FrozenObject):
-    """What is kept of a check."""
+    """The stored part of a check: its metadata."""
 
     metadata: ObjectMetadata
 
 
 class KindOfPausableChecks:
-    """The checks of one kind."""
+    """The pausable checks of one kind, from one reflector."""
 
     def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
         self,
@@ -55,7 +55,7 @@ class KindOfPausableChecks:
         )
 
     def all(self) -> Iterable[PausableCheck]:
-        """Each as it is now; none in shadow, but those that are marked and to be unpaused."""
+        """The checks now, without those in shadow unless they are marked and so have to be unpaused."""
         known, self._made = self._made, {}
         for key, record in self.source.store.items():
             before = known.get(key)
@@ -74,7 +74,7 @@ class KindOfPausableChecks:
 
 
 class PausableChecks:
-    """All of one cluster, of every kind that has annotations for it."""
+    """The pausable checks of one cluster, of every kind with annotations for pauses."""
 
     def __init__(
         self,
@@ -89,11 +89,10 @@ class PausableChecks:
             for kind in kinds
             if kind.upgrade_pause is not None
         ]
-        # What is wrong with them keeps nothing else from being done: the detector is ready.
+        # Problems of these checks block nothing else, so the detector is still ready.
         self._problems = Problems("checks are neither paused nor unpaused for upgrades")
 
     async def run(self) -> None:
-        """Watch until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for kind in self._kinds:
                 tasks.create_task(kind.source.run())
@@ -111,9 +110,8 @@ class PausableChecks:
         await all_tried(kind.source for kind in self._kinds)
 
     def all(self) -> tuple[PausableCheck, ...]:
-        """Each as it is now."""
         return tuple(check for kind in self._kinds for check in kind.all())
 
     def unread(self, limit: timedelta) -> str:
-        """Why they are not known well enough; "" if they are."""
+        """Why the checks are not fresh enough; "" if they are."""
         return first_unread((kind.source for kind in self._kinds), limit)

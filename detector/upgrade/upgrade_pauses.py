@@ -1,13 +1,12 @@
-"""UpgradePauses: all that a detector does for the pauses of checks while the cluster is upgraded.
+"""UpgradePauses: the detector's part of pausing checks while the cluster is upgraded.
 
-It watches the checks, answers `observe_upgrade`, keeps the one workflow running and awake, and knows which
-checks it has come to: those are held by their annotation, the others by the upgrade (rule 46). What was
-handled is told by the workflow with each question, and nothing of it outlives the lead: a detector that takes
-the lead wakes the workflow, and is told anew.
+It watches the checks, answers `observe_upgrade`, keeps the one workflow running and awake, and knows the
+handled checks: those are held by their annotation, the others by the upgrade (rule 46). The workflow reports
+handled checks with each question. A new leader knows none, so it wakes the workflow and gets a full report.
 
-Where nothing is served that signals upgrades, or a setting turns the pause off, it watches nothing and starts
-nothing. It looks once, when it takes the lead, whether a workflow is open all the same, which is to give back
-what it has paused; that one, and whoever asks, is answered.
+If the API server serves no signal of upgrades, or a setting turns the pause off, it watches and starts
+nothing. A new leader looks once for an open workflow, which still has to unpause its checks; that workflow,
+and any question, is answered.
 """
 
 import asyncio
@@ -37,31 +36,31 @@ from runtime.retrying import retry_forever
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
 
 LOOK_AGAIN_SECONDS = 1.0
-"""That something is too old is told to nobody."""
+"""No event announces that a cache has become too old."""
 BETWEEN_WAKES_SECONDS = 0.5
-"""Changes come in groups: what was written on 500 checks is a few wakes."""
+"""Changes come in groups: writes on 500 checks cause a few wakes."""
 LISTED = "open upgrade pause"
 
 
 @dataclass(frozen=True)
 class UpgradeSources:
-    """What is seen beside the checks."""
+    """What the detector knows of upgrades besides the checks."""
 
     upgrade: Callable[[], Upgrade]
-    """Where the cluster stands, as the gate takes it."""
+    """Returns the phase of the upgrade, as the gate uses it."""
     serves_signals: Callable[[], bool]
-    """Whether anything is served that can signal an upgrade."""
+    """Whether the API server serves a kind that can signal an upgrade."""
     unread_signals: Callable[[], str]
-    """Why it is not known well enough what signals upgrades."""
+    """Returns why the objects that signal upgrades are not fresh enough."""
     refresh: Callable[[], None]
-    """Take over into the cluster context what is known by now, `progress` with it."""
+    """Updates the cluster context, including `progress`."""
     is_in_shadow: IsInShadow = lambda _: False
 
 
 class UpgradePauses:
-    """Those of one cluster."""
+    """The pauses of checks in one cluster."""
 
-    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
+    def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
         self,
         cluster: str,
         connection: ClusterConnection,
@@ -94,24 +93,24 @@ class UpgradePauses:
 
     @property
     def is_concerned(self) -> bool:
-        """Whether there is anything to do here; who waits for it sees to it that it stays so."""
+        """Whether pauses matter in this cluster; once true, it stays true."""
         return self._was_concerned or (self._is_on and self._sources.serves_signals())
 
     @property
     def speaks(self) -> bool:
-        """Whether it tells Prometheus of upgrades now: only the leader speaks of the cluster."""
+        """Whether to export metrics: only the leader exports metrics of the cluster."""
         return self.is_concerned and self._dependencies.is_leader()
 
     def progress(self) -> PauseProgress | None:
-        """How far it has come, as far as we were told; None: nobody pauses any check."""
+        """The progress that the workflow has reported; None if no check is paused here."""
         return self._changes.progress if self._is_on and self.is_concerned else None
 
     def changed(self) -> None:
-        """What is seen of checks, or of the upgrade, may be something else now."""
+        """Note that the checks or the upgrade may have changed."""
         self._changed.set()
 
     def observe(self) -> UpgradeObservation:
-        """What is seen: one answer from one moment."""
+        """Observe the upgrade and all checks at one moment."""
         upgrade = self._sources.upgrade()
         seen = UpgradeObservation(
             phase=upgrade.phase,
@@ -128,15 +127,15 @@ class UpgradePauses:
         return seen.model_copy(update={"checks": self._checks.all()})
 
     def _unread(self) -> str:
-        """Whether there is an upgrade does not matter where the pause is turned off."""
+        """Why checks or signals are not fresh enough; signals do not matter if the pause is turned off."""
         signals = self._sources.unread_signals() if self._is_on else ""
         return signals or self._checks.unread(self._policy().staleness_limit)
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe_upgrade(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
-        """Where the upgrade stands, and the checks that changed; the question tells what has been handled."""
+        """Return the upgrade and the changed checks; the question reports the handled ones."""
         if not self._dependencies.is_leader():
-            raise NotLeading("this detector does not hold the lead any more")
+            raise NotLeading("this detector is no longer the leader")
         self._was_concerned = True
         seen = self.observe()
         answer = self._changes.answer(asked, seen)
@@ -145,7 +144,7 @@ class UpgradePauses:
         return answer
 
     async def run(self) -> None:
-        """Watch the checks until cancelled, leading or not."""
+        """Watch the checks until cancelled, as leader and as standby."""
         await self._until_concerned()
         await self._checks.run()
 
@@ -161,7 +160,7 @@ class UpgradePauses:
             tasks.create_task(self._look_for_ever())
 
     async def _find_open(self) -> None:
-        """Look once for one that is open: it may have been begun before a setting, or a CRD, was another."""
+        """Look once for an open workflow, which may be older than the setting or the CRD."""
         if self.is_concerned:
             return
         running = self._workflow.running
@@ -169,7 +168,7 @@ class UpgradePauses:
         self._was_concerned = self._was_concerned or bool(found)
 
     async def _until_concerned(self) -> None:
-        while not self.is_concerned:  # noqa: ASYNC110  what comes to be served is told to nobody
+        while not self.is_concerned:  # noqa: ASYNC110  no event announces a newly served kind
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         self._was_concerned = True
 

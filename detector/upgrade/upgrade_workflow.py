@@ -1,6 +1,6 @@
-"""UpgradeWorkflow: the one upgrade pause of a cluster, as a Reconciler asks for it, and its calls.
+"""UpgradeWorkflow: the one upgrade pause of a cluster, for the Reconciler, and the calls to Temporal.
 
-Temporal is asked for it by its id, which no list can miss.
+Temporal is asked for it by its id, so lagging visibility does not matter.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,18 +22,17 @@ RPC_TIMEOUT = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class UpgradeKey:
-    """Names the upgrade pause of a cluster."""
+    """The key of the upgrade pause of a cluster."""
 
     cluster: str
 
     @property
     def workflow_id(self) -> str:
-        """Its id in Temporal."""
         return upgrade_pause_id(self.cluster)
 
 
 class UpgradeWorkflow:
-    """That of one cluster."""
+    """The upgrade pause of one cluster, for the `Reconciler`."""
 
     def __init__(
         self,
@@ -41,45 +40,42 @@ class UpgradeWorkflow:
         client: Callable[[], Client],
         observe: Callable[[], UpgradeObservation],
     ) -> None:
-        """`client` is asked for each call, and raises RPCError while there is no connection."""
+        """`client` is called for each request, and raises RPCError while there is no connection."""
         self._key = key
         self._client = client
         self._observe = observe
 
     def all_wanted(self) -> Iterable[UpgradeKey]:
-        """It alone, if it is wanted now."""
+        """The key, if the workflow should be open now."""
         return (self._key,) if self.is_wanted(self._key) else ()
 
     def is_wanted(self, key: UpgradeKey) -> bool:  # noqa: ARG002  there is one
-        """Whether there should be one now."""
         return is_wanted(self._observe())
 
     def observe(self, key: UpgradeKey) -> UpgradeObservation:  # noqa: ARG002
-        """What it would be answered now."""
         return self._observe()
 
     def may_wait_seconds(self, seen: UpgradeObservation) -> float:  # noqa: ARG002  there is one
-        """At once."""
+        """Zero, as there is only one workflow."""
         return 0.0
 
     def needs_wake_up(self, key: UpgradeKey, last: UpgradeObservation, seen: UpgradeObservation) -> bool:  # noqa: ARG002
-        """Whether the answer is another."""
         return needs_wake_up(last, seen)
 
     def must_be_open(self, seen: UpgradeObservation) -> bool:
-        """Whether an upgrade goes on: then one that somebody terminated is started by the next change.
+        """Whether an upgrade is under way: then the next change starts a terminated workflow again.
 
-        Without any, it is missed by the next reconciliation only: nothing is to be done meanwhile, and to ask
-        Temporal more often would be a call a minute for each cluster.
+        Without an upgrade, only the next reconciliation notices the termination: nothing has to be done
+        before, and asking Temporal more often would cost a call a minute for each cluster.
         """
         return seen.is_under_way
 
     def has_appeared(self, last: UpgradeObservation, seen: UpgradeObservation) -> bool:
-        """Whether it is wanted for what one that knew of `last` did not know."""
+        """Whether there is a reason to run that a workflow started from `last` could not have seen."""
         return has_appeared(last, seen)
 
     async def start(self, key: UpgradeKey, seen: UpgradeObservation) -> None:
-        """Start it, or wake it if it is open: one call, no race."""
+        """Start it, or wake it if it is open, in one call without a race."""
         since = "" if seen.since is None else f" since {seen.since.isoformat()}"
         await self._client().start_workflow(
             UPGRADE_PAUSE,
@@ -95,16 +91,16 @@ class UpgradeWorkflow:
         )
 
     async def wake(self, key: UpgradeKey, seen: UpgradeObservation) -> None:  # noqa: ARG002  it asks
-        """Wake it; NOT_FOUND if it has ended."""
+        """Wake it; raises RPCError NOT_FOUND if it has ended."""
         await self.wake_unidentified(key.workflow_id)
 
     async def wake_unidentified(self, workflow_id: str) -> None:
-        """Wake what is open under an id."""
+        """Wake the open workflow with this id; raises RPCError NOT_FOUND without one."""
         handle: WorkflowHandle[object, object] = self._client().get_workflow_handle(workflow_id)
         await handle.signal(WAKE_UPGRADE_PAUSE, rpc_timeout=RPC_TIMEOUT)
 
     async def running(self) -> Mapping[str, UpgradeKey | None]:
-        """It, if it is open."""
+        """The workflow, if it is open."""
         handle: WorkflowHandle[object, object] = self._client().get_workflow_handle(self._key.workflow_id)
         try:
             described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
@@ -116,4 +112,4 @@ class UpgradeWorkflow:
         return {self._key.workflow_id: self._key} if is_open else {}
 
     def has_closed(self, key: UpgradeKey) -> None:
-        """Nothing is kept of it."""
+        """There is nothing to forget."""

@@ -29,7 +29,7 @@ from kube.time_slice import TimeSlice
 from objects.frozen import Frozen
 
 TOO_OLD = "without any activity for too long"
-JUST_BACK = "they can be seen again, and their clocks restart"
+JUST_BACK = "they can be read again, and their timers restart"
 
 
 class BlindTime(Frozen):

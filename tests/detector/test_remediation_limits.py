@@ -291,7 +291,7 @@ def test_new_leader_waits_for_what_the_one_before_may_have_admitted() -> None:
     detector.limits.complete()
     hold = detector.ask("n0").hold
     assert hold is not None
-    assert hold.message == "what the leader before admitted is not seen for sure yet"
+    assert hold.message == "admissions of the previous leader may not be visible yet"
     assert hold.ask_again_seconds == KNOWN.total_seconds()
 
     detector.pass_time(KNOWN)
@@ -302,7 +302,7 @@ def test_starts_of_the_last_hour_count_over_a_restart() -> None:
     detector = leader(limits(maxStartsPerHour=2))
     detector.limits.lead_begins()
     detector.pass_time(KNOWN)
-    assert str(detector.ask("n0").hold).endswith("began within the last hour was not read yet")
+    assert str(detector.ask("n0").hold).endswith("the remediations of the last hour were not read yet")
     assert detector.limits.needs_ended
 
     detector.limits.note_ended(Remediated(CHECK, "gone"), detector.now() - 20 * MINUTE)

@@ -73,7 +73,7 @@ def test_another_of_its_name_that_the_check_does_not_select_changes_nothing(clus
     now = observed(cluster)
 
     assert (now.state, now.is_replaced) == (TargetState.GONE, False)
-    assert now.reason == "Node/node-1 is gone; another of its name is not selected"
+    assert now.reason == "Node/node-1 is gone; the new object of its name is not selected"
     assert not needs_wake_up(gone, now)
 
 

@@ -60,9 +60,7 @@ async def test_incidents_are_started_and_answered_and_back_off_alone_is_held(
     await paramedic.worker.start_ready()
     async with Detectors(world, control_plane).running("alone", back_off_limit=timedelta(minutes=30)):
         await world.until_phase(node, "Held")
-        assert (
-            "BackOff: which remediations ended before was not read yet" in (await world.state(node)).details
-        )
+        assert "BackOff: earlier remediations were not read yet" in (await world.state(node)).details
 
         await world.recover(node)
         assert await world.outcome(node) == "Recovered"
