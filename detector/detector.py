@@ -407,12 +407,12 @@ class Detector:
         return self._answering.worker(temporal, self._connections.cluster, self._upgrades.observe_upgrade)
 
     def _sees(self, check: CheckReference) -> bool:
-        """Whether the sources of the numbers of `check`, and the clocks, are fresh and right."""
+        """True if the sources of the numbers of `check` are fresh, and the clocks are right."""
         freshness = self._sources.of_checks.freshness(check)
         return self._is_certain(freshness) and not freshness.unread_requests
 
     def _sees_targets(self, check: CheckReference) -> bool:
-        """Whether the sources of the targets of `check` are, whatever is known of their requests."""
+        """True if the sources of the targets of `check` are fresh, regardless of their requests."""
         freshness = self._sources.of_checks.freshness(check)
         return self._is_certain(freshness) and not freshness.unread_context
 

@@ -67,7 +67,7 @@ class Handover:
         )
 
     def gives_way(self) -> bool:
-        """Whether this detector has been unable to answer for too long, and another is fit."""
+        """True if this detector has been unable to answer for too long, and another is fit."""
         is_unfit = self._silence() >= self._times.patience or self.is_suspect
         return is_unfit and self._others.is_one_fit
 
@@ -84,7 +84,7 @@ class Handover:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether its polls failed within the last `HandoverTimes.suspect`."""
+        """True if its polls failed within the last `HandoverTimes.suspect`."""
         return self._clock() < self._suspect_until
 
     def _note_polls(self) -> None:

@@ -40,11 +40,11 @@ class OwnPolls:
         """The latest poll, by Temporal's clock."""
 
     def lead_begins(self) -> None:
-        """Expect polls from now on."""
+        """Expect polls from now on, as this detector is the leader."""
         self._polled_at = self._clock()
 
     def lead_ends(self) -> None:
-        """Stop expecting polls."""
+        """Expect no polls from now on: `silence` is zero."""
         self._polled_at = None
 
     def silence(self) -> timedelta:

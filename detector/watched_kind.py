@@ -64,7 +64,7 @@ class RequestSeries(Protocol):
     """Metrics that are counted by the end and age of requests."""
 
     def request_ended(self, request: SeenRequest, now: datetime) -> None:
-        """Called when a request is gone."""
+        """Called when a remediation request is gone, with its last state."""
 
     def request_grew_old(self, request: SeenRequest) -> None:
         """Called when the 48 h alert was raised for a request."""
@@ -89,7 +89,7 @@ Webhook: TypeAlias = Callable[[Settings, Connections, WatchedTemplates], Abstrac
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedKind:
-    """The detector's part for one kind."""
+    """The detector's part for one kind of check."""
 
     targets: WatchedTargets | None = None
     """None: the targets are Nodes."""

@@ -147,7 +147,7 @@ def evidence_before(
 
 
 async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
-    """The result of an act; one that broke off is a hold."""
+    """The result of an act; an act that broke off is a hold."""
     summary = f"{asked.step.order_for(asked.incident.target)}: {details}"
     try:
         return await calls.call(ACT, asked, ActResult, summary=summary)

@@ -79,7 +79,7 @@ class ActInput(Frozen):
     holds_lease: bool = False
     """Whether the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
-    """The requests for the target that the detector sees; the act reads each one that matters again."""
+    """The requests for the target that the detector sees; the act reads the relevant ones again."""
 
 
 class EvidenceInput(Frozen):

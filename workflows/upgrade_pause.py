@@ -65,7 +65,7 @@ MEMORY_UNREADABLE = "MemoryUnreadable"
 
 
 def _handed_over(start: UpgradePauseInput) -> PauseMemory:
-    """What the run before remembers. One that cannot be read is not an empty one: it forbids every change."""
+    """The memory of the previous run. An unreadable memory is not an empty one: it forbids every change."""
     if not start.memory or not start.is_handed_over():
         return PauseMemory()
     try:

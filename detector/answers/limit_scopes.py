@@ -50,12 +50,12 @@ class LimitScopes:
 
     @property
     def are_off(self) -> bool:
-        """Whether neither the policy nor a check has limits."""
+        """True if neither the policy nor a check has limits."""
         return self._of_policy.limits.is_off and not self._of_checks
 
     @property
     def limit_starts(self) -> bool:
-        """Whether the policy or a check limits the starts per hour."""
+        """True if the policy or a check limits the starts per hour."""
         of_checks = any(scope.limits.max_starts_per_hour for scope in self._of_checks.values())
         return bool(self._of_policy.limits.max_starts_per_hour) or of_checks
 

@@ -56,7 +56,7 @@ class CheckFreshness:
     """Whether this detector handles checks of its kind."""
 
     def unseen(self, clock: Hold | None) -> Unseen:
-        """What status and Events report of it; `clock` is why deadlines cannot be judged."""
+        """The unseen sources, for status and Events; `clock` is why deadlines cannot be judged."""
         return Unseen(
             stale_cache(self.age, self.limit) or clock or self.clock,
             self.unread_context,

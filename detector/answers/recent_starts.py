@@ -25,7 +25,7 @@ class RecentStarts:
         self._ended: _Times = defaultdict(list)
 
     def note(self, remediated: Remediated, began: datetime) -> None:
-        """Note a start that was seen."""
+        """Note a start that the watch has shown."""
         insort(self._began[remediated], began)
 
     def note_ended(self, remediated: Remediated, ended: datetime) -> bool:

@@ -90,7 +90,7 @@ class RemediationLimits:
 
     @property
     def needs_ended(self) -> bool:
-        """Whether ended remediations matter for a limit, and were not read yet."""
+        """True if ended remediations matter for a limit, and were not read yet."""
         return not self._are_ended_known and self._scopes.limit_starts
 
     @property
@@ -245,4 +245,4 @@ Limiting = Callable[[LimitQuestion], Hold | None]
 
 
 def nothing_is_limited(_: LimitQuestion) -> None:
-    """The answer without limits."""
+    """Return None, where no limits apply to any remediation."""

@@ -46,11 +46,11 @@ class RemediationRecords:
         return self._under_way.values()
 
     def has_begun(self, remediated: Remediated) -> bool:
-        """Whether a remediation is under way, or admitted and so may begin at any moment."""
+        """True if a remediation is under way, or admitted and so may begin at any moment."""
         return remediated in self._under_way or remediated in self._reservations.targets()
 
     def has_reserved(self, incident: IncidentReference) -> bool:
-        """Whether an incident has a slot although its remediation is not seen yet."""
+        """True if an incident has a slot although its remediation is not seen yet."""
         is_seen = Remediated.of(incident) in self._under_way
         return not is_seen and self._reservations.of(incident) is not None
 
@@ -124,6 +124,6 @@ class RemediationRecords:
         return LimitedRemediation(remediated.check, labels | (dict(known.labels) if known else {}))
 
     def _is_gone(self, incident: IncidentReference) -> bool:
-        """Whether the target was deleted, which is how a Machine without a finalizer is remediated."""
+        """True if the target was deleted, which is how a Machine without a finalizer is remediated."""
         seen = self._cluster_state.targets.get(incident.check, incident.target.name)
         return seen is None or seen.metadata.uid != incident.target.uid

@@ -59,7 +59,7 @@ class Reservations:
         return self._reserved.pop(remediated, None)
 
     def clear(self) -> tuple[Remediated, ...]:
-        """Forget all; returns their targets."""
+        """Forget all reservations; returns the targets that had one."""
         targets = tuple(self._reserved)
         self._reserved.clear()
         return targets

@@ -137,13 +137,13 @@ class Storms:
             self._rescheduled.set()
 
     def _is_held(self, check: CheckReference, now: datetime) -> bool:
-        """Whether the check holds all its targets for another reason than its numbers."""
+        """True if the check holds all its targets for another reason than its numbers."""
         return check_context(self._cluster_state, check, now).holds
 
     def _has_expired(
         self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime
     ) -> bool:
-        """Whether the deadline of a target is over; looks at all targets only if one may be."""
+        """True if the deadline of a target is over; looks at all targets only if one may be."""
         if memory.first_deadline is not None and now <= memory.first_deadline:
             return False
         targets, context = (

@@ -56,7 +56,7 @@ class AttemptReading:
         await retry_forever("ended remediations", self._read, _NOT_READ, self._problems)
 
     async def wait_tried(self) -> None:
-        """Return after the first answer of Temporal, whatever it is, or after `LONGEST_WAIT`."""
+        """Return after the first answer or error of Temporal, or after `LONGEST_WAIT`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT.total_seconds()):
                 await self._tried.wait()

@@ -41,7 +41,7 @@ class Deletion:
     """When it became unhealthy."""
     ended: datetime
     is_observed: bool
-    """Whether its deletion was seen in the watch, before whatever is seen after it."""
+    """Whether its deletion was seen in the watch, and so before later events."""
 
 
 class Attempts:
@@ -110,7 +110,7 @@ class Attempts:
         self.note(owner_name(place.namespace, target.replaced_by), attempt)
 
     def _coexisting(self, deletion: Deletion) -> frozenset[str]:
-        """Existing targets of its owner that are too young to be told from replacements by their times."""
+        """Existing targets of its owner that are so young that they look like replacements."""
         others = self._cluster_state.targets.at(deletion.place).values()
         young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
         return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)

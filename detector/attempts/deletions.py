@@ -55,7 +55,6 @@ class Deletions:
         """The uids of deleted targets that were noted and still exist."""
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Look at one target again."""
         if target is None:
             return
         name, judge = (check, target), self._cluster_state.checks.get(check)
@@ -119,7 +118,7 @@ def _before_its_end(seen: Target, verdict: Verdict, deleted: datetime) -> _Faili
 
 
 class MarkedTargets:
-    """Notes removed marks as ended remediations."""
+    """Notes the removal of a mark as the end of a remediation."""
 
     def __init__(
         self, cluster_state: ClusterState, attempts: Attempts, sees: Sees, now: Callable[[], datetime]
@@ -132,7 +131,6 @@ class MarkedTargets:
         """The uids of marked targets, and when the mark was first seen."""
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Look at one target again."""
         if target is None:
             return
         name, seen = place_of(check).named(target), self._cluster_state.targets.get(check, target)

@@ -11,7 +11,7 @@ from detector.dispatching.open_workflows import Key
 
 
 class Comparisons(Generic[Key]):
-    """Waiting workflows, first in, first out."""
+    """The workflows that wait for a comparison, first in, first out."""
 
     def __init__(self) -> None:
         self._to_start: dict[str, Key] = {}

@@ -31,7 +31,7 @@ Answered = Callable[[IncidentReference, Observation, Intent], Observation]
 
 @dataclass(frozen=True)
 class _Admission:
-    """Whether an open incident may be acting now."""
+    """The admission on which an open incident may be acting now."""
 
     seen_at: datetime | None = None
     """When its admission was observed; None if it has none, or that is not known."""
@@ -65,16 +65,16 @@ class IncidentWorkflows:
         return seen.remaining_seconds
 
     def needs_wake_up(self, key: IncidentReference, last: Observation, seen: Observation) -> bool:
-        """Whether the answer changed, or a request appeared that its own act did not make."""
+        """True if the answer changed, or a request appeared that its own act did not make."""
         admitted = self._admission_of(key).seen_at
         return needs_wake_up(last, seen) or has_late_request(last, seen, admitted, ACTED_ON_WITHIN)
 
     def must_be_open(self, seen: Observation) -> bool:
-        """Whether the target is unhealthy, so that the start must not wait."""
+        """True if the target is unhealthy, so that the start must not wait."""
         return seen.is_unhealthy
 
     def has_appeared(self, last: Observation, seen: Observation) -> bool:
-        """Whether a request appeared after the observation `last`."""
+        """True if a request appeared after the observation `last`."""
         return bool(appeared(last, seen))
 
     async def start(self, key: IncidentReference, seen: Observation) -> None:
@@ -106,7 +106,7 @@ class IncidentWorkflows:
         self._admissions[incident.workflow_id] = _Admission(seen_at, intent)
 
     def has_closed(self, key: IncidentReference) -> None:
-        """Forget whether it may be acting."""
+        """Forget the admission on which the incident may have been acting."""
         self._admissions.pop(key.workflow_id, None)
 
     def _admission_of(self, incident: IncidentReference) -> _Admission:

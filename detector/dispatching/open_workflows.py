@@ -8,11 +8,11 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Keyed(Hashable, Protocol):
-    """The key of a workflow."""
+    """The key of a workflow, by which the Reconciler compares it."""
 
     @property
     def workflow_id(self) -> str:
-        """Its id in Temporal."""
+        """The id under which Temporal knows the workflow."""
 
 
 Key = TypeVar("Key", bound=Keyed)

@@ -51,7 +51,7 @@ class Workflows(Protocol[Key, Seen]):
         """The workflows that should be open; the set may change during iteration."""
 
     def is_wanted(self, key: Key) -> bool:
-        """Whether this workflow should be open."""
+        """True if this workflow should be open now."""
 
     def observe(self, key: Key) -> Seen:
         """Observe the subject of the workflow now."""
@@ -60,13 +60,13 @@ class Workflows(Protocol[Key, Seen]):
         """How long its start or wake may wait for more urgent ones."""
 
     def needs_wake_up(self, key: Key, last: Seen, seen: Seen) -> bool:
-        """Whether an open workflow with the observation `last` has to be woken for `seen`."""
+        """True if an open workflow with the observation `last` has to be woken for `seen`."""
 
     def must_be_open(self, seen: Seen) -> bool:
-        """Whether to start it even if it seems to be open, as it may just have ended."""
+        """True if it is started even if it seems to be open, as it may just have ended."""
 
     def has_appeared(self, last: Seen, seen: Seen) -> bool:
-        """Whether there is a reason to run that a workflow started from `last` could not have seen."""
+        """True if there is a reason to run that a workflow started from `last` could not have seen."""
 
     async def start(self, key: Key, seen: Seen) -> None:
         """Start it, or wake it if it is open."""
@@ -86,7 +86,7 @@ class Workflows(Protocol[Key, Seen]):
 
 @dataclass(frozen=True)
 class ReconcilerDependencies:
-    """What a reconciler needs of its process: leadership, time, and reports of errors."""
+    """The values that a reconciler takes from its process: leadership, time, and reports of errors."""
 
     is_leader: Callable[[], bool]
     now: Callable[[], datetime]
@@ -124,7 +124,7 @@ class Reconciler(Generic[Key, Seen]):
         return self._is_leading
 
     async def lead(self) -> None:
-        """Start and wake workflows until cancelled."""
+        """Reconcile, start and wake workflows until cancelled, then forget them."""
         self._is_leading = True
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -163,7 +163,7 @@ class Reconciler(Generic[Key, Seen]):
             self._queue.put(key, self._workflows.may_wait_seconds(seen))
 
     def _may_be_new(self, last: Seen, seen: Seen) -> bool:
-        """Whether the wake may have to start the next workflow: the last observation asked for nothing."""
+        """True if the wake may have to start the next workflow: the last observation asked for nothing."""
         return self._workflows.must_be_open(seen) and not self._workflows.must_be_open(last)
 
     async def _call_for_ever(self) -> None:
@@ -266,7 +266,7 @@ class Reconciler(Generic[Key, Seen]):
         await self._consider_all(self._workflows.all_wanted())
 
     def _is_open(self, key: Key) -> bool:
-        """Whether a listed workflow is open; it may have been closed after the list."""
+        """True if a listed workflow is open; it may have been closed after the list."""
         if self._open.get(key) is None:
             if key.workflow_id in self._closed:
                 return False

@@ -23,11 +23,11 @@ class WakePace(Generic[Key]):
         self._delayed: dict[str, asyncio.TimerHandle] = {}
 
     def note(self, key: Key) -> None:
-        """Note that it is being woken."""
+        """Note the time of a wake, to delay the next one."""
         self._woken[key.workflow_id] = asyncio.get_running_loop().time()
 
     def delays(self, key: Key) -> bool:
-        """Whether its wake is too early; if so, a comparison is scheduled."""
+        """True if its wake is too early; then, a comparison is scheduled."""
         woken, loop = self._woken.get(key.workflow_id), asyncio.get_running_loop()
         if woken is None or loop.time() >= woken + BETWEEN_WAKES_SECONDS:
             return False

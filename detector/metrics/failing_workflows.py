@@ -57,7 +57,7 @@ class FailingWorkflows(Collector):
         return COUNT_EVERY_SECONDS
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Return the latest counts."""
+        """Return the latest counts; no series before the first answer."""
         for workflow_type, (name, subject) in SERIES.items():
             if workflow_type in self._told:
                 text = f"{subject} whose workflow task fails repeatedly, as Temporal reports."

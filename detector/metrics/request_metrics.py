@@ -54,7 +54,7 @@ class FailureToRequest:
 
 
 class RequestLedger:
-    """Counts each change of a request."""
+    """Counts requests that appear, grow old, or end."""
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class _Node:
 
 
 def is_of_a_node(request: SeenRequest) -> bool:
-    """Whether a check over Nodes owns it."""
+    """True if the owner of the request is a check of Nodes."""
     return request.owner is not None and place_of(request.owner) == NODES
 
 
@@ -82,7 +82,7 @@ class NodeSeries(Collector):
             self._of(request).old_requests += 1
 
     def collect(self) -> Iterator[Metric]:
-        """Return the series of existing Nodes."""
+        """Return the series of Nodes that still exist."""
         there = self._there()
         yield _durations(there)
         yield _old_requests(there)

@@ -36,12 +36,12 @@ class AdmissionRequest(FrozenObject):
 
     @property
     def change(self) -> CheckOperation:
-        """The request as a `CheckOperation`."""
+        """The request as the value that decides on refusals."""
         return CheckOperation(self.operation, new=self.object or {}, old=self.old_object or {})
 
 
 class AdmissionReview(FrozenObject):
-    """An AdmissionReview of admission.k8s.io/v1."""
+    """The body of a request to the webhook: an AdmissionReview of admission.k8s.io/v1."""
 
     request: AdmissionRequest
 
@@ -83,7 +83,7 @@ async def serve_webhook(
 
 
 class Webhook:
-    """The HTTP handler of AdmissionReviews."""
+    """The HTTP handler of the webhook, which answers AdmissionReviews."""
 
     def __init__(self, facts: AdmissionFacts) -> None:
         self._facts = facts

@@ -77,7 +77,7 @@ class EventRecorder:
         self._untold.clear()
 
     async def run(self) -> None:
-        """Write Events until cancelled."""
+        """Write Events at the shared rate until cancelled."""
         while True:
             await self._filled.wait()
             while self._untold:

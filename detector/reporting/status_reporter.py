@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReporterDependencies:
-    """The dependencies that all reporters share."""
+    """The dependencies that the reporters of all checks share."""
 
     client: Client
     cluster_state: ClusterState
@@ -100,7 +100,7 @@ class StatusReporter:
         return known is not None
 
     async def run(self) -> None:
-        """Report until the check is deleted."""
+        """Write status and Events until the check is deleted."""
         async with asyncio.TaskGroup() as tasks:
             recording = tasks.create_task(self._event_recorder.run())
             await self._report_until_gone()

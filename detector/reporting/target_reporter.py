@@ -153,7 +153,7 @@ class TargetReporter:
                 self._filled.set()
 
     def _is_left_alone(self, name: TargetName) -> bool:
-        """Whether its write has just failed; it is considered again when the pause ends."""
+        """True if its write has just failed; it is considered again when the pause ends."""
         pause = self._pauses.get(name)
         if pause is None or pause.ends <= self._now():
             return False

@@ -58,7 +58,7 @@ class TroubleReporter:
         """The conditions that were reported on a check as false."""
 
     async def lead(self) -> None:
-        """Report every ten seconds, until cancelled."""
+        """Emit due Events every ten seconds, until cancelled."""
         self._told.clear()
         while True:
             with self._cluster_state.guard.item("status", "Events about trouble"):
@@ -81,7 +81,7 @@ class TroubleReporter:
                 self._told[check] = known ^ {one.type for one in due}
 
     def _concerns(self, check: CheckReference, condition: ParamedicCondition) -> bool:
-        """Whether to report the condition on the check; the end of a reported problem always is."""
+        """True to report the condition on the check; the end of a reported problem always is."""
         state, context = self._cluster_state.checks[check], self._cluster_state.cluster_context
         if state.is_silent_in(context) or state.is_shadow_in(context):
             return False
@@ -101,7 +101,7 @@ def news(
 
 
 def _is_news(condition: ParamedicCondition, now: datetime, *, is_known_false: bool) -> bool:
-    """Whether to report it; an unknown condition is not reported, as another condition gives the cause."""
+    """True to report it; an unknown condition is not reported, as another condition gives the cause."""
     if is_known_false:
         return condition.status == Answer.TRUE
     return condition.status == Answer.FALSE and now - condition.last_transition_time >= TELL_AFTER

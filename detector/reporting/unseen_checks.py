@@ -28,7 +28,7 @@ class UnseenChecks:
         self._unseen: dict[CheckReference, Unseen] = {}
 
     def of(self, check: CheckReference) -> Unseen:
-        """What the status of the check reports as unseen."""
+        """The stale sources that the status of the check reports."""
         return self._unseen.get(check, ALL_SEEN)
 
     async def lead(self, changed: Callable[[CheckReference, None], None]) -> None:

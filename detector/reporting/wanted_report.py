@@ -30,7 +30,7 @@ class WantedReport:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the target as last seen has this report."""
+        """True if the target as last seen has this report."""
         return self.reports.is_stored(self.report, self.target)
 
 

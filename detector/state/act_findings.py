@@ -42,7 +42,7 @@ class ActFindings:
         return heard.hold if heard is not None and heard.uid == uid else None
 
     def is_heard(self, check: CheckReference, target: str, uid: str) -> bool:
-        """Whether the incident of this uid has reported."""
+        """True if the incident of this uid has reported."""
         heard = self._heard.get((check, target))
         return heard is not None and heard.uid == uid
 

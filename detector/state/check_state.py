@@ -33,7 +33,7 @@ class CheckRecord(FrozenObject):
     status: dict[str, Any] = Field(default_factory=dict)
 
     def says_the_same(self, other: "CheckRecord") -> bool:
-        """Whether the parser would read the same; status is not compared."""
+        """True if the parser would read the same; status is not compared."""
         ours, theirs = self.metadata, other.metadata
         is_same_version = self.api_version == other.api_version
         return is_same_version and (ours.generation, ours.annotations) == (
@@ -50,7 +50,7 @@ class CheckRecord(FrozenObject):
 
 
 class CheckState:
-    """One check and its targets."""
+    """One check, and the names of its targets by what they count as."""
 
     def __init__(self, kind: CheckKind, record: CheckRecord, check: HealthCheck | InvalidCheckError) -> None:
         self.kind = kind
@@ -82,7 +82,7 @@ class CheckState:
         return copied
 
     def ignores(self, name: str, target: Target | None) -> bool:
-        """Whether the check neither selects the target now nor selected it before."""
+        """True if the check neither selects the target now nor selected it before."""
         if name in self.selected:
             return False
         return target is None or isinstance(self.check, InvalidCheckError) or not self.check.selects(target)
@@ -136,11 +136,11 @@ class CheckState:
         self.record = record
 
     def is_silent_in(self, context: ClusterContext) -> bool:
-        """Whether the check judges no target now: it is invalid, or fully paused."""
+        """True if the check judges no target now: it is invalid, or fully paused."""
         return isinstance(self.check, InvalidCheckError) or self.check.is_fully_paused_in(context)
 
     def is_shadow_in(self, context: ClusterContext) -> bool:
-        """Whether nothing may be written for the check; also known of an invalid one."""
+        """True if nothing may be written for the check; also known of an invalid one."""
         return is_in_shadow(self.record.metadata.annotations, context.policy)
 
     def concerned_in(self, context: ClusterContext, *, removes_confirmations: bool) -> set[str]:
@@ -154,7 +154,7 @@ class CheckState:
         return self.unhealthy
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
-        """What the threshold allows; `check` is this check, parsed."""
+        """The remediations that the threshold allows; `check` is this check, parsed."""
         total = len(self.selected)
         # Called for each of a thousand incidents, so walk over the targets with requests, which are few.
         requested = with_requests & self.selected if check.counts_requests else frozenset()

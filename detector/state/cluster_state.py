@@ -266,7 +266,7 @@ class ClusterState(StateView):
         return frozenset(self._incident(check, target, uid) for uid in uids)
 
     def all_wanted(self) -> Iterator[IncidentReference]:
-        """All incidents that should exist."""
+        """All incidents that should exist, over all checks and targets."""
         for check in {*self.checks, *self.requests.owners()}:
             for target in self._concerned_of(check):
                 yield from self.wanted(check, target)

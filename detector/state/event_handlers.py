@@ -20,7 +20,7 @@ class ChangeHandler(Protocol):
 
 
 class RequestHandler(Protocol):
-    """Called on changes of requests."""
+    """Called on changes of remediation requests of any check."""
 
     def __call__(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """The request came (no `before`), changed or went (no `after`); the state shows it already."""

@@ -83,7 +83,7 @@ def _request_of_another(cluster_state: StateView, check: CheckReference, name: s
 
 
 def _may_be_for(check: CheckReference, entry: SeenRequest) -> bool:
-    """Whether the request can be for a target of `check`: other kinds and namespaces use the same names."""
+    """True if the request can be for a target of `check`: other kinds and namespaces use equal names."""
     if entry.owner is not None:
         return place_of(entry.owner) == place_of(check)
     return check.namespace in ("", entry.reference.namespace)

@@ -21,7 +21,7 @@ from health.model.references import CheckReference, IncidentReference
 
 
 class Remediated(NamedTuple):
-    """A target that a check remediates."""
+    """A check and the name of a target that it remediates."""
 
     check: CheckReference
     target: str

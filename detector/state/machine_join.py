@@ -15,7 +15,7 @@ from objects.clusters import MANAGEMENT_CLUSTER
 
 
 class MachineLike(Protocol):
-    """A Machine of either API."""
+    """A Machine of OpenShift or of Cluster API."""
 
     @property
     def node_name(self) -> str:
@@ -23,11 +23,11 @@ class MachineLike(Protocol):
 
     @property
     def node_cluster(self) -> str:
-        """The cluster of that Node."""
+        """The cluster that has this Node, or would have it."""
 
     @property
     def is_going(self) -> bool:
-        """Whether it is being deleted."""
+        """True if the Machine has a deletion timestamp."""
 
 
 class MakeTarget(Protocol):

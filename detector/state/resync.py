@@ -20,7 +20,7 @@ MOST_AT_ONCE = 50
 
 
 class ResyncQueue:
-    """The resync of one cluster state."""
+    """The notifications of one cluster state that wait for their turn."""
 
     def __init__(self, notify: ChangeHandler) -> None:
         self._notify = notify
@@ -81,7 +81,7 @@ class ResyncQueue:
             del self._targets[check]
 
     async def run(self) -> None:
-        """Notify until cancelled."""
+        """Send waiting notifications in pieces until cancelled."""
         while True:
             await self._filled.wait()
             self._filled.clear()

@@ -32,7 +32,7 @@ class StateView:
         """Looks up what is known of the kind of a template now."""
 
     def allowance(self, check: CheckReference) -> Allowance | None:
-        """What the threshold of a check allows; None if the check is invalid or gone."""
+        """The remediations that a check's threshold allows; None if the check is invalid or gone."""
         check_state = self.checks.get(check)
         if check_state is None or isinstance(check_state.check, InvalidCheckError):
             return None

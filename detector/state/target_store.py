@@ -23,7 +23,7 @@ def place_of(check: CheckReference) -> TargetPlace:
 
 
 class TargetStore:
-    """Possible targets, selected or not."""
+    """All possible targets, whether a check selects them or not."""
 
     def __init__(self) -> None:
         self._places: defaultdict[TargetPlace, dict[str, Target]] = defaultdict(dict)
@@ -31,7 +31,7 @@ class TargetStore:
         """Objects that exist but do not decode, with the error; no check selects them."""
 
     def put(self, name: TargetName, target: Target | None) -> None:
-        """Store a target; None removes it."""
+        """Store the target of this name; None removes it."""
         if target is None:
             self._places[name.place].pop(name.name, None)
         else:
@@ -45,7 +45,7 @@ class TargetStore:
             self._undecodable.pop(name, None)
 
     def frozen(self, place: TargetPlace) -> "TargetStore":
-        """Return a copy for one place."""
+        """Return a copy with the targets of one place only."""
         store = TargetStore()
         store._places[place] = dict(self.at(place))
         store._undecodable = dict(self._undecodable)
@@ -63,7 +63,7 @@ class TargetStore:
         return self.of(check).get(name)
 
     def is_unreadable(self, name: TargetName) -> bool:
-        """Whether the object exists but does not decode."""
+        """True if the object exists but does not decode."""
         return name in self._undecodable
 
     def problem(self, target: TargetReference) -> str | None:

@@ -24,7 +24,7 @@ TAKES_NO_PAGES = "the worker has an older version, which takes one page of check
 
 
 class CheckChanges:
-    """The numbered changes of one session."""
+    """The numbered changes of checks in the current session."""
 
     def __init__(self, most: int = MOST_CHECKS) -> None:
         """`most` is the limit of checks that are sent."""

@@ -44,7 +44,7 @@ LISTED = "open upgrade pause"
 
 @dataclass(frozen=True)
 class UpgradeSources:
-    """What the detector knows of upgrades besides the checks."""
+    """The sources of the upgrade and its signals, besides the checks."""
 
     upgrade: Callable[[], Upgrade]
     """Returns the phase of the upgrade, as the gate uses it."""
@@ -93,12 +93,12 @@ class UpgradePauses:
 
     @property
     def is_concerned(self) -> bool:
-        """Whether pauses matter in this cluster; once true, it stays true."""
+        """True if pauses matter in this cluster; once true, it stays true."""
         return self._was_concerned or (self._is_on and self._sources.serves_signals())
 
     @property
     def speaks(self) -> bool:
-        """Whether to export metrics: only the leader exports metrics of the cluster."""
+        """True to export metrics: only the leader exports metrics of the cluster."""
         return self.is_concerned and self._dependencies.is_leader()
 
     def progress(self) -> PauseProgress | None:

@@ -63,7 +63,7 @@ class UpgradeWorkflow:
         return needs_wake_up(last, seen)
 
     def must_be_open(self, seen: UpgradeObservation) -> bool:
-        """Whether an upgrade is under way: then the next change starts a terminated workflow again.
+        """True if an upgrade is under way: then the next change starts a terminated workflow again.
 
         Without an upgrade, only the next reconciliation notices the termination: nothing has to be done
         before, and asking Temporal more often would cost a call a minute for each cluster.
@@ -71,7 +71,7 @@ class UpgradeWorkflow:
         return seen.is_under_way
 
     def has_appeared(self, last: UpgradeObservation, seen: UpgradeObservation) -> bool:
-        """Whether there is a reason to run that a workflow started from `last` could not have seen."""
+        """True if there is a reason to run that a workflow started from `last` could not have seen."""
         return has_appeared(last, seen)
 
     async def start(self, key: UpgradeKey, seen: UpgradeObservation) -> None:
@@ -100,7 +100,7 @@ class UpgradeWorkflow:
         await handle.signal(WAKE_UPGRADE_PAUSE, rpc_timeout=RPC_TIMEOUT)
 
     async def running(self) -> Mapping[str, UpgradeKey | None]:
-        """The workflow, if it is open."""
+        """The workflow under its id, if it is open."""
         handle: WorkflowHandle[object, object] = self._client().get_workflow_handle(self._key.workflow_id)
         try:
             described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
@@ -112,4 +112,4 @@ class UpgradeWorkflow:
         return {self._key.workflow_id: self._key} if is_open else {}
 
     def has_closed(self, key: UpgradeKey) -> None:
-        """There is nothing to forget."""
+        """Do nothing: this class remembers nothing of the workflow."""

@@ -44,7 +44,6 @@ class ClockWatch:
         return clock_hold(self.reading())
 
     async def run(self) -> None:
-        """Watch until cancelled."""
         while True:
             self.look()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)

@@ -118,7 +118,7 @@ class ClusterContextWatch:
 
     @property
     def serves_signals(self) -> bool:
-        """Whether the API server serves a kind that can signal an upgrade of this cluster."""
+        """True if the API server serves a kind that can signal an upgrade of this cluster."""
         return any(source.synced and source.is_served for source in self._signalling_all)
 
     @property

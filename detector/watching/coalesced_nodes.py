@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.5
 
 
 class CoalescedNodes:
-    """The waiting Nodes of one cluster."""
+    """The Nodes of one cluster whose changes wait."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ class Fallback(Protocol):
 
 @dataclass(frozen=True)
 class KindSubscription(Generic[RecordT]):
-    """What is watched, and the callbacks."""
+    """The role and type of the watched objects, and the callbacks."""
 
     connection: ClusterConnection
     record: type[RecordT]
@@ -66,7 +66,7 @@ class KindSubscription(Generic[RecordT]):
         return replace(settings, waits=replace(waits, absent=min(waits.absent, SOON)))
 
     def part(self, kind: Kind) -> str:
-        """The kind, for logs and problems."""
+        """The role and the kind, for logs and problems."""
         return f"{self.name} of kind {kind[1]} ({kind[0]})"
 
 
@@ -86,12 +86,12 @@ class KindWatch(Generic[RecordT]):
 
     @property
     def is_synced(self) -> bool:
-        """Whether it was ever read completely."""
+        """True once the kind was read completely."""
         return self.source is not None and self.source.synced
 
     @property
     def is_served(self) -> bool:
-        """Whether the API server served the kind at the last try."""
+        """True if the API server served the kind at the last try."""
         return self._is_served if self.source is None else self.source.is_served
 
     @property
@@ -103,7 +103,7 @@ class KindWatch(Generic[RecordT]):
 
     @property
     def is_forbidden(self) -> bool:
-        """Whether we may not list or watch it, as of the last try."""
+        """True if we may not list or watch it, as of the last try."""
         return self.source.is_forbidden if self.source is not None and self.is_synced else self._is_forbidden
 
     def age(self) -> timedelta | None:
@@ -125,7 +125,6 @@ class KindWatch(Generic[RecordT]):
         return f"the API server serves no kind {kind} in {api_version}"
 
     async def run(self) -> None:
-        """Watch until cancelled."""
         subject = self._subject
         resource = await retry_forever(
             subject.part(self._kind),
@@ -184,7 +183,7 @@ class KindWatch(Generic[RecordT]):
         return resource
 
     async def _may_be_listed(self, resource: Resource) -> bool:
-        """Whether we may list; if not, return after the fallback has read, when the next try is due."""
+        """True if we may list; if not, return after the fallback has read, when the next try is due."""
         try:
             await self._subject.connection.transport.request("GET", resource.path(), query=(("limit", "1"),))
         except Forbidden as error:

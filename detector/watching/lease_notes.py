@@ -33,7 +33,7 @@ NoteT = TypeVar("NoteT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class NoteKind(Generic[NoteT]):
-    """One kind of note."""
+    """One kind of note, with its annotation and defaults."""
 
     part: str
     """Its name in logs and problems."""
@@ -49,7 +49,7 @@ class NoteKind(Generic[NoteT]):
 
 @dataclass(frozen=True)
 class NoteLease:
-    """The Lease that carries the notes."""
+    """The leader Lease, which carries the notes as annotations."""
 
     client: Client
     namespace: str

@@ -4,7 +4,7 @@ A change of a Node moves one entry. The watch judges each cluster once a second,
 that vanishes may make it a suspected loss. It judges no cluster before its Nodes were read completely.
 
 Nodes that were gone when this process began vanished at an unknown time. An earlier process noted how many
-Nodes it believed to be gone. That many are believed; the others vanished while no detector ran (ADR 41).
+Nodes it believed to be gone. So many are believed; the others vanished while no detector ran (ADR 41).
 """
 
 import logging
@@ -27,7 +27,7 @@ LOOK_AGAIN = timedelta(seconds=1)
 
 @dataclass
 class _Nodes:
-    """The Nodes of one cluster."""
+    """The Nodes of one cluster: expected, existing, and lost."""
 
     expected: set[str] = field(default_factory=set)
     there: set[str] = field(default_factory=set)
@@ -94,7 +94,7 @@ class LostNodesWatch:
         return not nodes.suspected and rule_of(guard).are_enough(len(nodes.lost), len(nodes.expected))
 
     def is_lost(self, name: TargetName) -> bool:
-        """Whether a Machine expects the Node and the Node is known to be gone."""
+        """True if a Machine expects the Node and the Node is known to be gone."""
         return self._is_read(name.cluster) and name.name in self._clusters[name.cluster].lost
 
     def lost_of(self, cluster: str) -> list[str]:

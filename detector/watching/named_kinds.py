@@ -75,7 +75,7 @@ class KindWatches(Generic[RecordT]):
         return watch.rejection if watch else ""
 
     def is_forbidden(self, kind: Kind) -> bool:
-        """Whether we may not list or watch a kind, as of the last try."""
+        """True if we may not list or watch a kind, as of the last try."""
         watch = self._watches.get(kind)
         return watch is not None and watch.is_forbidden
 
@@ -136,7 +136,7 @@ class NamedKinds:
         return self._requests.problem(self._kinds_of_requests(check) | listed, limit)
 
     def shows_requests(self, check: CheckReference, limit: timedelta) -> bool:
-        """Whether every request that `check` can have is known as of `limit` ago or later.
+        """True if every request that `check` can have is known as of `limit` ago or later.
 
         A kind that is not served has no requests.
         """
@@ -158,7 +158,7 @@ class NamedKinds:
         return None if watch.problem(limit) or watch.source.undecodable else watch.source.store.values()
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
-        """What is known of the templates of a kind, and whether their requests can be read."""
+        """The known templates of a kind, and whether their requests can be read."""
         reference = TemplateReference(api_version=api_version, kind=kind, name="")
         requests = (api_version, reference.request_kind)
         rejection = self._requests.rejection(requests)

@@ -45,7 +45,7 @@ LOST = BlindTime(is_lost=True)
 
 
 class NodeWatch:
-    """The Nodes of one cluster."""
+    """The watch of the Nodes of one cluster."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class NodeWatch:
 
     @property
     def is_read(self) -> bool:
-        """Whether the Nodes were ever read completely."""
+        """True once the Nodes were read completely."""
         return self._read is not None
 
     def age(self) -> timedelta | None:
@@ -238,6 +238,6 @@ class NodeWatch:
 
 
 def _shows(source: Reflector[Node], name: str) -> bool:
-    """Whether a Node of this name exists, decodable or not."""
+    """True if a Node of this name exists, decodable or not."""
     key = Key("", name)
     return key in source.store or key in source.undecodable

@@ -1,4 +1,4 @@
-"""OutageWatch: finds silent Nodes by cluster and zone, and suspects an outage of what observes them.
+"""OutageWatch: finds silent Nodes by cluster and zone, and suspects an outage of the path to them.
 
 A change of a Node moves one entry and counts as a change of its groups, so its cost does not grow with their
 number. A lost Node counts as silent while a Machine expects it. A Node that was deleted while silent counts
@@ -40,7 +40,7 @@ class _Seen(NamedTuple):
 
 @dataclass
 class _Nodes:
-    """The Nodes of one group."""
+    """The Nodes of one group, and the outage of the group."""
 
     outage: GroupOutage
     total: int = 0
@@ -64,7 +64,7 @@ class _Nodes:
         self.unknown.pop(name, None)
 
     def may_begin(self, guard: OutageGuard) -> bool:
-        """Whether an outage is possible, but not certain, that is not suspected yet."""
+        """True if an outage is possible, but not certain, and not suspected yet."""
         if self.outage.suspected is not None or self.changes < self.lacking:
             return False
         return guard.are_enough(len(self.unknown), self.total)

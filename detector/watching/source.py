@@ -12,7 +12,7 @@ THEY_NOT_YET = f"they were {NOT_YET}"
 
 
 class Source(Protocol):
-    """The state of a reflector."""
+    """The state of a reflector, for readiness, logs and holds."""
 
     @property
     def name(self) -> str:
@@ -20,15 +20,15 @@ class Source(Protocol):
 
     @property
     def synced(self) -> bool:
-        """Whether the first list was complete; it stays so, except for a kind that is served later."""
+        """True once the first list was complete; it stays so, except for a kind that is served later."""
 
     @property
     def is_served(self) -> bool:
-        """Whether the API server serves the kind."""
+        """True if the API server serves the kind."""
 
     @property
     def problem(self) -> str:
-        """Its current problem; "" without one."""
+        """The current problem of the reflector; "" without one."""
 
     def age(self) -> timedelta | None:
         """Time since the last activity of its watch."""
@@ -37,7 +37,7 @@ class Source(Protocol):
         """Return when the first list is complete."""
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until cancelled; errors are retried, and reported in `problem`."""
 
 
 def by_name(*sources: Source) -> dict[str, Source]:

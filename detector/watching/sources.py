@@ -194,13 +194,13 @@ class Sources:
         )
 
     def _has_read(self, cluster: str) -> bool:
-        """Whether the Nodes of a cluster were ever read completely."""
+        """True once the Nodes of a cluster were read completely."""
         if cluster == MANAGEMENT_CLUSTER:
             return self._own_nodes.is_read
         return self._workloads is not None and self._workloads.is_read(cluster)
 
     def _was_told(self, cluster: str) -> bool:
-        """Whether handlers were notified of each Node: during the first list, Nodes seem to be missing."""
+        """True once handlers were notified of each Node: during the first list, Nodes seem to be missing."""
         return self._were_own_told if cluster == MANAGEMENT_CLUSTER else self._has_read(cluster)
 
     def blind_times(self) -> dict[str, BlindTime]:
@@ -220,7 +220,6 @@ class Sources:
         self.refresh_context()
 
     async def run(self) -> None:
-        """Watch until cancelled."""
         self._own_nodes.resume(self._blind_time(MANAGEMENT_CLUSTER))
         async with self._tasks:
             for source in (*self._base.values(), *self._context.sources.values()):
@@ -261,7 +260,7 @@ class Sources:
         return by_name(*self._watched.all)
 
     def template_kind(self, api_version: str, kind: str) -> TemplateKind | None:
-        """What is known of the templates of a kind; None before the first try."""
+        """The known templates of a kind; None before the first try."""
         return self._kinds.template_kind(api_version, kind)
 
     def watched_templates(self, kind: Kind) -> Collection[Template] | None:
@@ -338,7 +337,7 @@ class Sources:
 
     @property
     def serves_signals(self) -> bool:
-        """Whether the API server serves a kind that can signal an upgrade."""
+        """True if the API server serves a kind that can signal an upgrade."""
         return self._context.serves_signals
 
     def refresh_context(self) -> None:

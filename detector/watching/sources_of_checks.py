@@ -84,7 +84,7 @@ class SourcesOfChecks:
             return
 
     def is_read(self, check: CheckReference) -> bool:
-        """Whether every source of the numbers of `check` was ever read completely."""
+        """True once every source of the numbers of `check` was read completely."""
         cluster = self._node_cluster_of(check)
         has_nodes = cluster == MANAGEMENT_CLUSTER or (
             self.workloads is not None and self.workloads.is_read(cluster)
@@ -92,7 +92,7 @@ class SourcesOfChecks:
         return has_nodes and all(source.synced for source in self._of(check))
 
     def is_proven(self, check: CheckReference, within: timedelta) -> bool:
-        """Whether every source of `check` was confirmed within this time."""
+        """True if every source of `check` was confirmed within this time."""
         if check.group_kind not in self.watched.checks:
             return True
         age = _oldest(self._of(check))

@@ -1,8 +1,8 @@
 """TemplatePolling: reads templates one by one where we may get but not list them.
 
-A remediator that was made for the NodeHealthCheck operator may grant only `get` on its templates. That is
-enough to act: templates that checks name are read as often as that operator reads them, and at once when a
-check is edited. Other templates stay unknown.
+A remediator that was made for the NodeHealthCheck operator may grant only `get` on its templates. This right
+is enough to act: the detector reads the templates that checks name as often as that operator does, and at
+once when a check is edited. Other templates stay unknown.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class NotServed(UnreadableTemplate):
 
 @dataclass(frozen=True)
 class Reading:
-    """The last answer about one template."""
+    """The last answer of the API server about one template."""
 
     at: float = field(compare=False)
     found: Template | Unreadable | UnreadableTemplate | None
@@ -118,7 +118,7 @@ class TemplatePolling:
                 await self._edited[kind].wait()
 
     def kind(self, kind: Kind, *, is_namespaced: bool) -> TemplateKind:
-        """What is known of the templates of a kind."""
+        """The known templates of a kind that is polled."""
         scope = TemplateKind(is_namespaced=is_namespaced)
         known = {scope.place(one): self._readings.get(one) for one in self._templates(kind)}
         read = {place: one.found for place, one in known.items() if one is not None}

@@ -26,7 +26,7 @@ class WorkloadCluster:
 
     @property
     def is_read(self) -> bool:
-        """Whether all its Nodes were read and notified: before that, none is known to be gone."""
+        """True once all its Nodes were read and notified: before that, none is known to be gone."""
         return self._is_read
 
     def note_read(self) -> None:
@@ -34,7 +34,7 @@ class WorkloadCluster:
 
     @property
     def is_unusable(self) -> bool:
-        """Whether the Secret leads to no connection."""
+        """True if the Secret leads to no connection."""
         return bool(self._unusable)
 
     def note_usable(self) -> None:

@@ -58,7 +58,7 @@ class ClusterHandlers(NamedTuple):
 
 
 class WorkloadClusters:
-    """The workload clusters of one detector."""
+    """The watches of all workload clusters of one detector."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class WorkloadClusters:
         return [one.nodes for one in self._clusters.values()]
 
     def name(self, wanted: Mapping[str, SecretField], tasks: asyncio.TaskGroup) -> None:
-        """Watch these clusters, and no others."""
+        """Watch these clusters from now on, and no others."""
         for cluster in self._clusters.keys() - wanted.keys():
             self._forget(cluster, tasks)
         for cluster in wanted.keys() - self._clusters.keys():
@@ -130,7 +130,7 @@ class WorkloadClusters:
         return self._forgotten | {nodes.cluster: nodes.blind_time for nodes in self.watches}
 
     def is_named(self, cluster: str) -> bool:
-        """Whether a check names the cluster."""
+        """True if a check names the cluster now."""
         return cluster in self._clusters
 
     async def wait_tried(self, cluster: str) -> None:
@@ -139,7 +139,7 @@ class WorkloadClusters:
             await known.was_tried.wait()
 
     def is_read(self, cluster: str) -> bool:
-        """Whether its Nodes were ever read completely."""
+        """True once its Nodes were read completely."""
         known = self._clusters.get(cluster)
         return known is not None and known.is_read
 
