@@ -12,11 +12,11 @@ from temporalio import activity
 
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event, InvolvedObject
 from health.model.references import IncidentReference
 from kube.client import Client
 from kube.errors import KubernetesError
-from kube.events import EventNote, Events, ObjectReference
+from kube.events import Events
+from objects.event import Event, InvolvedObject
 
 LONGEST = timedelta(milliseconds=500)
 
@@ -38,14 +38,10 @@ class EventRecorder:
 
     async def write(self, kind: CheckKind, event: Event, about: InvolvedObject) -> None:
         """Write it once, about this object, for a kind of check; never raises."""
-        regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
-        note = EventNote(
-            event.seed, event.severity.value, event.reason, event.message, regarding, action=event.action
-        )
         events = Events(self._client, kind.component, self._instance)
         try:
             async with asyncio.timeout(self._longest.total_seconds()):
-                await events.write(note, self._now())
+                await events.write(event, about, self._now())
         except KubernetesError as error:
             activity.logger.warning("Event not written", extra={"reason": error.message})
         except TimeoutError:

@@ -20,11 +20,11 @@ from activities.step_result import StepResult
 from health.gate.back_off import LostRequest
 from health.gate.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest
 from health.model.request_snapshot import RequestSnapshot
 from kube.errors import KubernetesError
+from objects.event import Event
 from workflows.contracts import ActInput, ActResult
 
 

@@ -6,10 +6,10 @@ Both are returned to the incident and never retried by Temporal; an Event about 
 from dataclasses import dataclass
 from typing import Self
 
-from health.model.event import Event
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import AT_ONCE
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, retry_after
+from objects.event import Event
 from workflows.contracts import ActResult
 
 ASK_AGAIN_SECONDS = 60.0

@@ -16,7 +16,6 @@ from activities.attempt import Attempt, Failure
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock, waited_too_long
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event, InvolvedObject, Severity
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
@@ -25,6 +24,7 @@ from kube.bounded import bounded
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound, TooManyRequests, Unauthorized
 from kube.resource import Object
+from objects.event import Event, InvolvedObject, Severity
 from objects.frozen import is_known
 from objects.metadata import ObjectMetadata
 from workflows.upgrade_contracts import (

@@ -4,47 +4,18 @@ The correlation of client-go would aggregate and drop Events; deterministic name
 """
 
 import hashlib
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
 
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import EVENTS, Object
+from objects.event import Event, InvolvedObject
 from objects.timestamps import stamp
 
 _LONGEST_NAME = 253
 _LONGEST_MESSAGE = 1024  # in characters, as in client-go's recorder
 _HASH_DIGITS = 16
 _NAMESPACE_OF_CLUSTER_SCOPED = "default"  # the only namespace that the API server accepts for them
-
-
-@dataclass(frozen=True)
-class ObjectReference:
-    """The object that an Event is about, as its involvedObject."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    """The namespace, or the empty string for a cluster-scoped object."""
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True)
-class EventNote:
-    """The content of an Event, before it has a name."""
-
-    name_seed: str
-    """Identifies the transition: equal seeds for one object give one Event."""
-    type: Literal["Normal", "Warning"]
-    reason: str
-    message: str
-    regarding: ObjectReference
-    again: str = ""
-    """Added to the seed if its name is taken by an Event for an earlier transition."""
-    action: str = ""
-    """The action in progress; "" is left out."""
 
 
 class Events:
@@ -55,31 +26,36 @@ class Events:
         self._component = component
         self._instance = instance
 
-    async def write(self, note: EventNote, now: datetime) -> None:
-        """Create the Event unless it exists; raises KubernetesError as the client does."""
-        was_free = await self._create(note, now)
-        if not was_free and note.again:
-            await self._create(replace(note, name_seed=f"{note.name_seed}\n{note.again}"), now)
+    async def write(self, event: Event, about: InvolvedObject, now: datetime) -> None:
+        """Create the Event with `about` as its object, unless it exists.
 
-    async def _create(self, note: EventNote, now: datetime) -> bool:
+        Raises:
+            KubernetesError: the API server did not create it.
+
+        """
+        was_free = await self._create(event_name(event.seed, about), event, about, now)
+        if not was_free and event.again:
+            await self._create(event_name(f"{event.seed}\n{event.again}", about), event, about, now)
+
+    async def _create(self, name: str, event: Event, about: InvolvedObject, now: datetime) -> bool:
         """True if the name of the Event was free."""
-        namespace = note.regarding.namespace or _NAMESPACE_OF_CLUSTER_SCOPED
+        namespace = about.namespace or _NAMESPACE_OF_CLUSTER_SCOPED
+        metadata = {"name": name, "namespace": namespace}
+        body = {"metadata": metadata, "involvedObject": _reference(about)} | self._content(event, now)
         try:
-            await self._client.create(EVENTS, self._event(note, namespace, now), namespace)
+            await self._client.create(EVENTS, body, namespace)
         except AlreadyExists:
             return False
         return True
 
-    def _event(self, note: EventNote, namespace: str, now: datetime) -> Object:
-        action = {"action": note.action} if note.action else {}
+    def _content(self, event: Event, now: datetime) -> Object:
+        action = {"action": event.action} if event.action else {}
         return action | {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": event_name(note), "namespace": namespace},
-            "involvedObject": _reference(note.regarding),
-            "type": note.type,
-            "reason": note.reason,
-            "message": _cut(note.message),
+            "type": event.severity.value,
+            "reason": event.reason,
+            "message": _cut(event.message),
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
@@ -89,20 +65,20 @@ class Events:
         }
 
 
-def event_name(note: EventNote) -> str:
+def event_name(seed: str, about: InvolvedObject) -> str:
     """The name of the Event: `<object>.<hash of the seed>`."""
-    digits = hashlib.sha256(note.name_seed.encode()).hexdigest()[:_HASH_DIGITS]
-    stem = note.regarding.name[: _LONGEST_NAME - _HASH_DIGITS - 1].rstrip(".-")
+    digits = hashlib.sha256(seed.encode()).hexdigest()[:_HASH_DIGITS]
+    stem = about.name[: _LONGEST_NAME - _HASH_DIGITS - 1].rstrip(".-")
     return f"{stem}.{digits}"
 
 
-def _reference(regarding: ObjectReference) -> Object:
+def _reference(about: InvolvedObject) -> Object:
     whole = {
-        "apiVersion": regarding.api_version,
-        "kind": regarding.kind,
-        "namespace": regarding.namespace,
-        "name": regarding.name,
-        "uid": regarding.uid,
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "uid": about.uid,
     }
     return {key: value for key, value in whole.items() if value}
 

@@ -13,8 +13,8 @@ from typing import Self
 
 from pydantic import AwareDatetime, ValidationError
 
-from kube.events import EventNote, ObjectReference
 from kube.resource import Object, Resource
+from objects.event import Event, Severity
 from objects.frozen import FrozenObject
 from objects.timestamps import stamp
 
@@ -182,15 +182,14 @@ def _condition(old: ParamedicCondition | None, statement: Statement, now: dateti
     )
 
 
-def events(status: ParamedicStatusDocument, about: ObjectReference, now: datetime) -> Iterator[EventNote]:
+def events(status: ParamedicStatusDocument, now: datetime) -> Iterator[Event]:
     """The Events for transitions of the last hour; none for Unknown, whose cause is another condition."""
     for one in status.conditions:
         if one.status == Answer.UNKNOWN or now - one.last_transition_time >= TOLD_FOR:
             continue
-        yield EventNote(
-            name_seed=f"{one.type}\n{one.status}\n{stamp(one.last_transition_time)}",
-            type="Normal" if one.status == Answer.TRUE else "Warning",
+        yield Event(
+            seed=f"{one.type}\n{one.status}\n{stamp(one.last_transition_time)}",
+            severity=Severity.NORMAL if one.status == Answer.TRUE else Severity.WARNING,
             reason=one.type if one.status == Answer.TRUE else one.reason,
             message=one.message,
-            regarding=about,
         )

@@ -8,8 +8,9 @@ from datetime import datetime
 
 from kube.client import Client
 from kube.errors import AlreadyExists, KindUnknown, NotFound
-from kube.events import Events, ObjectReference, event_name
+from kube.events import Events, event_name
 from kube.resource import Object
+from objects.event import InvolvedObject
 from runtime.paramedic_status import (
     NAME,
     PARAMEDIC_STATUSES,
@@ -87,10 +88,10 @@ class StatusWriter:
 
     async def _tell(self, status: ParamedicStatusDocument, uid: str, now: datetime) -> None:
         kind = PARAMEDIC_STATUSES
-        about = ObjectReference(kind.api_version, kind.kind, self._namespace, NAME, uid)
-        notes = {event_name(note): note for note in events(status, about, now)}
-        for name, note in notes.items():
+        about = InvolvedObject(kind.api_version, kind.kind, self._namespace, NAME, uid)
+        due = {event_name(event.seed, about): event for event in events(status, now)}
+        for name, event in due.items():
             if name not in self._told:
-                await self._events.write(note, now)
+                await self._events.write(event, about, now)
                 self._told |= {name}
-        self._told &= notes.keys()
+        self._told &= due.keys()

@@ -15,11 +15,11 @@ from activities.revalidation import not_true
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
-from health.model.event import Event
 from health.model.observation import HoldReason
 from health.model.remediation_request import RemediationAttempt
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
 from kube.resource import Object
+from objects.event import Event
 from workflows.contracts import ActInput, ActResult
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event, InvolvedObject
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
-from kube.events import EventNote, Events, ObjectReference
+from kube.events import Events
+from objects.event import Event, InvolvedObject
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class EventRecorder:
         self._events = Events(client, self._kind.component, instance)
         self._rate_limiter = rate_limiter
         self._now = now
-        self._untold: dict[str, EventNote] = {}
+        self._untold: dict[str, tuple[Event, InvolvedObject]] = {}
         self._filled = asyncio.Event()
 
     def tell(self, notes: Iterable[Event], uid: str) -> None:
@@ -69,7 +69,7 @@ class EventRecorder:
         check = self._reference
         of_check = InvolvedObject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
         for note in notes:
-            self._untold[note.seed] = note_of(note, note.subject or of_check)
+            self._untold[note.seed] = (note, note.subject or of_check)
             self._filled.set()
 
     def forget(self) -> None:
@@ -88,19 +88,11 @@ class EventRecorder:
     async def _tell_next(self) -> None:
         if not self._untold:  # dropped meanwhile
             return
-        seed, note = next(iter(self._untold.items()))
+        event, about = next(iter(self._untold.values()))
         try:
-            await self._events.write(note, self._now())
+            await self._events.write(event, about, self._now())
         except KubernetesError as error:
             _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
             await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
         else:
-            self._untold.pop(seed, None)
-
-
-def note_of(told: Event, about: InvolvedObject) -> EventNote:
-    """The Event as it is written, with `about` as its object."""
-    regarding = ObjectReference(about.api_version, about.kind, about.namespace, about.name, about.uid)
-    return EventNote(
-        told.seed, told.severity.value, told.reason, told.message, regarding, told.again, told.action
-    )
+            self._untold.pop(event.seed, None)

@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from detector.reporting.event_recorder import TRY_AGAIN_SECONDS, note_of
+from detector.reporting.event_recorder import TRY_AGAIN_SECONDS
 from health.gate.policy_document import policy_subject
 from health.gate.policy_in_force import PolicyInForce
-from health.model.event import Event, InvolvedObject
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
 from kube.events import Events
+from objects.event import Event, InvolvedObject
 from runtime.process_names import DETECTOR
 
 _log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class PolicyReporter:
 
     async def _tell(self, event: Event, about: InvolvedObject) -> None:
         try:
-            await self._events.write(note_of(event, about), self._now())
+            await self._events.write(event, about, self._now())
         except KubernetesError as error:
             _log.warning("Event not written yet", extra={"subject": about.name, "reason": error.message})
             await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)

@@ -27,7 +27,6 @@ from health.gate.check_snapshot import REPORTED_WITHIN, CheckSnapshot
 from health.gate.health_check import HealthCheck
 from health.gate.invalid_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
-from health.model.event import Event
 from health.model.references import CheckReference
 from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
@@ -37,6 +36,7 @@ from kube.resource import Object, Resource
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from objects.backoff import Backoff
 from objects.durations import JUST_AFTER
+from objects.event import Event
 
 BETWEEN_WRITES = timedelta(seconds=0.5)
 GATHER = timedelta(seconds=0.2)

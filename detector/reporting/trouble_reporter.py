@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from detector.state.cluster_state import ClusterState
-from health.model.event import Event, Severity
 from health.model.references import CheckReference
+from objects.event import Event, Severity
 from objects.timestamps import stamp
 from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, ParamedicStatusDocument
 

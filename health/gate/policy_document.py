@@ -18,9 +18,9 @@ from health.gate.limits import Limits
 from health.gate.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
-from health.model.event import InvolvedObject
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
+from objects.event import InvolvedObject
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 from objects.yaml_document import EmptyDocumentError, NoDocumentError, read_document

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from health.gate.policy import DEFAULTS, Policy
 from health.gate.policy_document import KEY, POLICY, InvalidPolicyError, StoredPolicy
-from health.model.event import Event, Severity
 from health.model.observation import Hold, HoldReason
+from objects.event import Event, Severity
 
 MISSING = f"The ConfigMap {POLICY} with the key {KEY} is required and missing"
 MISSING_POLICY = Hold(reason=HoldReason.POLICY_UNKNOWN, message=f"{MISSING[0].lower()}{MISSING[1:]}")

@@ -18,11 +18,11 @@ from health.gate.storm import Storm
 from health.gate.target_report import TargetReports
 from health.gate.upgrade import UpgradeSignal
 from health.kinds.right import Right, RightsGroup
-from health.model.event import Event
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from health.upgrade.pausable_check import PauseAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
+from objects.event import Event
 from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
 

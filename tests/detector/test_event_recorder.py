@@ -13,11 +13,11 @@ import pytest
 from detector.reporting.event_recorder import EventRecorder, RateLimiter
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.resource import EVENTS
 from kube.transport import Transport
+from objects.event import Event, Severity
 
 pytestmark = pytest.mark.cluster
 

@@ -18,12 +18,12 @@ from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.policy import Policy
-from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
+from objects.event import Event, Severity
 from runtime.problems import Problems
 from tests.kube.api_server import NOT_SERVED, ApiServer, lines, refused, said
 from tests.kube.conftest import client, server, transport

@@ -9,8 +9,8 @@ from detector.reporting.trouble_reporter import TELL_AFTER, TroubleReporter
 from health.gate.cluster_context import ClusterContext
 from health.gate.policy import Policy
 from health.gate.policy_in_force import PolicyInForce
-from health.model.event import Event, Severity
 from health.model.references import CheckReference
+from objects.event import Event, Severity
 from runtime.paramedic_status import ParamedicStatusDocument, amended
 from runtime.statements import WorkerObservation, by_leader, of_slots
 from tests.detector.small_cluster import CHECK, SmallCluster

@@ -7,8 +7,8 @@ import pytest
 
 from detector.reporting import event_recorder
 from detector.reporting.event_recorder import EventRecorder, RateLimiter
-from health.model.event import Event, Severity
 from kube.client import Client
+from objects.event import Event, Severity
 from tests.detector.small_cluster import CHECK
 from tests.kube.api_server import ApiServer, refused, said
 from tests.kube.conftest import client, server, transport

@@ -7,7 +7,7 @@ from typing import Any
 from health.gate.check_snapshot import CheckSnapshot
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.model.event import Event, Severity
+from objects.event import Event, Severity
 from tests.objects import NOW
 
 

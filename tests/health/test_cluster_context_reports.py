@@ -9,8 +9,8 @@ from health.gate.check_context import NO_CONTEXT, CheckContext
 from health.gate.global_stop import Stop
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch
-from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
+from objects.event import Severity
 from tests.health.reporter import Reporter
 from tests.objects import NO_SUCH_KIND, NOW, expired, request_snapshot, snapshot
 

@@ -13,8 +13,8 @@ from health.gate.outage_guard import OutageGuard
 from health.gate.policy import DEFAULTS, Policy
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
 from health.gate.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
-from health.model.event import Severity
 from health.model.observation import HoldReason
+from objects.event import Severity
 from tests.objects import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))

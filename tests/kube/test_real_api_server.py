@@ -12,7 +12,7 @@ from kube.client import Client
 from kube.consistent_read import confirm_api_server, current_version
 from kube.discovery import Discovery
 from kube.errors import AlreadyExists, Conflict, Invalid, KindUnknown, LeaseTaken, NotFound
-from kube.events import EventNote, Events, ObjectReference
+from kube.events import Events
 from kube.freshness import is_earlier
 from kube.held_lease import HeldLeases
 from kube.leader import LeaderElection
@@ -21,6 +21,7 @@ from kube.record import Change
 from kube.reflector import Reflector
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES, Object, Resource
 from kube.transport import Transport
+from objects.event import Event, InvolvedObject, Severity
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
 from tests.kube.eventually import eventually
@@ -136,12 +137,12 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
 
 @pytest.mark.rule("rule 15")
 async def test_event_is_told_once(client: Client, node: Object) -> None:
-    regarding = ObjectReference("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
-    note = EventNote("seed", "Normal", "Tested", "It was tested.", regarding)
+    about = InvolvedObject("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
+    event = Event("seed", Severity.NORMAL, "Tested", "It was tested.")
     events = Events(client, "paramedic", "tests")
 
-    await events.write(note, NOW)
-    await events.write(note, NOW)
+    await events.write(event, about, NOW)
+    await events.write(event, about, NOW)
 
     written = [event for event in await client.list(EVENTS, "default") if event["reason"] == "Tested"]
     assert len(written) == 1

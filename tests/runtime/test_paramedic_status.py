@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kube.events import ObjectReference
 from runtime.paramedic_status import (
     HEARTBEAT,
     REWORDED_AFTER,
@@ -22,7 +21,6 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 WELL = Statement(ConditionType.TEMPORAL_REACHABLE, Answer.TRUE, "TemporalAnswers", "it answers")
 AWAY = Statement(ConditionType.TEMPORAL_REACHABLE, Answer.FALSE, "TemporalUnreachable", "it does not")
-ABOUT = ObjectReference("paramedic.dev/v1alpha1", "ParamedicStatus", "ours", "paramedic", "u")
 
 
 def written(
@@ -119,12 +117,12 @@ def test_status_that_is_missing_or_cannot_be_read_is_written_anew(stored: dict[s
 )
 def test_transition_is_told_by_one_event_for_an_hour(statement: Statement, told: tuple[str, str]) -> None:
     status = written(statement)
-    first, again = (list(events(status, ABOUT, NOW + later)) for later in (timedelta(), TOLD_FOR - SECOND))
-    assert [(one.type, one.reason) for one in first] == [told]
-    assert [one.name_seed for one in again] == [one.name_seed for one in first]
-    assert not list(events(status, ABOUT, NOW + TOLD_FOR))
+    first, again = (list(events(status, NOW + later)) for later in (timedelta(), TOLD_FOR - SECOND))
+    assert [(one.severity, one.reason) for one in first] == [told]
+    assert [one.seed for one in again] == [one.seed for one in first]
+    assert not list(events(status, NOW + TOLD_FOR))
 
 
 def test_what_is_unknown_is_not_told() -> None:
     unknown = Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", "nobody asks")
-    assert not list(events(written(unknown), ABOUT, NOW))
+    assert not list(events(written(unknown), NOW))

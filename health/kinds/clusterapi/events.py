@@ -26,8 +26,8 @@ from health.kinds.machines.restriction import (
     transitions,
     was_restricted,
 )
-from health.model.event import Event, InvolvedObject
 from health.model.stored_status import stored_condition, string
+from objects.event import Event, InvolvedObject
 
 
 def events(

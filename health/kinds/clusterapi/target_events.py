@@ -11,10 +11,10 @@ from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import TargetSnapshot
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
-from health.model.event import Event, Severity
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationAttempt
 from health.model.verdict import Health
+from objects.event import Event, Severity
 
 MARKED_UNHEALTHY = "MachineMarkedUnhealthy"
 

@@ -15,9 +15,9 @@ from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.cluster_context import CheckProblem
 from health.gate.invalid_check import InvalidCheckError
 from health.gate.pause import is_paused
-from health.model.event import Event, InvolvedObject, Severity
 from health.model.observation import Hold, HoldReason
 from health.model.stored_status import stored_condition, string
+from objects.event import Event, InvolvedObject, Severity
 
 REMEDIATION_ALLOWED = "RemediationAllowed"
 TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"

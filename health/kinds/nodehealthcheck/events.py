@@ -21,9 +21,9 @@ from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
-from health.model.event import Event, Severity
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
+from objects.event import Event, Severity
 
 PREFIX = "[remediation] "
 _WORKING = frozenset({"Enabled", "Remediating"})

@@ -12,10 +12,10 @@ from health.kinds.nodehealthcheck.rights import CONFIRMATION_RIGHTS, RIGHTS, WEB
 from health.kinds.nodehealthcheck.status import status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
-from health.model.event import Event, InvolvedObject, Severity
 from health.model.node import NODES
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
+from objects.event import Event, InvolvedObject, Severity
 
 
 def request_lost(lost: LostRequest) -> Event:

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from health.gate.storm import Storm
-from health.model.event import Severity
 from health.model.stored_status import items, string
+from objects.event import Severity
 from objects.timestamps import as_time, stamp
 
 STORM, COOLDOWN = "StormActive", "StormCooldownActive"

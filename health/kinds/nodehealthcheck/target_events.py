@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 
 from health.gate.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
 from health.gate.health_check import HealthCheck
-from health.model.event import Severity
 from health.model.observation import HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import is_classic
+from objects.event import Severity
 
 SKIPPED = "RemediationSkipped"
 _SKIPPED: Mapping[str, str] = {

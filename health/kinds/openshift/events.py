@@ -28,8 +28,8 @@ from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.conditions import numbers
 from health.kinds.openshift.machine import API_VERSION as MACHINE_API
 from health.kinds.openshift.target_events import machine_notes
-from health.model.event import Event, InvolvedObject
 from health.model.stored_status import stored_condition, string
+from objects.event import Event, InvolvedObject
 
 
 def events(

@@ -14,10 +14,10 @@ from health.gate.back_off import LostRequest
 from health.gate.check_snapshot import TargetSnapshot
 from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.kinds.openshift.machine import MachineTarget
-from health.model.event import Event, Severity
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationAttempt
+from objects.event import Event, Severity
 
 
 def machine_notes(

@@ -17,7 +17,6 @@ from health.gate.invalid_check import InvalidCheckError
 from health.gate.template_validity import TemplateKinds
 from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
-from health.model.event import Event, Severity
 from health.model.node import NO_SPEC, NodeSpec
 from health.model.observation import Hold
 from health.model.references import (
@@ -31,6 +30,7 @@ from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.model.verdict import HEALTHY, Fact, Match, Verdict, judged
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
+from objects.event import Event, Severity
 from objects.frozen import FrozenObject
 from objects.group_kind import GroupKind, ServedKind
 from objects.metadata import ObjectMetadata

@@ -14,10 +14,10 @@ from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.target_events import marking_failed
-from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationAttempt
+from objects.event import Severity
 from tests.health.clusterapi.samples import (
     MINUTE,
     check,

@@ -12,8 +12,8 @@ from health.gate.global_stop import Stop
 from health.gate.storm import Storm
 from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.events import events
-from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
+from objects.event import Severity
 from tests.health.reporter import Reporter
 from tests.objects import (
     BLOCKED,

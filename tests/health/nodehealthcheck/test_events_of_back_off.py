@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
+from objects.event import Severity
 from tests.health.reporter import Reporter
 from tests.objects import expired, snapshot
 

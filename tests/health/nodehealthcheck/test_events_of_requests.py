@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.model.event import Severity
 from health.model.request_snapshot import RequestChange, RequestSnapshot
+from objects.event import Severity
 from tests.health.reporter import Reporter
 from tests.objects import (
     INVALID,

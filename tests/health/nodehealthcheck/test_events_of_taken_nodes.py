@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
+from objects.event import Severity
 from tests.health.reporter import Reporter
 from tests.objects import expired, snapshot
 

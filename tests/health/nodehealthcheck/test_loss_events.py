@@ -7,8 +7,8 @@ import pytest
 
 from health.gate.back_off import LostRequest
 from health.kinds.nodehealthcheck.kind import request_lost
-from health.model.event import Event, InvolvedObject, Severity
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from objects.event import Event, InvolvedObject, Severity
 
 INCIDENT = IncidentReference(
     cluster="c",

@@ -10,7 +10,7 @@ from health.gate.check_snapshot import CheckSnapshot
 from health.gate.storm import Storm
 from health.kinds.nodehealthcheck.events import events
 from health.kinds.nodehealthcheck.status import status_patch
-from health.model.event import Severity
+from objects.event import Severity
 from tests.objects import BLOCKED, INVALID, NOW, check, expired, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING

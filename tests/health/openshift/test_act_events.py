@@ -14,9 +14,9 @@ from health.kinds.openshift.target_events import (
     marking_failed,
     request_lost,
 )
-from health.model.event import Event, Severity
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationAttempt
+from objects.event import Event, Severity
 from tests.health.openshift.samples import NAMESPACE, machine
 
 TARGET = MachineTarget(machine())

@@ -7,9 +7,9 @@ import pytest
 
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from health.model.event import InvolvedObject, Severity
 from health.model.observation import Hold, HoldReason
 from health.model.verdict import Fact
+from objects.event import InvolvedObject, Severity
 from tests.health.openshift.samples import (
     INVALID,
     NAMESPACE,

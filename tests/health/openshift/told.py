@@ -5,8 +5,8 @@ from typing import Any
 from health.gate.check_context import CheckContext
 from health.gate.check_snapshot import CheckSnapshot
 from health.gate.global_stop import Stop
-from health.model.event import Severity
 from health.model.observation import Hold, HoldReason
+from objects.event import Severity
 from tests.health.openshift.samples import (
     NAMESPACE,
     NO_CONTROLLER,

@@ -1,4 +1,4 @@
-"""Event: one thing to report about a check as a Kubernetes Event."""
+"""Event: the content of a Kubernetes Event, and the object that it is about."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class InvolvedObject:
-    """The object that an Event is about, unless that is the check itself."""
+    """The object that an Event is about, as its involvedObject; `namespace` is "" if it is cluster-scoped."""
 
     api_version: str
     kind: str
@@ -33,6 +33,6 @@ class Event:
     again: str = ""
     """Added to a seed that was used already; set only if the condition was seen to be false in between."""
     subject: InvolvedObject | None = None
-    """None: the Event is about the check."""
+    """None: the reporter names the object, usually the check."""
     action: str = ""
     """The action of the Event, where the reference controller of the kind sets one."""
