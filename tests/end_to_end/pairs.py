@@ -6,8 +6,9 @@ checks.
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
@@ -17,10 +18,17 @@ from tests.end_to_end.processes import our_process
 
 
 class Pairs:
-    def __init__(self, control_plane: ControlPlane, temporal: TemporalServer, directory: Path) -> None:
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        temporal: TemporalServer,
+        directory: Path,
+        detector_entry: Callable[[], NoReturn] | None = None,
+    ) -> None:
         self._control_plane = control_plane
         self._temporal = temporal
         self._directory = directory
+        self._entries = {"detector": detector_entry, "worker": None}
         self._settings: Mapping[str, str] = {}
         self._running: Paramedic | None = None
 
@@ -44,8 +52,8 @@ class Pairs:
         directory = self._directory / name
         directory.mkdir()
         detector, worker = (
-            our_process(each, name, self._control_plane, self._temporal, directory)
-            for each in ("detector", "worker")
+            our_process(each, name, self._control_plane, self._temporal, directory, entry=entry)
+            for each, entry in self._entries.items()
         )
         for process in (detector, worker):
             process.environment.update(settings)

@@ -12,10 +12,12 @@ import pytest
 from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.transport import Transport
 from tests.end_to_end import shared_processes
+from tests.end_to_end.cluster_api import calm_detector
 from tests.end_to_end.cluster_api.fleet import Fleet
 from tests.end_to_end.conftest import Paramedic, watched_world
 from tests.end_to_end.nodes import Nodes
@@ -25,7 +27,7 @@ from tests.end_to_end.world import World
 from tests.prepared import installed_control_plane
 
 CONTROLLER_MANAGER = "manager"
-settings, policy, pairs = shared_processes.settings, shared_processes.policy, shared_processes.pairs
+settings, policy = shared_processes.settings, shared_processes.policy
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,16 @@ def control_plane(planes: Planes) -> ControlPlane:
 @pytest.fixture(scope="package")
 def workload(planes: Planes) -> Workload:
     return planes[1]
+
+
+@pytest.fixture(scope="package")
+async def pairs(
+    control_plane: ControlPlane, temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Pairs]:
+    directory = tmp_path_factory.mktemp("paramedic")
+    made = Pairs(control_plane, temporal_server, directory, calm_detector.run)
+    yield made
+    await made.stop()
 
 
 @pytest.fixture(scope="module")
