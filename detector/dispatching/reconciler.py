@@ -9,7 +9,7 @@ event loop.
 After a workflow has ended, a watch that lags may still show the reason for it. So a workflow that knew the
 whole observation is not started again before every watch must be up to date; news since then starts it at
 once. The first starts do not wait for the list, as visibility may lag: a start finds out whether its workflow
-is open.
+is open. The list adds the open workflows that the cluster no longer asks for.
 """
 
 import asyncio

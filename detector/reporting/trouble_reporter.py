@@ -28,7 +28,7 @@ TOLD = (
     ConditionType.WORKER_AVAILABLE,
     ConditionType.SLOTS_AVAILABLE,
 )
-"""The conditions that a leader can report; that there is no leader it cannot."""
+"""The conditions that a leader can report; only a standby can report a missing leader."""
 
 Tell = Callable[[CheckReference, Iterable[Event]], bool]
 """Emits Events on a check; returns whether they will be written."""

@@ -18,7 +18,7 @@ from health.runbook.escalation import Plan
 def adopted(
     entry: SeenRequest, checks: Mapping[CheckReference, CheckState], targets: TargetStore
 ) -> SeenRequest:
-    """`entry`, owned by the first check that could have made it; unchanged if owned already."""
+    """`entry`, owned by the first check that could have made it; unchanged if owned, or if none could."""
     if entry.owner is not None:
         return entry
     for check, check_state in checks.items():

@@ -254,8 +254,8 @@ class ClusterState(StateView):
     def wanted(self, check: CheckReference, target: str) -> frozenset[IncidentReference]:
         """The incidents that should exist for one target of one check.
 
-        There is one for an unhealthy target, and one for each request that the check owns, whoever made it,
-        so that every request of ours has an incident that removes it in the end.
+        There is one for an unhealthy target, and one for each request that the check owns, regardless of its
+        creator, so that every request of ours has an incident that removes it in the end.
         """
         seen, check_state = self.targets.get(check, target), self.checks.get(check)
         uids = set()

@@ -74,7 +74,7 @@ class InFlight:
         self._checks: dict[CheckReference, _OfCheck] = {}
 
     def changed(self, check: CheckReference, target: str | None) -> None:
-        """Look at one target again; at all, if the check or its context was replaced."""
+        """Look at one target again; at all targets, if the check or its context was replaced."""
         known, state = self._checks.get(check), self._cluster_state.checks.get(check)
         context = self._cluster_state.cluster_context
         if known is None or known.state is not state or known.context is not context:

@@ -26,7 +26,7 @@ class SeenRequest:
 
 
 def seen(api_version: str, kind: str, request: RemediationRequest) -> SeenRequest:
-    """`request`, with the check that its owner references or annotations name."""
+    """`request`, with the check that a kind of check names as its owner."""
     owners = (check_kind.owner_of(request) for check_kind in CHECK_KINDS.values())
     owner = next((owner for owner in owners if owner is not None), None)
     return SeenRequest(request.snapshot(api_version, kind), request, owner)

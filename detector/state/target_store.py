@@ -67,7 +67,7 @@ class TargetStore:
         return name in self._undecodable
 
     def problem(self, target: TargetReference) -> str | None:
-        """Why the target, or its Node, exists but does not decode; None if both do."""
+        """Why the target, or its Node, exists but does not decode; None if both decode."""
         name = TargetName.of(target)
         own = self._undecodable.get(name)
         if own is not None:

@@ -7,8 +7,9 @@ clusters.
 
 The watch looks every 15 seconds for a kind that the API server does not serve, as most clusters never get it.
 Until it is found, an upgrade that it signals holds nothing. With durations from 15 seconds on, no target is
-remediated for an effect of that upgrade, since the effect is due only a duration later. The answer that a
-kind is not served ages like any other, and ends when the kind is found.
+remediated for an effect of that upgrade, since the effect is due only a duration later; a target that failed
+before the upgrade is remediated as if the kind had come a moment later. The answer that a kind is not served
+ages like any other, and ends when the kind is found.
 """
 
 from collections.abc import Callable, Collection, Sequence

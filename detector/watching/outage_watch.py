@@ -179,7 +179,7 @@ class OutageWatch:
         }
 
     def _groups_of(self, cluster: str, seen: _Seen | None) -> list[_Nodes]:
-        """The groups of a Node in this state; none for None."""
+        """The groups of a Node with this entry; empty without an entry."""
         if seen is None:
             return []
         return [self._group(NodeGroup(cluster, zone)) for zone in dict.fromkeys(("", seen.zone))]

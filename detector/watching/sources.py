@@ -274,7 +274,7 @@ class Sources:
     def _guarded(
         self, part: str, handle: Callable[[Change[RecordT]], None]
     ) -> Callable[[Change[RecordT]], None]:
-        """A handler that continues after an object that raises, for which the reflector would end."""
+        """`handle` with a guard around each object: an exception would end the reflector, and the process."""
         return self._cluster_state.guard.handler(part, lambda change: change.key, handle)
 
     def _node(self, name: TargetName, node: Node | None) -> None:

@@ -164,11 +164,11 @@ class WorkloadClusters:
         return {cluster: skew for cluster, skew in skews.items() if skew is not None}
 
     def uids(self) -> dict[str, str]:
-        """The uid of the namespace kube-system of each cluster, where it was read."""
+        """The uid of the namespace kube-system of each cluster that was read."""
         return {cluster: one.uid for cluster, one in self._clusters.items() if one.uid}
 
     def connected_anew(self) -> dict[str, datetime]:
-        """When the connection to each cluster was last replaced, for clusters where it was."""
+        """When the connection was last replaced, for each cluster with a replaced connection."""
         known = {nodes.cluster: nodes.back for nodes in self.watches}
         return {cluster: back for cluster, back in known.items() if back is not None}
 
