@@ -21,6 +21,7 @@ import uvloop
 from temporalio import activity, workflow
 
 from runtime.exit import leave
+from runtime.full_collections import keep_full_collections_short
 from runtime.serving import CannotListen
 from runtime.settings import CHECK_KINDS_VARIABLE, Settings, SettingsError
 
@@ -51,6 +52,7 @@ def _run(main: Callable[[Settings], Awaitable[None]], program: str) -> int:
     try:
         settings = Settings.from_environment(os.environ | _options(program))
         _set_log_level(settings.log_level)
+        keep_full_collections_short()
         uvloop.run(_until_signal(main(settings)))
     except SettingsError as error:
         return _refuse(error, BAD_SETTINGS)

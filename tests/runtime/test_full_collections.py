@@ -1,0 +1,77 @@
+"""Full garbage collections examine an object once; cycles among frozen objects are found within an hour."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from runtime.full_collections import ALL_AGAIN_AFTER, FULL, FullCollections
+
+
+class Link:
+    """One half of a cycle."""
+
+    other: "Link"
+
+
+def cycle() -> Link:
+    first, second = Link(), Link()
+    first.other, second.other = second, first
+    return first
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    """The clock of the callback that is in force during the test."""
+    made = Clock()
+    callback = FullCollections(made)
+    gc.callbacks.append(callback)
+    yield made
+    gc.callbacks.remove(callback)
+
+
+@pytest.mark.usefixtures("clock")
+def test_object_that_survives_a_full_collection_is_not_examined_again() -> None:
+    held = cycle()
+    gc.collect()
+    assert not any(one is held for one in gc.get_objects(generation=FULL))
+    assert gc.get_freeze_count() > 0
+
+
+@pytest.mark.usefixtures("clock")
+def test_cycle_that_is_garbage_at_a_full_collection_is_freed_and_not_frozen() -> None:
+    freed = weakref.ref(cycle())
+    gc.collect()
+    assert freed() is None
+
+
+def test_frozen_cycle_that_became_garbage_is_freed_after_an_hour(clock: Clock) -> None:
+    held: Link | None = cycle()
+    freed = weakref.ref(held)
+    gc.collect()
+    held = None
+    gc.collect()
+    assert freed() is not None
+
+    clock.now = ALL_AGAIN_AFTER.total_seconds()
+    gc.collect()
+    assert freed() is None
+
+
+def test_many_frozen_objects_are_not_examined_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.full_collections.MOST_EXAMINED", 0)
+    held: Link | None = cycle()
+    freed = weakref.ref(held)
+    gc.collect()
+    held = None
+    clock.now = ALL_AGAIN_AFTER.total_seconds()
+    gc.collect()
+    assert freed() is not None
