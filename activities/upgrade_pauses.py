@@ -40,7 +40,7 @@ AT_ONCE = 20
 """Concurrent requests: 500 checks take seconds, without starving other clients of the API server."""
 TAKES_LONG = "UpgradeTakesLong"
 """The reason of the Warning Event."""
-TOLD_WITHIN = timedelta(seconds=5)
+EVENT_TIMEOUT = timedelta(seconds=5)
 """No workflow waits for the Event, and each is written once."""
 
 

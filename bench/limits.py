@@ -73,10 +73,12 @@ class _Leader:
 
     def answer(self, question: str) -> str:
         """Answer as the activity `observe` does, with what it decodes and encodes."""
-        asked = ObserveInput.model_validate_json(question)
-        answer = self.limits.answered(asked.incident, self._observer.observe(asked.incident), asked.intent)
+        request = ObserveInput.model_validate_json(question)
+        answer = self.limits.answered(
+            request.incident, self._observer.observe(request.incident), request.intent
+        )
         if not answer.is_admitted:
-            raise RuntimeError(f"{asked.incident.target} is not admitted: {answer.hold}")
+            raise RuntimeError(f"{request.incident.target} is not admitted: {answer.hold}")
         return answer.model_dump_json()
 
 
@@ -120,7 +122,7 @@ def _cost(leader: _Leader) -> tuple[float, float]:
     questions = [_question(number) for number in range(QUESTIONS)]
     began, longest = time.process_time(), 0.0
     for question in questions:
-        asked = time.perf_counter()
+        started = time.perf_counter()
         leader.answer(question)
-        longest = max(longest, time.perf_counter() - asked)
+        longest = max(longest, time.perf_counter() - started)
     return time.process_time() - began, longest

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devcluster.errors import DevclusterError
 from devcluster.go_programs import CONTROL_PLANE
-from devcluster.progress import say
+from devcluster.progress import print_progress
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def main() -> None:
         find()
     except DevclusterError as error:
         sys.exit(str(error))
-    say("the servers are in place")
+    print_progress("the servers are in place")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from typing import IO
 from devcluster import go_toolchain
 from devcluster.bound import bind
 from devcluster.errors import BuildError
-from devcluster.progress import in_words, say
+from devcluster.progress import in_words, print_progress
 
 REPORT_EVERY = timedelta(seconds=5)
 
@@ -81,7 +81,7 @@ def _only_one(file: Path, title: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another process builds {title}: waiting for it")
+            print_progress(f"another process builds {title}: waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -90,7 +90,9 @@ def _build(program: GoProgram, built: Path) -> None:
     go = go_toolchain.find()
     log = built.with_suffix(".log")
     partial = built.with_suffix(".partial")
-    say(f"building {program.title} from its sources: the first time only, {program.lasts} on 2 cores")
+    print_progress(
+        f"building {program.title} from its sources: the first time only, {program.lasts} on 2 cores"
+    )
     with log.open("w") as output, _compile(program, go, partial, output) as process:
         status = _report_until_done(program, process, log)
     if status != 0:
@@ -118,7 +120,7 @@ def _report_until_done(program: GoProgram, process: subprocess.Popen[bytes], log
             return process.wait(REPORT_EVERY.total_seconds())
         except subprocess.TimeoutExpired:
             elapsed = in_words(timedelta(seconds=time.monotonic() - began))
-            say(f"  {elapsed}: {_progress(program, log.read_text().splitlines())}")
+            print_progress(f"  {elapsed}: {_progress(program, log.read_text().splitlines())}")
 
 
 def _progress(program: GoProgram, lines: list[str]) -> str:

@@ -20,8 +20,8 @@ from devcluster.errors import OptionsError
 from devcluster.files import write_json
 from devcluster.layout import Layout, exclusive, lay_out, prepare, require_room_for_socket
 from devcluster.processes import OURS, ready_url
-from devcluster.progress import say
-from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.progress import print_progress
+from devcluster.simulation.termination import run_until_terminated
 from devcluster.supervisor import Supervisor
 from devcluster.temporal import TemporalServer
 from kube.client import Client
@@ -118,7 +118,7 @@ async def run(settings: DevSettings) -> None:
         layout = lay_out(settings.directory)
         layout.description.unlink(missing_ok=True)
         try:
-            await run_until_told_to_end(_Dev(settings, layout, servers).run())
+            await run_until_terminated(_Dev(settings, layout, servers).run())
         finally:
             layout.description.unlink(missing_ok=True)
 
@@ -133,7 +133,7 @@ class _Dev:
 
     async def run(self) -> None:
         async with self._supervisor:
-            say(f"starting Temporal and Kubernetes on {self._layout.directory}")
+            print_progress(f"starting Temporal and Kubernetes on {self._layout.directory}")
             server = await temporal.start(self._supervisor, self._layout)
             cluster = await self._start_control_plane()
             identity = await _prepare(cluster, server, self._settings)
@@ -142,7 +142,9 @@ class _Dev:
             self._supervisor.require_hope()
             self._description = Description(self._layout, cluster, server, identity, workload)
             self._describe()
-            say(f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it")
+            print_progress(
+                f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it"
+            )
             await asyncio.Event().wait()
 
     def _describe(self) -> None:

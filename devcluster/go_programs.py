@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devcluster.build import GoProgram, required_version
 from devcluster.errors import DevclusterError
-from devcluster.progress import say
+from devcluster.progress import print_progress
 
 _HERE = Path(__file__).parent
 _NO_DEBUG_SYMBOLS = ("-s", "-w")
@@ -58,7 +58,7 @@ def main() -> None:
         HELM.binary()
     except DevclusterError as error:
         sys.exit(str(error))
-    say("Helm is in place")
+    print_progress("Helm is in place")
 
 
 if __name__ == "__main__":

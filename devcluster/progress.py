@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 
-def say(sentence: str) -> None:
+def print_progress(sentence: str) -> None:
     """Print one sentence and flush; a closed stderr is ignored."""
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{sentence}\n")

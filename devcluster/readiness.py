@@ -18,20 +18,20 @@ async def until_ready(supervisor: Supervisor, layout: Layout, name: str) -> None
 
     Raises NotReadyError with the process's answer after a minute, and HopelessError.
     """
-    said = "it does not answer"
+    body = "it does not answer"
 
     async def answers() -> bool:
-        nonlocal said
-        status, said = await _ask(ready_url(layout, name))
+        nonlocal body
+        status, body = await _request(ready_url(layout, name))
         return status == HTTPStatus.OK
 
     try:
         await supervisor.until(answers, within=PATIENCE, otherwise="")
     except NotReadyError as error:
-        raise NotReadyError(f"the {name} is not ready: {said} (see {layout.log(name)})") from error
+        raise NotReadyError(f"the {name} is not ready: {body} (see {layout.log(name)})") from error
 
 
-async def _ask(url: str) -> tuple[int, str]:
+async def _request(url: str) -> tuple[int, str]:
     try:
         timeout = aiohttp.ClientTimeout(total=5)
         async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:

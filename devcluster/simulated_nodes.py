@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from devcluster.layout import Layout
-from devcluster.simulation.control_socket import ask
+from devcluster.simulation.control_socket import send_request
 from devcluster.simulation.errors import ControlUnavailableError
 from devcluster.supervisor import Supervisor
 from health.model.node import Node
@@ -51,7 +51,7 @@ async def _expected(control: Path) -> set[str] | None:
     """The nodes whose kubelets should run; None while the control socket does not answer."""
     try:
         async with asyncio.timeout(ANSWER_WITHIN.total_seconds()):
-            answer = await ask(control, {"list": True})
+            answer = await send_request(control, {"list": True})
     except (ControlUnavailableError, TimeoutError):
         return None
     return {node["name"] for node in answer["nodes"] if node["state"] != "stopped"}

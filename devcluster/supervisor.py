@@ -18,7 +18,7 @@ from typing import Self
 from devcluster import polling
 from devcluster.bound import bind
 from devcluster.errors import HopelessError
-from devcluster.progress import say
+from devcluster.progress import print_progress
 from objects.backoff import Backoff
 
 ENOUGH_BYTES = 8192
@@ -125,7 +125,9 @@ class ProgramSupervisor:
         if self._stopping.is_set():
             return False
         delay = RESTARTS.limit(self._deaths)
-        say(f"{obituary}; starting it again in {delay.total_seconds():g} s, see {self._program.log}")
+        print_progress(
+            f"{obituary}; starting it again in {delay.total_seconds():g} s, see {self._program.log}"
+        )
         try:
             await asyncio.wait_for(self._stopping.wait(), delay.total_seconds())
         except TimeoutError:
@@ -167,7 +169,7 @@ def _how(status: int) -> str:
     return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
-def _nobody_asks() -> None:
+def _ignore_change() -> None:
     pass
 
 
@@ -177,7 +179,7 @@ class Supervisor:
     `changed` is called each time a program runs under a new pid.
     """
 
-    def __init__(self, changed: Callable[[], None] = _nobody_asks) -> None:
+    def __init__(self, changed: Callable[[], None] = _ignore_change) -> None:
         self._changed = changed
         self._supervised: dict[str, ProgramSupervisor] = {}
 

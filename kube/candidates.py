@@ -155,7 +155,7 @@ class Candidacy:
         await self._try(self._remove_forgotten)
         try:
             while True:
-                await self._try(self._tell)
+                await self._try(self._announce)
                 await asyncio.sleep(self._times.look.total_seconds())
         finally:
             await self._try(self._withdraw)
@@ -172,7 +172,7 @@ class Candidacy:
         else:
             self._is_failing = False
 
-    async def _tell(self) -> None:
+    async def _announce(self) -> None:
         now = self._clock()
         if not self._is_fit():
             self._fit_since = None

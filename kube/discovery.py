@@ -66,17 +66,17 @@ class Discovery:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._known: dict[str, dict[str, Resource]] = {}
+        self._resources: dict[str, dict[str, Resource]] = {}
 
     async def resource(self, api_version: str, kind: str) -> Resource:
         """The resource of `kind`.
 
         Raises KindUnknown: the API server does not serve it now; KubernetesError: the request failed.
         """
-        known = self._known.get(api_version, {}).get(kind)
+        known = self._resources.get(api_version, {}).get(kind)
         if known is not None:
             return known
-        found = await self._ask_anew(api_version)
+        found = await self._refresh(api_version)
         if kind not in found:
             raise KindUnknown(
                 f"The API server serves no kind {kind} in {api_version}.",
@@ -111,7 +111,7 @@ class Discovery:
         in_motion: KindUnknown | None = None
         for version in dict.fromkeys((api_version, *listed)):
             try:
-                found = await self._ask_anew(version)
+                found = await self._refresh(version)
             except KindUnknown as error:
                 in_motion = error if version in listed else in_motion
                 continue
@@ -123,13 +123,13 @@ class Discovery:
 
     def forget(self, api_version: str) -> None:
         """Drop the cached group version, after a change of one of its CRDs."""
-        self._known.pop(api_version, None)
+        self._resources.pop(api_version, None)
 
     async def _confirm_ready(self) -> None:
         """Raises KubernetesError: the server is not an API server, or not ready."""
         try:
             await self._transport.request("GET", "/readyz")
-            await self._ask(NODES.api_version)
+            await self._request(NODES.api_version)
         except NotFound as error:
             raise Unreachable(f"What answers is no API server: {error.message}", path=error.path) from error
 
@@ -149,13 +149,13 @@ class Discovery:
             raise Malformed(f"The answer for {path} is not a group.", path=path) from error
         return tuple(version.group_version for version in listed)
 
-    async def _ask_anew(self, api_version: str) -> dict[str, Resource]:
+    async def _refresh(self, api_version: str) -> dict[str, Resource]:
         self.forget(api_version)
-        found = await self._ask(api_version)
-        self._known[api_version] = found
+        found = await self._request(api_version)
+        self._resources[api_version] = found
         return found
 
-    async def _ask(self, api_version: str) -> dict[str, Resource]:
+    async def _request(self, api_version: str) -> dict[str, Resource]:
         path = group_version_path(api_version)
         if not _GROUP_VERSION.fullmatch(api_version):  # dots and slashes could change the path
             raise KindUnknown(f"{api_version!r} is no apiVersion that an API server serves.", path=path)

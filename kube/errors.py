@@ -51,8 +51,8 @@ class KubernetesError(Exception):
 
 def retry_after(error: BaseException) -> timedelta:
     """The Retry-After of the error; zero if the server sent none."""
-    told = error.retry_after if isinstance(error, KubernetesError) else None
-    return told or timedelta()
+    requested_wait = error.retry_after if isinstance(error, KubernetesError) else None
+    return requested_wait or timedelta()
 
 
 class NotConfigured(KubernetesError):

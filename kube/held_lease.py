@@ -109,10 +109,10 @@ class HeldLeases:
             lease = await self._find(name)
             if lease is None or not _is_held(lease, holder):
                 return
-            known = lease.metadata
+            stored = lease.metadata
             try:
                 await self._client.delete(
-                    LEASES, name, self._namespace, uid=known.uid, resource_version=known.resource_version
+                    LEASES, name, self._namespace, uid=stored.uid, resource_version=stored.resource_version
                 )
             except NotFound:
                 return

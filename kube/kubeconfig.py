@@ -134,6 +134,6 @@ def _named(contents: Iterable[Content], kind: str, name: str) -> Content | None:
         listed = content.get(f"{kind}s")
         for entry in listed if isinstance(listed, list) else []:
             if isinstance(entry, dict) and entry.get("name") == name:
-                said = entry.get(kind)
-                return said if isinstance(said, dict) else {}
+                value = entry.get(kind)
+                return value if isinstance(value, dict) else {}
     return None

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from kube.absence import none_if_absent
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound
-from kube.lease import LeaseRecord, given_back, new_lease, renewed, taken_over
+from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object
 from kube.server_clock import monotonic_clock, wall_clock
 
@@ -201,14 +201,14 @@ class LeaderElection:
         try:
             async with asyncio.timeout(self._retry_period):
                 try:
-                    await self._give_back_if_ours()
+                    await self._release_if_held()
                 except Conflict:
                     # An interrupted renewal arrived after our read.
-                    await self._give_back_if_ours()
+                    await self._release_if_held()
         except (KubernetesError, TimeoutError) as error:
             _logger.info("The leader Lease could not be released, and expires by itself: %s", error)
 
-    async def _give_back_if_ours(self) -> None:
+    async def _release_if_held(self) -> None:
         lease = await self._find()
         if lease is not None and lease.spec.holder_identity == self._identity:
-            await self._write(given_back(lease, self._now()))
+            await self._write(released(lease, self._now()))

@@ -189,7 +189,7 @@ def for_target(lease: Object, holder: LeaseHolder) -> Object:
     return lease | {"metadata": lease["metadata"] | {"annotations": annotations}}
 
 
-def given_back(lease: LeaseRecord, now: datetime) -> Object:
+def released(lease: LeaseRecord, now: datetime) -> Object:
     """The merge patch that releases the Lease, so that the next holder need not wait."""
     return {
         "metadata": {"resourceVersion": lease.metadata.resource_version},

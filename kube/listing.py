@@ -61,19 +61,19 @@ class PageReader:
         If a page from the cache, which ignores the limit, is too large, it is requested again without the
         cache. Raises Malformed: the list has too many pages or bytes; TooLarge: one object is too large.
         """
-        asked = list(query)
+        parameters = list(query)
         while True:
             try:
-                return self._count(await self._ask(asked))
+                return self._count(await self._request(parameters))
             except TooLarge:
-                if FROM_CACHE in asked:
-                    asked.remove(FROM_CACHE)
+                if FROM_CACHE in parameters:
+                    parameters.remove(FROM_CACHE)
                 elif self._limit == 1:
                     raise
                 else:
                     self._limit = max(1, self._limit // 4)
 
-    async def _ask(self, query: Query) -> bytes:
+    async def _request(self, query: Query) -> bytes:
         return await self._transport.request(
             "GET",
             self._path,
@@ -91,10 +91,10 @@ class PageReader:
         return page
 
 
-def check_bound(path: str, number: int, most: int, what: str) -> None:
-    """Raise Malformed if the list at `path` has more than `most` of `what`."""
+def check_bound(path: str, number: int, most: int, things: str) -> None:
+    """Raise Malformed if the list at `path` has more than `most` of `things`."""
     if number > most:
-        raise Malformed(f"The list of {path} has over {most} {what}.", path=path)
+        raise Malformed(f"The list of {path} has over {most} {things}.", path=path)
 
 
 async def list_all(

@@ -4,7 +4,7 @@ Each object is one or the other. Methods return the changes of decodable objects
 equal records are no change, which filters out a Node's heartbeats. A new object under an old name is two
 changes: DELETED and ADDED. An undecodable object is reported to `on_undecodable`, once per version and
 before its record is reported DELETED, and logged at a bounded rate (kube/undecodable_log.py).
-`tell_resolved` reports it again, without an error, when it decodes again or is gone; call it after its
+`report_resolved` reports it again, without an error, when it decodes again or is gone; call it after its
 changes were reported, otherwise the object looks deleted for a moment.
 """
 
@@ -40,7 +40,7 @@ class Store(Generic[RecordT]):
             return [Change(ChangeKind.ADDED, key, None, record)]
         if old.metadata.uid != record.metadata.uid:
             return [Change(ChangeKind.DELETED, key, old, None), Change(ChangeKind.ADDED, key, None, record)]
-        if _tell_the_same(old, record):
+        if _has_same_content(old, record):
             return []
         return [Change(ChangeKind.MODIFIED, key, old, record)]
 
@@ -60,7 +60,7 @@ class Store(Generic[RecordT]):
         return changes
 
 
-def _tell_the_same(old: Record, new: Record) -> bool:
+def _has_same_content(old: Record, new: Record) -> bool:
     # Equal resourceVersions prove nothing: an object has other content in another version of its API.
     is_same = not _differ(old, new, but="metadata")
     return is_same and not _differ(old.metadata, new.metadata, but="resource_version")
@@ -102,16 +102,16 @@ class ObjectStore(Generic[RecordT]):
         """The errors of the other objects; a read-only view."""
         return self._undecodable.errors
 
-    def tell_undecodable(self) -> Iterator[Key]:
+    def report_undecodable(self) -> Iterator[Key]:
         """Report undecodable objects of the last list to `on_undecodable`, one with each step."""
-        return self._undecodable.tell_listed()
+        return self._undecodable.report_listed()
 
-    def tell_resolved(self) -> Iterator[Key]:
+    def report_resolved(self) -> Iterator[Key]:
         """Report objects that decode again or are gone to `on_undecodable`, one with each step."""
-        return self._undecodable.tell_resolved()
+        return self._undecodable.report_resolved()
 
     def replace(self, listed: ObjectList[RecordT]) -> list[Change[RecordT]]:
-        """Take over a complete list; call `tell_undecodable` before the changes are reported."""
+        """Take over a complete list; call `report_undecodable` before the changes are reported."""
         self._undecodable.replace(listed.undecodable)
         return self._store.replace(listed.records)
 
@@ -152,12 +152,12 @@ class UndecodableObjects:
 
     def add(self, undecodable: Undecodable) -> None:
         """Record and report an undecodable object; a known version is not reported again."""
-        is_known = undecodable.key in self._errors
+        was_reported = undecodable.key in self._errors
         if not self._note(undecodable):
             return
-        if not is_known:
+        if not was_reported:
             self._log.add([undecodable])
-        self._tell(undecodable.key, undecodable.error)
+        self._report(undecodable.key, undecodable.error)
 
     def _note(self, undecodable: Undecodable) -> bool:
         """Record an object; True if this version of it is new."""
@@ -167,7 +167,7 @@ class UndecodableObjects:
         self._errors[undecodable.key] = undecodable.error
         return True
 
-    def _tell(self, key: Key, error: str) -> None:
+    def _report(self, key: Key, error: str) -> None:
         if self._on_undecodable is not None:
             self._on_undecodable(key, error)
 
@@ -179,20 +179,20 @@ class UndecodableObjects:
         del self._errors[key]
         self._resolved.add(key)
 
-    def tell_resolved(self) -> Iterator[Key]:
+    def report_resolved(self) -> Iterator[Key]:
         """Report objects that were discarded since the last call and not added again."""
         while self._resolved:
             key = self._resolved.pop()
             if key not in self._errors:
-                self._tell(key, "")
+                self._report(key, "")
                 yield key
 
-    def tell_listed(self) -> Iterator[Key]:
+    def report_listed(self) -> Iterator[Key]:
         """Report the objects of the last list."""
         while self._listed:
             key = next(iter(self._listed))
             del self._listed[key]
-            self._tell(key, self._errors[key])
+            self._report(key, self._errors[key])
             yield key
 
     def replace(self, undecodable: Iterable[Undecodable]) -> None:

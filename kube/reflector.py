@@ -110,12 +110,12 @@ class Reflector(Generic[RecordT]):
         )
         self._backoff = ReflectorBackoff(lambda: settings().waits)
         self._must_list = True
-        self._asked_at = 0.0  # time of the request for the last list, successful or not
+        self._list_requested_at = 0.0  # time of the request for the last list, successful or not
         self._list_due = 0.0
         self._has_failed = False  # whether another server may answer now
         self._missed = 0  # confirmed 404s since the last list
         self._is_served = True
-        self._is_half_told = False  # whether changes of a list are still to be reported
+        self._is_list_half_reported = False  # whether changes of a list are still to be reported
 
     @property
     def store(self) -> Mapping[Key, RecordT]:
@@ -159,7 +159,7 @@ class Reflector(Generic[RecordT]):
 
         It counts from the sending of a consistent read, such as a complete list, not from its answer.
         """
-        return None if self._is_half_told else self._freshness.age()
+        return None if self._is_list_half_reported else self._freshness.age()
 
     async def run(self) -> None:
         while True:
@@ -195,7 +195,7 @@ class Reflector(Generic[RecordT]):
 
     async def _list(self) -> None:
         self._status.listing()
-        self._asked_at = self._clock()
+        self._list_requested_at = self._clock()
         listed = await self._list_all()
         self._must_list = False
         self._list_due = self._clock() + self._settings().draw_relist().total_seconds()
@@ -203,8 +203,8 @@ class Reflector(Generic[RecordT]):
         self._is_served = True
         changes = self._object_store.replace(listed)
         # A list is as old as its first page.
-        self._freshness.listed(listed.resource_version, self._asked_at)
-        await self._tell_of_list(changes)
+        self._freshness.listed(listed.resource_version, self._list_requested_at)
+        await self._report_list(changes)
 
     async def _list_all(self) -> ObjectList[RecordT]:
         try:
@@ -288,20 +288,20 @@ class Reflector(Generic[RecordT]):
             match await decoded(self._decoder.line, line):
                 case Seen() as seen:
                     self._freshness.reached(seen.resource_version)
-                    self._tell(self._object_store.apply(seen))
+                    self._report_changes(self._object_store.apply(seen))
                 case Bookmark(resource_version):
                     self._freshness.reached(resource_version)
                 case WatchError(status):
                     self._must_list = True
                     raise from_status(f"The watch of {self._path}", self._path, status.code, status)
 
-    def _tell(self, changes: Iterable[Change[RecordT]]) -> None:
+    def _report_changes(self, changes: Iterable[Change[RecordT]]) -> None:
         for change in changes:
             self._notify(change)
-        for _ in self._object_store.tell_resolved():
+        for _ in self._object_store.report_resolved():
             pass
 
-    async def _tell_of_list(self, changes: Iterable[Change[RecordT]]) -> None:
+    async def _report_list(self, changes: Iterable[Change[RecordT]]) -> None:
         """Report the changes of a complete list, in pieces if that takes long.
 
         A replaced object is two changes, which are never separated: it would look deleted meanwhile.
@@ -309,23 +309,23 @@ class Reflector(Generic[RecordT]):
         is_first = not self.synced
         self._status.listed()
         time_slice, before = TimeSlice(self._clock), None
-        for _ in self._object_store.tell_undecodable():
+        for _ in self._object_store.report_undecodable():
             await self._yield_if_over(time_slice, is_first=is_first)
         for change in changes:
             if change.key != before:
                 await self._yield_if_over(time_slice, is_first=is_first)
             self._notify(change)
             before = change.key
-        for _ in self._object_store.tell_resolved():
+        for _ in self._object_store.report_resolved():
             await self._yield_if_over(time_slice, is_first=is_first)
-        self._is_half_told = False
+        self._is_list_half_reported = False
         self._status.complete()
 
     async def _yield_if_over(self, time_slice: TimeSlice, *, is_first: bool) -> None:
         """Let other tasks run if the slice is over; they see that the list is not reported completely."""
         if not time_slice.is_over:
             return
-        self._is_half_told = True
+        self._is_list_half_reported = True
         if is_first:
             self._status.incomplete()
         await time_slice.yield_if_over()
@@ -347,9 +347,9 @@ class Reflector(Generic[RecordT]):
     async def _become_absent(self, error: NotFound) -> None:
         self._is_served = False
         changes = self._object_store.clear()
-        self._freshness.listed("", self._asked_at)
+        self._freshness.listed("", self._list_requested_at)
         self._status.absent(error)
-        await self._tell_of_list(changes)
+        await self._report_list(changes)
 
 
 def _full_name(kind: Resource | KindName | ServedKind) -> str:

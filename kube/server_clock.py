@@ -96,8 +96,8 @@ class ServerClock:
         if date is None:
             return
         received = self.monotonic()
-        told = Offset.of(date, sent, received)
-        self._offset = told if self._offset is None else self._offset.narrowed(told)
+        measured = Offset.of(date, sent, received)
+        self._offset = measured if self._offset is None else self._offset.narrowed(measured)
         self._noted_at = received
 
     def skew(self) -> timedelta | None:

@@ -38,10 +38,10 @@ class Session:
         """True if no further request is possible."""
         return self._session.closed
 
-    async def request(self, **asked: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  as in the library
+    async def request(self, **arguments: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  as in the library
         """Send the request once, without following a redirect."""
-        proxy = asked.get("proxy")
-        by = _by_proxy(proxy, asked) if proxy else asked
+        proxy = arguments.get("proxy")
+        by = _by_proxy(proxy, arguments) if proxy else arguments
         if self.closed:  # the library would raise a RuntimeError
             raise aiohttp.ClientConnectionError("the connection is closed")
         return await self._session.request(**by, allow_redirects=False)
@@ -50,7 +50,7 @@ class Session:
         await self._session.close()
 
 
-def _by_proxy(proxy: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _by_proxy(proxy: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The request with the proxy's credentials in a header instead of its URL."""
     try:
         url = urlsplit(proxy)
@@ -60,14 +60,15 @@ def _by_proxy(proxy: str, asked: dict[str, Any]) -> dict[str, Any]:
     if not is_url:
         raise aiohttp.ClientError("the proxy is no URL that begins with http:// or https://")
     credentials, _, place = url.netloc.rpartition("@")
-    by = asked | {"proxy": url._replace(netloc=place).geturl()}
+    by = arguments | {"proxy": url._replace(netloc=place).geturl()}
     if not credentials:
         return by
     user, password = unquote(url.username or ""), unquote(url.password or "")
     authorization = {hdrs.PROXY_AUTHORIZATION: aiohttp.encode_basic_auth(user, password)}
-    if str(asked["url"]).startswith("https://"):
+    if str(arguments["url"]).startswith("https://"):
         return by | {"proxy_headers": authorization}
-    return by | {"headers": {**asked["headers"], **authorization}}  # without TLS there is no CONNECT request
+    # Without TLS there is no CONNECT request.
+    return by | {"headers": {**arguments["headers"], **authorization}}
 
 
 def _keepalive_socket(address: _Address) -> socket.socket:

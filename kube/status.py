@@ -66,45 +66,49 @@ class Status(FailFast, BaseModel):
 _NO_STATUS = Status()
 
 
-def classify(asked: str, path: str, status: int, body: bytes, retry_after: str = "") -> KubernetesError:
+def classify(request: str, path: str, status: int, body: bytes, retry_after: str = "") -> KubernetesError:
     """The error for an answer.
 
-    `asked` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as received.
+    `request` names the request ("GET /api/v1/nodes/a"), `retry_after` is the header as received.
     """
     if status in _REDIRECTS:
         # The target is not quoted, because the other end controls it.
         return Malformed(
-            f"{asked} was answered {status}: redirects are not followed.", status=status, path=path
+            f"{request} was answered {status}: redirects are not followed.", status=status, path=path
         )
-    return from_status(asked, path, status, _read(body), _seconds(retry_after))
+    return from_status(request, path, status, _read(body), _seconds(retry_after))
 
 
 def from_status(
-    asked: str, path: str, code: int, said: Status, retry_after: timedelta | None = None
+    request: str, path: str, code: int, answered: Status, retry_after: timedelta | None = None
 ) -> KubernetesError:
     """The error for a `Status`, which watches also contain in their stream."""
-    kind = _class_of(code, said)
-    if retry_after is None and said.details and said.details.retry_after_seconds > 0:
-        retry_after = _wait(said.details.retry_after_seconds)
+    kind = _class_of(code, answered)
+    if retry_after is None and answered.details and answered.details.retry_after_seconds > 0:
+        retry_after = _wait(answered.details.retry_after_seconds)
     return kind(
-        _sentence(asked, code, said), status=code, reason=said.reason, path=path, retry_after=retry_after
+        _sentence(request, code, answered),
+        status=code,
+        reason=answered.reason,
+        path=path,
+        retry_after=retry_after,
     )
 
 
-def _class_of(code: int, said: Status) -> type[KubernetesError]:
-    if code == _CONFLICT and said.reason == "AlreadyExists":
+def _class_of(code: int, answered: Status) -> type[KubernetesError]:
+    if code == _CONFLICT and answered.reason == "AlreadyExists":
         return AlreadyExists
     # The server names a missing object; if it names none, the kind is missing.
-    if code == _NOT_FOUND and not (said.details and said.details.name):
+    if code == _NOT_FOUND and not (answered.details and answered.details.name):
         return KindUnknown
     if code >= _SERVER_FAULTS:
         return ServerFault
     return _BY_STATUS.get(code, KubernetesError)
 
 
-def _sentence(asked: str, code: int, said: Status) -> str:
-    answer = f"{asked} was answered {code} {said.reason}".rstrip()
-    message = said.message.strip()
+def _sentence(request: str, code: int, answered: Status) -> str:
+    answer = f"{request} was answered {code} {answered.reason}".rstrip()
+    message = answered.message.strip()
     if len(message) > _LONGEST_MESSAGE:
         message = message[: _LONGEST_MESSAGE - 1] + "…"
     return f"{answer}: {message}" if message else f"{answer}."

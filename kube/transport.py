@@ -52,8 +52,8 @@ class _Request:
         return f"{self.method} {self.path}"
 
     def unreachable(self, error: BaseException) -> Unreachable:
-        what = _words(error) or type(error).__name__
-        return Unreachable(f"{self} got no complete answer: {what}", path=self.path)
+        reason = _words(error) or type(error).__name__
+        return Unreachable(f"{self} got no complete answer: {reason}", path=self.path)
 
     def unsent(self) -> Unreachable:
         return Unreachable(f"{self} was not sent: the connection is closed.", path=self.path)
@@ -154,11 +154,11 @@ class Transport:
         limits = aiohttp.ClientTimeout(
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
         )
-        asked = _Request(method, path, query, limits, most, body, content_type, accept)
-        self._must_be_open(asked)
+        request = _Request(method, path, query, limits, most, body, content_type, accept)
+        self._must_be_open(request)
         with self._counted():
-            async with await self._send(asked) as response:
-                return await _read(response, asked)
+            async with await self._send(request) as response:
+                return await _read(response, request)
 
     @asynccontextmanager
     async def stream(
@@ -174,23 +174,23 @@ class Transport:
         limits = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECTING.total_seconds(), sock_read=silence.total_seconds()
         )
-        asked = _Request("GET", path, query, limits)
-        self._must_be_open(asked)
+        request = _Request("GET", path, query, limits)
+        self._must_be_open(request)
         try:
             async with asyncio.timeout(opening.total_seconds()):
-                response = await self._send(asked)
+                response = await self._send(request)
         except TimeoutError as error:
-            raise Unreachable(f"{asked} was not answered within {opening}.", path=path) from error
+            raise Unreachable(f"{request} was not answered within {opening}.", path=path) from error
         self._streams.add(response)
         try:
-            yield complete_lines(_pieces(response, asked), str(asked), path)
+            yield complete_lines(_pieces(response, request), str(request), path)
         finally:
             self._streams.discard(response)
             response.close()
 
-    def _must_be_open(self, asked: _Request) -> None:
+    def _must_be_open(self, request: _Request) -> None:
         if self.is_closed:
-            raise asked.unsent()
+            raise request.unsent()
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -203,12 +203,12 @@ class Transport:
             if not self._under_way:
                 self._all_answered.set()
 
-    async def _send(self, asked: _Request) -> aiohttp.ClientResponse:
+    async def _send(self, request: _Request) -> aiohttp.ClientResponse:
         try:
-            return await self._send_once(asked)
+            return await self._send_once(request)
         except Unauthorized:
             await self._load_anew()
-            return await self._send_once(asked)
+            return await self._send_once(request)
 
     async def _load_anew(self) -> None:
         """Read the credentials once for all refused requests: each read may run a program."""
@@ -226,30 +226,30 @@ class Transport:
                 f"The credentials for {self.server} could not be read anew within {in_words(LOADING)}."
             ) from error
 
-    async def _send_once(self, asked: _Request) -> aiohttp.ClientResponse:
+    async def _send_once(self, request: _Request) -> aiohttp.ClientResponse:
         if self._session.closed:  # closed meanwhile
-            raise asked.unsent()
+            raise request.unsent()
         sent = self.server_clock.monotonic()
         try:
             prepared = await self._api.param_serialize(
-                asked.method,
-                asked.path,
-                query_params=list(asked.query),
-                header_params={"Accept": asked.accept, "Content-Type": asked.content_type},
-                body=asked.body,
+                request.method,
+                request.path,
+                query_params=list(request.query),
+                header_params={"Accept": request.accept, "Content-Type": request.content_type},
+                body=request.body,
                 auth_settings=["BearerToken"],
             )
-            answer = await self._api.call_api(*prepared, _request_timeout=asked.limits)
+            answer = await self._api.call_api(*prepared, _request_timeout=request.limits)
         except _BROKEN as error:
-            raise asked.unreachable(error) from error
+            raise request.unreachable(error) from error
         response: aiohttp.ClientResponse = answer.response
         self.server_clock.note(response.headers, sent)
         if response.status < _FIRST_FAILURE:
             return response
         async with response:
-            content = await _read(response, asked)
+            content = await _read(response, request)
         retry_after = response.headers.get("Retry-After", "")
-        raise classify(str(asked), asked.path, response.status, content, retry_after)
+        raise classify(str(request), request.path, response.status, content, retry_after)
 
 
 def _words(error: BaseException) -> str:
@@ -259,28 +259,28 @@ def _words(error: BaseException) -> str:
     return str(error)
 
 
-async def _read(response: aiohttp.ClientResponse, asked: _Request) -> bytes:
+async def _read(response: aiohttp.ClientResponse, request: _Request) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    async for piece in _pieces(response, asked):
+    async for piece in _pieces(response, request):
         size += len(piece)
-        if size > asked.most:
-            raise TooLarge(f"{asked} was answered with over {asked.most} bytes.", path=asked.path)
+        if size > request.most:
+            raise TooLarge(f"{request} was answered with over {request.most} bytes.", path=request.path)
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def _pieces(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIterable[bytes]:
+async def _pieces(response: aiohttp.ClientResponse, request: _Request) -> AsyncIterable[bytes]:
     try:
         async for piece in response.content.iter_any():
             yield piece
     except aiohttp.SocketTimeoutError as error:
-        raise Silent(f"{asked} was silent for too long.", path=asked.path) from error
+        raise Silent(f"{request} was silent for too long.", path=request.path) from error
     except (*_BROKEN, RuntimeError) as error:  # RuntimeError: read from a closed connection
-        raise asked.unreachable(error) from error
+        raise request.unreachable(error) from error
 
 
-async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) -> AsyncIterator[bytes]:
+async def complete_lines(pieces: AsyncIterable[bytes], request: str, path: str) -> AsyncIterator[bytes]:
     """Yield the non-empty lines, without their newlines, for pieces of any size.
 
     A line is complete when its newline has arrived. An incomplete last line is never delivered: half an
@@ -295,11 +295,13 @@ async def complete_lines(pieces: AsyncIterable[bytes], asked: str, path: str) ->
         begun.append(first)
         size = len(rest[-1]) if rest else size + len(first)
         if size > MOST_OF_AN_OBJECT:
-            raise TooLarge(f"{asked} was answered with a line of over {MOST_OF_AN_OBJECT} bytes.", path=path)
+            raise TooLarge(
+                f"{request} was answered with a line of over {MOST_OF_AN_OBJECT} bytes.", path=path
+            )
         for start_of_next in rest:
             line = b"".join(begun)
             begun = [start_of_next]
             if line:
                 yield line
     if any(begun):
-        raise Unreachable(f"{asked} ended in the middle of a line.", path=path)
+        raise Unreachable(f"{request} ended in the middle of a line.", path=path)

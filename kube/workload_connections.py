@@ -40,7 +40,7 @@ class WorkloadConnections:
         self._grace = grace
         self._unasked = unasked
         self._opened: dict[str, _Opened] = {}
-        self._asked: dict[str, float] = {}
+        self._last_used: dict[str, float] = {}
         """The time of the last call for each cluster, successful or not."""
         self._replaced: dict[asyncio.Task[None], Transport] = {}
 
@@ -64,9 +64,9 @@ class WorkloadConnections:
             NotConfigured: it does not exist, or its content is invalid.
 
         """
-        self._asked[cluster] = asyncio.get_running_loop().time()
+        self._last_used[cluster] = asyncio.get_running_loop().time()
         content = await self._read(secret)
-        self._close_unasked(cluster)
+        self._close_unused(cluster)
         # No await from here on: of concurrent callers, the first one creates the connection for all.
         opened = self._opened.get(cluster)
         if opened is not None and opened.secret == secret and opened.goes_on_with(content):
@@ -79,7 +79,7 @@ class WorkloadConnections:
 
     async def close(self, cluster: str) -> None:
         """Close the connection to this cluster at once, if there is one; its requests get Unreachable."""
-        self._asked.pop(cluster, None)
+        self._last_used.pop(cluster, None)
         opened = self._opened.pop(cluster, None)
         if opened is not None:
             await opened.connection.transport.close()
@@ -96,11 +96,11 @@ class WorkloadConnections:
             raise NotConfigured(f"There is no kubeconfig in {secret}: it has no such key, or nothing in it.")
         return _decoded(value, secret)
 
-    def _close_unasked(self, asked: str) -> None:
+    def _close_unused(self, requested: str) -> None:
         """Close the other connections without recent callers."""
         since = asyncio.get_running_loop().time() - self._unasked.total_seconds()
-        for cluster in [one for one, at in self._asked.items() if at < since and one != asked]:
-            del self._asked[cluster]
+        for cluster in [one for one, at in self._last_used.items() if at < since and one != requested]:
+            del self._last_used[cluster]
             opened = self._opened.pop(cluster, None)
             if opened is not None:
                 self._close_later(opened.connection.transport)

@@ -120,18 +120,18 @@ def _named(document: Document, kind: str, name: str, by: str) -> Document:
         _refuse(f"{by} names a {kind} that it does not have")
     if len(found) > 1:
         _refuse(f"{by} names a {kind} that it has more than once")
-    said = found[0] or {}
-    return said if isinstance(said, dict) else _refuse(f"the {kind} that {by} names is no mapping")
+    entry = found[0] or {}
+    return entry if isinstance(entry, dict) else _refuse(f"the {kind} that {by} names is no mapping")
 
 
-def _check_fields(said: Document, what: str, known: frozenset[str]) -> None:
-    for name, value in said.items():
-        if name in known or not value:
+def _check_fields(entry: Document, entry_name: str, allowed: frozenset[str]) -> None:
+    for name, value in entry.items():
+        if name in allowed or not value:
             continue
         if name in _REFUSED:
-            _refuse(f"{what} has {name}, and {_REFUSED[name]}")
+            _refuse(f"{entry_name} has {name}, and {_REFUSED[name]}")
         # The name is not quoted: with a misplaced colon, it contains a credential.
-        _refuse(f"{what} has a field that is not known here")
+        _refuse(f"{entry_name} has a field that is not known here")
 
 
 def _credentials(user: Document) -> tuple[str, str, str]:
@@ -164,30 +164,30 @@ def _server(cluster: Document) -> str:
     return server.rstrip("/")
 
 
-def _pem(said: Document, what: str, name: str, label: str) -> str:
+def _pem(entry: Document, entry_name: str, name: str, label: str) -> str:
     """The decoded PEM, or "" if there is none."""
-    encoded = "".join(_text(said, what, name).split())
+    encoded = "".join(_text(entry, entry_name, name).split())
     try:
         text = b64decode(encoded, validate=True).decode("ascii")
     except ValueError:
-        _refuse(f"the {name} of {what} is no base64 of PEM")
+        _refuse(f"the {name} of {entry_name} is no base64 of PEM")
     if encoded and f"{label}-----" not in text:
-        _refuse(f"the {name} of {what} is no base64 of PEM")
+        _refuse(f"the {name} of {entry_name} is no base64 of PEM")
     if "ENCRYPTED" in text:
-        _refuse(f"the {name} of {what} is encrypted")
+        _refuse(f"the {name} of {entry_name} is encrypted")
     return text
 
 
-def _printable(said: Document, what: str, name: str) -> str:
+def _printable(entry: Document, entry_name: str, name: str) -> str:
     """Text that may be part of a request."""
-    text = _text(said, what, name).strip()
+    text = _text(entry, entry_name, name).strip()
     if not (text.isascii() and text.isprintable()) or " " in text:
-        _refuse(f"the {name} of {what} has characters that it cannot have")
+        _refuse(f"the {name} of {entry_name} has characters that it cannot have")
     return text
 
 
-def _text(said: Mapping[str, Any], what: str, name: str) -> str:
-    value = said.get(name)
+def _text(entry: Mapping[str, Any], entry_name: str, name: str) -> str:
+    value = entry.get(name)
     if value is None or isinstance(value, str):
         return value or ""
-    _refuse(f"the {name} of {what} is no text")
+    _refuse(f"the {name} of {entry_name} is no text")

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter
 
-MOST_KNOWN = 1000
+MOST_REMEMBERED = 1000
 """The most failures that are remembered as logged; beyond that the oldest would be logged again."""
 
 _log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Guard:
             ("part",),
             registry=registry,
         )
-        self._told: dict[tuple[str, str, type[Exception]], None] = {}
+        self._logged: dict[tuple[str, str, type[Exception]], None] = {}
 
     @contextmanager
     def item(self, part: str, name: object) -> Iterator[Caught]:
@@ -66,9 +66,9 @@ class Guard:
     def _failed(self, part: str, name: str, error: Exception) -> None:
         self._failures.labels(part).inc()
         failure = (part, name, type(error))
-        if failure in self._told:
+        if failure in self._logged:
             return
-        while len(self._told) >= MOST_KNOWN:
-            del self._told[next(iter(self._told))]
-        self._told[failure] = None
+        while len(self._logged) >= MOST_REMEMBERED:
+            del self._logged[next(iter(self._logged))]
+        self._logged[failure] = None
         _log.error("failed, and goes on without it", exc_info=error, extra={"part": part, "item": name})

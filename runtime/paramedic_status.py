@@ -28,7 +28,7 @@ STALE = 2 * HEARTBEAT
 """A status is stale after this time, which allows for one late heartbeat."""
 REWORDED_AFTER = timedelta(minutes=1)
 """A new message for the same reason is written late: an error of a server may vary each time."""
-TOLD_FOR = timedelta(hours=1)
+EVENT_LIFETIME = timedelta(hours=1)
 """As long as an API server keeps Events by default, so that a restarted process repeats none of them."""
 LONGEST_MESSAGE = 1000
 
@@ -119,13 +119,13 @@ class ParamedicStatusDocument(FrozenObject):
             for one in self.conditions
         ]
         heartbeat = stamp(self.heartbeat_time) if self.heartbeat_time else None
-        said = {
+        fields = {
             "conditions": conditions,
             "heartbeatTime": heartbeat,
             "heartbeatBy": self.heartbeat_by,
             "installation": self.installation.model_dump(by_alias=True),
         }
-        return {"metadata": {"resourceVersion": resource_version}, "status": said}
+        return {"metadata": {"resourceVersion": resource_version}, "status": fields}
 
 
 def amended(
@@ -163,10 +163,10 @@ def _is_due(
     conditions: Sequence[ParamedicCondition],
     now: datetime,
 ) -> bool:
-    known = [stored.condition(one.type) for one in statements]
-    if any(old is None or not old.says(one) for old, one in zip(known, statements, strict=True)):
+    stored_conditions = [stored.condition(one.type) for one in statements]
+    if any(old is None or not old.says(one) for old, one in zip(stored_conditions, statements, strict=True)):
         return True
-    if tuple(known) != tuple(conditions):
+    if tuple(stored_conditions) != tuple(conditions):
         return stored.is_older(REWORDED_AFTER, now)
     return stored.is_older(HEARTBEAT, now)
 
@@ -185,7 +185,7 @@ def _condition(old: ParamedicCondition | None, statement: Statement, now: dateti
 def events(status: ParamedicStatusDocument, now: datetime) -> Iterator[Event]:
     """The Events for transitions of the last hour; none for Unknown, whose cause is another condition."""
     for one in status.conditions:
-        if one.status == Answer.UNKNOWN or now - one.last_transition_time >= TOLD_FOR:
+        if one.status == Answer.UNKNOWN or now - one.last_transition_time >= EVENT_LIFETIME:
             continue
         yield Event(
             seed=f"{one.type}\n{one.status}\n{stamp(one.last_transition_time)}",

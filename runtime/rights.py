@@ -81,8 +81,8 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
     )
     made = "the detector makes the ParamedicStatus where it is missing"
     yield Right(one, STATUSES.group, STATUSES.plural, ("create",), ours, why=made)
-    said = "the detector reads the ParamedicStatus before it changes it"
-    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=said)
+    before_write = "the detector reads the ParamedicStatus before it changes it"
+    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=before_write)
     yield Right(
         one,
         STATUSES.group,
@@ -108,10 +108,10 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
     yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
     renewed = "its renewals show whether a detector leads, its annotations the known workload clusters"
     yield Right(one, LEASES, "leases", ("get",), ours, LEADER_LEASE, why=renewed)
-    nobody_leads = "the worker reports that no detector leads"
-    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=nobody_leads)
-    yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=nobody_leads)
-    yield Right(one, "", "events", ("create",), ours, why=nobody_leads)
+    no_leader = "the worker reports that no detector leads"
+    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=no_leader)
+    yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=no_leader)
+    yield Right(one, "", "events", ("create",), ours, why=no_leader)
 
 
 def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
@@ -150,8 +150,8 @@ def needs_for_evidence(settings: Settings) -> Iterator[Right]:
 def _read_for_evidence(part: RightsGroup) -> Iterator[Right]:
     one = Process.WORKER
     yield Right(one, "", "pods", ("list",), part=part, why="the Pods on a Node are part of the evidence")
-    told = "Events about a Node or Machine are part of the evidence"
-    yield Right(one, "", "events", ("list",), part=part, why=told)
+    evidence = "Events about a Node or Machine are part of the evidence"
+    yield Right(one, "", "events", ("list",), part=part, why=evidence)
 
 
 def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:

@@ -83,13 +83,13 @@ def _signals_of_kinds(given: Mapping[str, Any]) -> tuple[UpgradeSignal, ...]:
 
 
 def _kinds(listed: str) -> tuple[CheckKind, ...]:
-    known = {kind.resource_name: kind for kind in CHECK_KINDS.values()}
+    kinds_by_name = {kind.resource_name: kind for kind in CHECK_KINDS.values()}
     names = [name.strip() for name in listed.split(",")]
-    unknown = next((name for name in names if name not in known), None)
+    unknown = next((name for name in names if name not in kinds_by_name), None)
     if unknown is not None:
-        why = f"there is no kind {unknown!r}, there are {', '.join(known)}"
+        why = f"there is no kind {unknown!r}, there are {', '.join(kinds_by_name)}"
         raise PydanticCustomError("check_kinds", "{why}", {"why": why})
-    return tuple(known[name] for name in dict.fromkeys(names))
+    return tuple(kinds_by_name[name] for name in dict.fromkeys(names))
 
 
 def _kinds_if_text(listed: object) -> object:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from objects.durations import in_words
 from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, Statement
 
-NOT_SEEN_FOR = timedelta(minutes=1)
+NO_WORKER_GRACE = timedelta(minutes=1)
 """How long workers must be absent before that is reported: a restarted Temporal forgets the pollers until
 they poll again."""
 LEADERLESS_FOR = timedelta(seconds=30)
@@ -41,24 +41,28 @@ def by_leader(
 
 
 def _of_temporal(trouble: str) -> Statement:
-    said = ConditionType.TEMPORAL_REACHABLE
+    condition = ConditionType.TEMPORAL_REACHABLE
     if trouble:
-        return Statement(said, Answer.FALSE, "TemporalUnreachable", f"{trouble}; {NOTHING_IS_LOST}")
-    return Statement(said, Answer.TRUE, "TemporalAnswers", "Temporal answers, and its namespace is set up")
+        return Statement(condition, Answer.FALSE, "TemporalUnreachable", f"{trouble}; {NOTHING_IS_LOST}")
+    return Statement(
+        condition, Answer.TRUE, "TemporalAnswers", "Temporal answers, and its namespace is set up"
+    )
 
 
 def _of_workers(trouble: str, workers: WorkerObservation, queue: str, now: timedelta) -> Statement:
-    said = ConditionType.WORKER_AVAILABLE
+    condition = ConditionType.WORKER_AVAILABLE
     if trouble:
-        return Statement(said, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows the workers")
+        return Statement(condition, Answer.UNKNOWN, "TemporalUnreachable", "only Temporal knows the workers")
     if workers.polling is None:
-        return Statement(said, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer")
+        return Statement(
+            condition, Answer.UNKNOWN, "NotAsked", "Temporal was not asked yet, or did not answer"
+        )
     if workers.polling:
-        return Statement(said, Answer.TRUE, "WorkerPolls", f"a worker polls the task queue {queue}")
+        return Statement(condition, Answer.TRUE, "WorkerPolls", f"a worker polls the task queue {queue}")
     absent = f"no worker that takes new workflows polls the task queue {queue}"
-    if now - workers.none_since < NOT_SEEN_FOR:
-        return Statement(said, Answer.UNKNOWN, "NotSeen", f"{absent}, one may just be starting")
-    return Statement(said, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")
+    if now - workers.none_since < NO_WORKER_GRACE:
+        return Statement(condition, Answer.UNKNOWN, "NotSeen", f"{absent}, one may just be starting")
+    return Statement(condition, Answer.FALSE, "NoWorker", f"{absent}: {NOTHING_IS_LOST}")
 
 
 def of_slots(stuck: str | None, before: ParamedicCondition | None) -> Statement:
@@ -67,15 +71,17 @@ def of_slots(stuck: str | None, before: ParamedicCondition | None) -> Statement:
     None: a new leader does not know yet which remediations count. Until then the condition `before` stays, so
     that a change of the leader causes no transition.
     """
-    said = ConditionType.SLOTS_AVAILABLE
+    condition = ConditionType.SLOTS_AVAILABLE
     if stuck:
-        return Statement(said, Answer.FALSE, "SlotsStuck", stuck)
+        return Statement(condition, Answer.FALSE, "SlotsStuck", stuck)
     if stuck is not None:
         words = "no remediation keeps a slot for over an hour that a target waits for"
-        return Statement(said, Answer.TRUE, "NoSlotStuck", words)
+        return Statement(condition, Answer.TRUE, "NoSlotStuck", words)
     if before is not None and before.status == Answer.FALSE:
-        return Statement(said, Answer.FALSE, before.reason, before.message)
-    return Statement(said, Answer.UNKNOWN, "NotCounted", "the leader does not know yet what is under way")
+        return Statement(condition, Answer.FALSE, before.reason, before.message)
+    return Statement(
+        condition, Answer.UNKNOWN, "NotCounted", "the leader does not know yet what is under way"
+    )
 
 
 @dataclass(frozen=True)
@@ -83,13 +89,13 @@ class LeaderObservation:
     """The leader Lease, as it was seen last."""
 
     version: str
-    seen_alive: timedelta
+    last_renewed: timedelta
     """When the Lease was last seen to change, by the observer's clock; times in a Lease may be of another
     clock."""
 
     def is_leaderless(self, now: timedelta) -> bool:
         """True if no detector has led for so long that a takeover is not to be expected."""
-        return now - self.seen_alive >= LEADERLESS_FOR
+        return now - self.last_renewed >= LEADERLESS_FOR
 
 
 def seen(before: LeaderObservation | None, version: str, holder: str, now: timedelta) -> LeaderObservation:
@@ -99,16 +105,16 @@ def seen(before: LeaderObservation | None, version: str, holder: str, now: timed
     """
     if before is None or (holder and version != before.version):
         return LeaderObservation(version, now)
-    return LeaderObservation(version, before.seen_alive)
+    return LeaderObservation(version, before.last_renewed)
 
 
 def by_others(lease: str) -> tuple[Statement, ...]:
     """The statements of other processes if no detector leads by that Lease."""
-    nobody = f"no detector has renewed the Lease {lease} for {in_words(LEADERLESS_FOR)}; {NOTHING_IS_LOST}"
-    unasked = "no detector leads, so Temporal is not asked"
+    no_leader = f"no detector has renewed the Lease {lease} for {in_words(LEADERLESS_FOR)}; {NOTHING_IS_LOST}"
+    leaderless = "no detector leads, so Temporal is not asked"
     return (
-        Statement(ConditionType.DETECTOR_LEADING, Answer.FALSE, "NoLeader", nobody),
-        Statement(ConditionType.TEMPORAL_REACHABLE, Answer.UNKNOWN, "NoLeader", unasked),
-        Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", unasked),
+        Statement(ConditionType.DETECTOR_LEADING, Answer.FALSE, "NoLeader", no_leader),
+        Statement(ConditionType.TEMPORAL_REACHABLE, Answer.UNKNOWN, "NoLeader", leaderless),
+        Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", leaderless),
         Statement(ConditionType.SLOTS_AVAILABLE, Answer.UNKNOWN, "NoLeader", "no detector leads"),
     )

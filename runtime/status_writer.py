@@ -34,7 +34,7 @@ class StatusWriter:
         self._instance = instance
         self._events = Events(client, component, instance)
         self._now = now
-        self._told: frozenset[str] = frozenset()
+        self._emitted: frozenset[str] = frozenset()
 
     async def read(self) -> Object | None:
         """The stored object; None if there is none.
@@ -83,15 +83,15 @@ class StatusWriter:
             patch = due.as_patch(metadata["resourceVersion"])
             await self._client.merge_patch(PARAMEDIC_STATUSES, NAME, patch, self._namespace, "status")
             status = due
-        await self._tell(status, metadata["uid"], now)
+        await self._emit_events(status, metadata["uid"], now)
         return status
 
-    async def _tell(self, status: ParamedicStatusDocument, uid: str, now: datetime) -> None:
+    async def _emit_events(self, status: ParamedicStatusDocument, uid: str, now: datetime) -> None:
         kind = PARAMEDIC_STATUSES
         about = InvolvedObject(kind.api_version, kind.kind, self._namespace, NAME, uid)
         due = {event_name(event.seed, about): event for event in events(status, now)}
         for name, event in due.items():
-            if name not in self._told:
+            if name not in self._emitted:
                 await self._events.write(event, about, now)
-                self._told |= {name}
-        self._told &= due.keys()
+                self._emitted |= {name}
+        self._emitted &= due.keys()

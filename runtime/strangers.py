@@ -94,15 +94,15 @@ async def _fits(execution: WorkflowExecution) -> bool:
 
 
 async def _expected_id(client: Client, execution: WorkflowExecution, rpc_timeout: timedelta) -> str:
-    asked = GetWorkflowExecutionHistoryRequest(
+    request = GetWorkflowExecutionHistoryRequest(
         namespace=client.namespace,
         execution=Execution(workflow_id=execution.id, run_id=execution.run_id),
         maximum_page_size=1,
     )
-    answer = await client.workflow_service.get_workflow_execution_history(asked, timeout=rpc_timeout)
+    answer = await client.workflow_service.get_workflow_execution_history(request, timeout=rpc_timeout)
     start = answer.history.events[0].workflow_execution_started_event_attributes
     try:
-        (told,) = await client.data_converter.decode(start.input.payloads, [_Subject])
+        (subject,) = await client.data_converter.decode(start.input.payloads, [_Subject])
     except (UnreadablePayload, *UNREADABLE):
         return ""
-    return told.workflow_id if isinstance(told, _Subject) else ""
+    return subject.workflow_id if isinstance(subject, _Subject) else ""

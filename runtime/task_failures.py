@@ -25,8 +25,8 @@ TASK_FAILED = "category=WorkflowTaskFailed"
 
 async def are_reported(client: Client, rpc_timeout: timedelta) -> bool:
     """True if this namespace sets the attribute; raises RPCError."""
-    asked = DescribeNamespaceRequest(namespace=client.namespace)
-    answer = await client.workflow_service.describe_namespace(asked, timeout=rpc_timeout)
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    answer = await client.workflow_service.describe_namespace(request, timeout=rpc_timeout)
     return answer.namespace_info.capabilities.reported_problems_search_attribute
 
 

@@ -207,13 +207,13 @@ class TemporalLink:
 
 
 async def _answer(client: Client) -> None:
-    with _told_with_its_address(client):
+    with _with_address_in_errors(client):
         await client.service_client.check_health(timeout=ANSWER_WITHIN)
 
 
 async def _check(client: Client) -> None:
     try:
-        with _told_with_its_address(client):
+        with _with_address_in_errors(client):
             missing = await search_attributes.missing(client, client.namespace, ANSWER_WITHIN)
     except search_attributes.SearchAttributeConflict as error:
         raise NotSetUp(str(error)) from error
@@ -225,7 +225,7 @@ async def _check(client: Client) -> None:
 
 
 @contextlib.contextmanager
-def _told_with_its_address(client: Client) -> Iterator[None]:
+def _with_address_in_errors(client: Client) -> Iterator[None]:
     try:
         yield
     except RPCError as error:

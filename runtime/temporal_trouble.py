@@ -66,8 +66,8 @@ def silent(address: str) -> TemporalUnreachable:
 
 def unconnected(address: str, error: BaseException) -> TemporalUnreachable:
     """The error for a failed connection, with the innermost reason in `error`."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return TemporalUnreachable(f"Temporal at {address} cannot be reached: {_reason(said)}")
+    message = " ".join(str(error).split()) or type(error).__name__
+    return TemporalUnreachable(f"Temporal at {address} cannot be reached: {_reason(message)}")
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,16 @@ class Fault:
 
 def setting_at_fault(error: BaseException) -> Fault | None:
     """The setting that the core cannot use; None for any other error."""
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     for pattern, setting, meaning in _FAULTS:
-        if found := pattern.search(said):
+        if found := pattern.search(message):
             variable = found.expand(setting).upper().replace("-", "_")
             return Fault(f"TEMPORAL_{variable}", meaning)
     return None
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     for pattern, meaning in _REASONS:
-        if found := pattern.search(said):
+        if found := pattern.search(message):
             return found.expand(meaning)
-    return "the connection failed" if "::" in said else said
+    return "the connection failed" if "::" in message else message

@@ -102,7 +102,7 @@ class _CountedActivity(ActivityInboundInterceptor):
         for failure in result.failures:
             self._metrics.chore_failed(chore, FORBIDDEN if failure.is_forbidden else FAILED)
 
-    def _count_act(self, asked: ActInput, result: ActResult) -> None:
+    def _count_act(self, request: ActInput, result: ActResult) -> None:
         match result.outcome:
             case ActHeld(hold=hold):
                 self._metrics.act_ended(HELD, hold.reason)
@@ -113,8 +113,8 @@ class _CountedActivity(ActivityInboundInterceptor):
             case TargetDisrupted(lease_acquired_at=acquired):
                 self._metrics.act_ended(DONE)
                 # Steps that were already under way needed no Lease.
-                if asked.step.action is Action.DELETE and acquired is not None:
-                    self._metrics.target_deleted(asked.incident.check)
+                if request.step.action is Action.DELETE and acquired is not None:
+                    self._metrics.target_deleted(request.incident.check)
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):

@@ -31,7 +31,7 @@ from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
 from activities.target_lease import TargetLeases
-from activities.upgrade_pauses import TOLD_WITHIN, WarnOfLongUpgrade, WritePauses
+from activities.upgrade_pauses import EVENT_TIMEOUT, WarnOfLongUpgrade, WritePauses
 from health.evidence.retention import Retention
 from health.kinds.check_kind import CheckKind
 from health.model.evidence import EvidenceStore
@@ -87,8 +87,8 @@ def _worker(
     leases = TargetLeases(client, settings.lease_namespace)
     clock = Clock(now=connection.server_clock.now, monotonic=monotonic_clock)
     clusters = ClusterConnections(connection, connections.workload_clusters)
-    known = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
-    objects = LiveObjects(clusters, readers(), known)
+    lease_clusters = KnownClustersOnLease(SharedReads(client), settings.namespace, LEADER_LEASE)
+    objects = LiveObjects(clusters, readers(), lease_clusters)
     requests = OwnRequests(LiveRequests(connection), objects)
     revalidation = Revalidation(
         objects,
@@ -98,7 +98,7 @@ def _worker(
     )
     event_recorder = EventRecorder(client, settings.identity, wall_clock)
     removes_confirmations = settings.confirmations == "remove"
-    patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=TOLD_WITHIN)
+    patient_recorder = EventRecorder(client, settings.identity, wall_clock, longest=EVENT_TIMEOUT)
     return Worker(
         temporal,
         task_queue=worker_queue(connections.cluster),

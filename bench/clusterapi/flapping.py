@@ -34,8 +34,8 @@ async def _measure(
     name, case = f"flapping-{machines}", f"{machines} Machines flap"
     await fleet.nodes.add(machines - len(fleet.nodes.names))
     await fleet.add_cluster(name, fleet.nodes.names)
-    before = len(fleet.told_healthy)
-    await fleet.until_told_healthy(before + machines)
+    before = len(fleet.reported_healthy)
+    await fleet.until_reported_healthy(before + machines)
     async with strain.measured():
         rate = await _flap(fleet, fleet.nodes.names)
     await fleet.nodes.set_all_ready(fleet.nodes.names, "True")

@@ -48,7 +48,7 @@ class WorkloadFleet:
         self.nodes = nodes
         self.marked: dict[str, float] = {}
         """The time at which a Machine was seen marked for its owner, by the monotonic clock."""
-        self.told_healthy: dict[str, float] = {}
+        self.reported_healthy: dict[str, float] = {}
         self._client = management.client
         self._workload = workload
         self._limit = asyncio.Semaphore(AT_ONCE)
@@ -71,13 +71,15 @@ class WorkloadFleet:
         checks = API.machine_health_checks
         await self._client.merge_patch(checks, cluster, {"spec": {"remediation": remediation}}, NAMESPACE)
 
-    async def until_told_healthy(self, count: int) -> None:
+    async def until_reported_healthy(self, count: int) -> None:
         """Return when that many Machines report that they are healthy."""
 
-        async def are_told() -> bool:
-            return len(self.told_healthy) >= count
+        async def are_reported() -> bool:
+            return len(self.reported_healthy) >= count
 
-        await until(are_told, within=PATIENCE, otherwise=f"fewer than {count} Machines were reported healthy")
+        await until(
+            are_reported, within=PATIENCE, otherwise=f"fewer than {count} Machines were reported healthy"
+        )
 
     async def time_to_mark(self, cluster: str, node: str) -> float:
         """Fail a Node; the seconds from the write of its status until its Machine is seen marked."""
@@ -99,7 +101,7 @@ class WorkloadFleet:
         if asked is not None and asked.status == "False":
             self.marked.setdefault(change.key.name, now)
         if healthy is not None and healthy.is_true:
-            self.told_healthy.setdefault(change.key.name, now)
+            self.reported_healthy.setdefault(change.key.name, now)
 
     async def _add_machine(self, cluster: str, node: str, owner: Object) -> None:
         name = machine_of(cluster, node)

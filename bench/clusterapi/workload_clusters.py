@@ -18,7 +18,7 @@ from bench.usage import cpu_seconds, resident_megabytes
 CLUSTERS = [f"workload-{number}" for number in range(20)]
 SHARED = 249
 MACHINES_IN_ALL = len(CLUSTERS) * (SHARED + 1)
-FIRST_TOLD = 500
+FIRST_REPORTED = 500
 """The number of Machines reported healthy when the first one fails."""
 SETTLED_SECONDS = 10.0
 
@@ -31,21 +31,21 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
             await fleet.add_cluster(name, [*fleet.nodes.names[:SHARED], own])
         began = time.monotonic()
         await cluster.start("detector", "worker")
-        await fleet.until_told_healthy(FIRST_TOLD)
+        await fleet.until_reported_healthy(FIRST_REPORTED)
         marks = await _marks(fleet)
-        told_before = len(fleet.told_healthy)
-        await fleet.until_told_healthy(MACHINES_IN_ALL - len(CLUSTERS))
-        told = max(fleet.told_healthy.values()) - began
+        reported_before = len(fleet.reported_healthy)
+        await fleet.until_reported_healthy(MACHINES_IN_ALL - len(CLUSTERS))
+        all_reported_after = max(fleet.reported_healthy.values()) - began
         await asyncio.sleep(SETTLED_SECONDS)
         resident = resident_megabytes(cluster.pid("detector"))
         spent = cpu_seconds(cluster.pid("detector"))
     return [
         Figure("detector memory, 20 workload clusters of 269 Nodes of 16 KB", resident, 200, "MB"),
-        Figure("start to 5,000 Machines told healthy", told, None, "s"),
+        Figure("start to 5,000 Machines told healthy", all_reported_after, None, "s"),
         Figure("CPU of the detector until then", spent, None, "s"),
         Figure("failure to mark meanwhile, first in each cluster, p50", percentile(marks, 0.5), None, "s"),
         Figure("failure to mark meanwhile, first in each cluster, longest of 20", max(marks), None, "s"),
-        Figure("Machines told healthy when the last of them was marked", told_before, None, ""),
+        Figure("Machines told healthy when the last of them was marked", reported_before, None, ""),
     ]
 
 

@@ -15,11 +15,11 @@ async def play(environment: Environment, narrator: Narrator) -> None:
     fleet = await _everything_is_well(environment, narrator)
     hung = time.monotonic()
     await _machine_is_replaced(environment, narrator, fleet)
-    narrator.praise(cluster_api_narration.all_is_well(time.monotonic() - hung))
+    narrator.print_success(cluster_api_narration.all_is_well(time.monotonic() - hung))
 
 
 async def _everything_is_well(environment: Environment, narrator: Narrator) -> list[MachineSeen]:
-    fleet = await narrator.tell(cluster_api_narration.fleet_is_healthy(), _healthy_fleet(environment))
+    fleet = await narrator.narrate(cluster_api_narration.fleet_is_healthy(), _healthy_fleet(environment))
     here = narration.to_look_at("The management cluster", stays=environment.stays)
     narrator.show(here, environment.kubectl("get cluster-api -A"))
     there = narration.to_look_at("The workload cluster", stays=environment.stays)
@@ -38,13 +38,15 @@ async def _machine_is_replaced(
 ) -> None:
     machine, machines = fleet[-1], environment.cluster_api
     run = await hang(environment, narrator, machine.node.name, machine)
-    await narrator.tell(
+    await narrator.narrate(
         cluster_api_narration.machine_is_marked(machine.name), seen(lambda: machines.mark_of(machine))
     )
-    await narrator.tell(
+    await narrator.narrate(
         cluster_api_narration.machine_is_gone(machine), seen(lambda: machines.end_of(machine))
     )
-    await narrator.tell(narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run)))
-    await narrator.tell(
+    await narrator.narrate(
+        narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run))
+    )
+    await narrator.narrate(
         cluster_api_narration.replacement_is_healthy(), seen(lambda: machines.newcomer_to(fleet))
     )

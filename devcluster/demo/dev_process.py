@@ -30,7 +30,7 @@ class Ending:
     """Records that the demo has to end, and with which exit code; the first reason counts."""
 
     def __init__(self) -> None:
-        self._told = asyncio.Event()
+        self._requested = asyncio.Event()
         self.code = 0
         """The exit code of the process, once an end was requested."""
 
@@ -38,16 +38,16 @@ class Ending:
         """End the demo on SIGINT and SIGTERM; main thread only."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.tell, INTERRUPTED)
+            loop.add_signal_handler(number, self.request, INTERRUPTED)
 
-    def tell(self, code: int) -> None:
+    def request(self, code: int) -> None:
         """Request the end, with this exit code."""
-        if not self._told.is_set():
+        if not self._requested.is_set():
             self.code = code
-            self._told.set()
+            self._requested.set()
 
-    async def told(self) -> None:
-        await self._told.wait()
+    async def requested(self) -> None:
+        await self._requested.wait()
 
 
 class PipeConsole(Console):
@@ -60,7 +60,7 @@ class PipeConsole(Console):
     def on_broken_pipe(self) -> None:
         """Request the end of the demo; rich would exit the process at once."""
         self.quiet = True
-        self._ending.tell(UNHEARD)
+        self._ending.request(UNHEARD)
 
 
 class DevProcess:

@@ -17,7 +17,7 @@ from devcluster.demo.settings import DemoSettings
 from devcluster.demo.upgrade_view import SimulatedUpgrade
 from devcluster.dev_cluster_api import folder
 from devcluster.programs import kubectl
-from devcluster.simulation.control_socket import CONTROL_SOCKET, ask
+from devcluster.simulation.control_socket import CONTROL_SOCKET, send_request
 from kube.client import Client
 from kube.transport import Transport
 
@@ -42,9 +42,9 @@ class Environment:
 
     async def wake_kubelets(self) -> bool:
         """Start kubelets that an interrupted demo left stopped; raises SimulationError."""
-        for node in (await ask(self.kubelets, {"list": True}))["nodes"]:
+        for node in (await send_request(self.kubelets, {"list": True}))["nodes"]:
             if node["state"] == "stopped":
-                await ask(self.kubelets, {"start": node["name"]})
+                await send_request(self.kubelets, {"start": node["name"]})
         return True
 
     def worker(self) -> int:

@@ -7,7 +7,7 @@ from devcluster.demo.environment import Environment
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
 from devcluster.demo.incident import seen
 from devcluster.demo.narrator import Narrator
-from devcluster.simulation.control_socket import ask
+from devcluster.simulation.control_socket import send_request
 
 
 async def hang(
@@ -17,20 +17,20 @@ async def hang(
     began = datetime.now(UTC)
     id_ = incident.workflow_id(environment.dev.cluster, target)
     await stop_kubelet(environment, narrator, node)
-    run = await narrator.tell(
+    run = await narrator.narrate(
         narration.workflow_starts(target.name),
         seen(lambda: incident.started(environment.temporal, id_, began)),
     )
     narrator.show(
         narration.to_look_at("Its page", stays=environment.stays), incident.page(environment.dev, run)
     )
-    await narrator.tell(narration.timer_runs(), seen(lambda: incident.state(environment.temporal, run)))
+    await narrator.narrate(narration.timer_runs(), seen(lambda: incident.state(environment.temporal, run)))
     return run
 
 
 async def stop_kubelet(environment: Environment, narrator: Narrator, node: str) -> None:
     """Stop the kubelet of `node`, and wait until Kubernetes has noticed."""
-    await narrator.tell(narration.kubelet_stops(node), ask(environment.kubelets, {"stop": node}))
-    await narrator.tell(
+    await narrator.narrate(narration.kubelet_stops(node), send_request(environment.kubelets, {"stop": node}))
+    await narrator.narrate(
         narration.node_turns_unknown(node), seen(lambda: environment.cluster.ready_condition(node, "Unknown"))
     )

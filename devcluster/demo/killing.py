@@ -18,8 +18,8 @@ async def worker_is_killed(
 ) -> None:
     """Kill the worker, and wait for the next one."""
     pid = environment.worker()
-    await narrator.tell(words(pid), _kill(pid))
-    await narrator.tell(narration.worker_is_back(pid), seen(lambda: environment.other_worker(pid)))
+    await narrator.narrate(words(pid), _kill(pid))
+    await narrator.narrate(narration.worker_is_back(pid), seen(lambda: environment.other_worker(pid)))
 
 
 async def _kill(pid: int) -> None:

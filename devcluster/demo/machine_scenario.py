@@ -18,13 +18,13 @@ async def play(environment: Environment, narrator: Narrator) -> None:
     fleet = await _everything_is_well(environment, narrator)
     hung = time.monotonic()
     await _machine_is_replaced(environment, narrator, fleet)
-    await narrator.tell(machine_narration.template_is_named(), seen(environment.machines.name_template))
+    await narrator.narrate(machine_narration.template_is_named(), seen(environment.machines.name_template))
     await _node_is_power_cycled(environment, narrator, fleet[0])
-    narrator.praise(machine_narration.all_is_well(time.monotonic() - hung))
+    narrator.print_success(machine_narration.all_is_well(time.monotonic() - hung))
 
 
 async def _everything_is_well(environment: Environment, narrator: Narrator) -> list[MachineSeen]:
-    fleet = await narrator.tell(machine_narration.fleet_is_healthy(), _healthy_fleet(environment))
+    fleet = await narrator.narrate(machine_narration.fleet_is_healthy(), _healthy_fleet(environment))
     heading = narration.to_look_at("Look for yourself", stays=environment.stays)
     kinds = "machinesets,machines,machinehealthchecks,nodes,powercycleremediations"
     narrator.show(heading, environment.kubectl(f"get {kinds} -A"))
@@ -42,25 +42,33 @@ async def _machine_is_replaced(
 ) -> None:
     machine, machines = fleet[-1], environment.machines
     run = await hang(environment, narrator, machine.node.name, machine)
-    await narrator.tell(
+    await narrator.narrate(
         machine_narration.machine_is_deleted(machine.name), seen(lambda: machines.deletion_of(machine))
     )
-    await narrator.tell(machine_narration.machine_is_gone(machine), seen(lambda: machines.end_of(machine)))
-    await narrator.tell(narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run)))
-    await narrator.tell(machine_narration.replacement_is_healthy(), seen(lambda: machines.newcomer_to(fleet)))
+    await narrator.narrate(machine_narration.machine_is_gone(machine), seen(lambda: machines.end_of(machine)))
+    await narrator.narrate(
+        narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run))
+    )
+    await narrator.narrate(
+        machine_narration.replacement_is_healthy(), seen(lambda: machines.newcomer_to(fleet))
+    )
 
 
 async def _node_is_power_cycled(environment: Environment, narrator: Narrator, machine: MachineSeen) -> None:
     """`machine` is an original one: back-off would delay the step for a replacement by a minute."""
     node, machines = machine.node, environment.machines
     run = await hang(environment, narrator, node.name, machine)
-    await narrator.tell(narration.request_appears(machine.name), seen(lambda: machines.request_for(machine)))
-    await narrator.tell(
+    await narrator.narrate(
+        narration.request_appears(machine.name), seen(lambda: machines.request_for(machine))
+    )
+    await narrator.narrate(
         narration.node_reboots(node.name, node.boot_id), seen(lambda: environment.cluster.new_boot(node))
     )
-    await narrator.tell(
+    await narrator.narrate(
         narration.node_is_ready(node.name),
         seen(lambda: environment.cluster.ready_condition(node.name, "True")),
     )
-    await narrator.tell(narration.request_disappears(), seen(lambda: machines.no_request_for(machine)))
-    await narrator.tell(narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run)))
+    await narrator.narrate(narration.request_disappears(), seen(lambda: machines.no_request_for(machine)))
+    await narrator.narrate(
+        narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run))
+    )

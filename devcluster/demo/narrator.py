@@ -27,7 +27,7 @@ class Narrator:
         self._console = console
         self._began = time.monotonic()
 
-    async def tell(self, line: Line[T], awaited: Awaitable[T]) -> T:
+    async def narrate(self, line: Line[T], awaited: Awaitable[T]) -> T:
         """Print the announcement, wait, print the result; raises DemoFailedError if the time is over."""
         self._print("•", "bold", line.before)
         with self._waiting(line.within):
@@ -45,10 +45,10 @@ class Narrator:
     def remark(self, text: str) -> None:
         self._print("│", "dim", text, style="dim")
 
-    def praise(self, text: str) -> None:
+    def print_success(self, text: str) -> None:
         self._print("✔", "bold green", text, style="bold green")
 
-    def lament(self, text: str) -> None:
+    def print_failure(self, text: str) -> None:
         self._print("✘", "bold red", text, style="bold red")
 
     def _waiting(self, within: timedelta) -> AbstractContextManager[object]:

@@ -18,11 +18,11 @@ async def play(environment: Environment, narrator: Narrator) -> None:
     run = await hang(environment, narrator, node.name, node)
     await worker_is_killed(environment, narrator)
     await _node_recovers(environment, narrator, node, run)
-    narrator.praise(narration.all_is_well(node.name, time.monotonic() - hung))
+    narrator.print_success(narration.all_is_well(node.name, time.monotonic() - hung))
 
 
 async def _everything_is_well(environment: Environment, narrator: Narrator) -> NodeSeen:
-    fleet = await narrator.tell(narration.fleet_is_healthy(), _healthy_fleet(environment))
+    fleet = await narrator.narrate(narration.fleet_is_healthy(), _healthy_fleet(environment))
     heading = narration.to_look_at("Look for yourself", stays=environment.stays)
     narrator.show(heading, environment.kubectl("get nodes,nodehealthchecks,powercycleremediations -A"))
     return fleet[len(fleet) // 2]
@@ -36,10 +36,14 @@ async def _healthy_fleet(environment: Environment) -> list[NodeSeen]:
 
 async def _node_recovers(environment: Environment, narrator: Narrator, node: NodeSeen, run: Run) -> None:
     cluster = environment.cluster
-    await narrator.tell(narration.request_appears(node.name), seen(lambda: cluster.request_for(node.name)))
-    await narrator.tell(narration.node_reboots(node.name, node.boot_id), seen(lambda: cluster.new_boot(node)))
-    await narrator.tell(
+    await narrator.narrate(narration.request_appears(node.name), seen(lambda: cluster.request_for(node.name)))
+    await narrator.narrate(
+        narration.node_reboots(node.name, node.boot_id), seen(lambda: cluster.new_boot(node))
+    )
+    await narrator.narrate(
         narration.node_is_ready(node.name), seen(lambda: cluster.ready_condition(node.name, "True"))
     )
-    await narrator.tell(narration.request_disappears(), seen(lambda: cluster.no_request_for(node.name)))
-    await narrator.tell(narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run)))
+    await narrator.narrate(narration.request_disappears(), seen(lambda: cluster.no_request_for(node.name)))
+    await narrator.narrate(
+        narration.workflow_ends(), seen(lambda: incident.outcome(environment.temporal, run))
+    )

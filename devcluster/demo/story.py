@@ -72,7 +72,7 @@ async def run(settings: DemoSettings) -> int:
         try:
             return await _play(process, settings, narrator, ending)
         except (DevclusterError, KubernetesError) as error:
-            narrator.lament(str(error))
+            narrator.print_failure(str(error))
             narrator.show("Logs", str(settings.directory / "logs"))
             return FAILURE
         finally:
@@ -80,20 +80,20 @@ async def run(settings: DemoSettings) -> int:
 
 
 async def _play(process: DevProcess, settings: DemoSettings, narrator: Narrator, ending: Ending) -> int:
-    story = asyncio.create_task(_tell(process, settings, narrator))
-    ends = (asyncio.create_task(process.death()), asyncio.create_task(ending.told()))
+    story = asyncio.create_task(_run_scenario(process, settings, narrator))
+    ends = (asyncio.create_task(process.death()), asyncio.create_task(ending.requested()))
     try:
         if story not in await _first((story, *ends)):
             return ending.code
         if settings.stay:
-            narrator.praise(narration.stays())
+            narrator.print_success(narration.stays())
             await _first(ends)
         return SUCCESS
     finally:
         await _cancel((story, *ends))
 
 
-async def _tell(process: DevProcess, settings: DemoSettings, narrator: Narrator) -> None:
+async def _run_scenario(process: DevProcess, settings: DemoSettings, narrator: Narrator) -> None:
     async with environment(process, settings) as ready:
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):

@@ -18,7 +18,7 @@ def checks_are_paused() -> Line[list[str]]:
     )
 
 
-def nobody_is_shot(machine: MachineSeen) -> Line[float]:
+def no_machine_is_remediated(machine: MachineSeen) -> Line[float]:
     """The time after which the check would have remediated it passes."""
     return Line(
         f"Without the pause, Machine {machine.name} would be deleted after {TIMEOUT_SECONDS} s.",

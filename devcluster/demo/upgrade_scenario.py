@@ -10,7 +10,7 @@ from devcluster.demo.killing import worker_is_killed
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.upgrade_fixtures import SPARE
 from devcluster.demo.upgrade_view import pause_of, unpause_spare
-from devcluster.simulation.control_socket import ask
+from devcluster.simulation.control_socket import send_request
 
 
 async def play(environment: Environment, narrator: Narrator) -> None:
@@ -20,11 +20,11 @@ async def play(environment: Environment, narrator: Narrator) -> None:
     await _upgrade_begins(environment, narrator, machine)
     await _admin_unpauses(environment, narrator)
     await _upgrade_ends(environment, narrator, machine, fleet)
-    narrator.praise(upgrade_narration.all_is_well())
+    narrator.print_success(upgrade_narration.all_is_well())
 
 
 async def _everything_is_well(environment: Environment, narrator: Narrator) -> list[MachineSeen]:
-    fleet = await narrator.tell(machine_narration.fleet_is_healthy(), _healthy_fleet(environment))
+    fleet = await narrator.narrate(machine_narration.fleet_is_healthy(), _healthy_fleet(environment))
     heading = narration.to_look_at("Look for yourself", stays=environment.stays)
     narrator.show(heading, environment.kubectl("get clusterversions,machinehealthchecks,machines -A -o yaml"))
     return fleet
@@ -39,16 +39,18 @@ async def _healthy_fleet(environment: Environment) -> list[MachineSeen]:
 async def _upgrade_begins(environment: Environment, narrator: Narrator, machine: MachineSeen) -> None:
     upgrade = environment.upgrade
     await seen(lambda: upgrade.set_progressing("True"))
-    await narrator.tell(upgrade_narration.checks_are_paused(), seen(lambda: upgrade.paused(CHECK, SPARE)))
+    await narrator.narrate(upgrade_narration.checks_are_paused(), seen(lambda: upgrade.paused(CHECK, SPARE)))
     await stop_kubelet(environment, narrator, machine.node.name)
-    await narrator.tell(upgrade_narration.nobody_is_shot(machine), seen(lambda: upgrade.outlasted(machine)))
+    await narrator.narrate(
+        upgrade_narration.no_machine_is_remediated(machine), seen(lambda: upgrade.outlasted(machine))
+    )
 
 
 async def _admin_unpauses(environment: Environment, narrator: Narrator) -> None:
     order = unpause_spare(environment.temporal, environment.dev.cluster)
-    await narrator.tell(upgrade_narration.spare_is_unpaused(), order)
+    await narrator.narrate(upgrade_narration.spare_is_unpaused(), order)
     await worker_is_killed(environment, narrator, upgrade_narration.worker_is_killed)
-    await narrator.tell(
+    await narrator.narrate(
         upgrade_narration.spare_stays_unpaused(), seen(lambda: environment.upgrade.paused(CHECK))
     )
 
@@ -59,16 +61,16 @@ async def _upgrade_ends(
     """The kubelet starts after the end, so that the node is still away when its check is unpaused."""
     node = machine.node.name
     await seen(lambda: environment.upgrade.set_progressing("False"))
-    await narrator.tell(upgrade_narration.checks_are_unpaused(), seen(environment.upgrade.paused))
-    await ask(environment.kubelets, {"start": node})
-    await narrator.tell(
+    await narrator.narrate(upgrade_narration.checks_are_unpaused(), seen(environment.upgrade.paused))
+    await send_request(environment.kubelets, {"start": node})
+    await narrator.narrate(
         upgrade_narration.node_has_its_time(node),
         seen(lambda: environment.cluster.ready_condition(node, "True")),
     )
-    await narrator.tell(
+    await narrator.narrate(
         upgrade_narration.pause_ends(), pause_of(environment.temporal, environment.dev.cluster)
     )
-    await narrator.tell(upgrade_narration.fleet_is_the_same(), seen(lambda: _same(environment, fleet)))
+    await narrator.narrate(upgrade_narration.fleet_is_the_same(), seen(lambda: _same(environment, fleet)))
 
 
 async def _same(environment: Environment, fleet: list[MachineSeen]) -> list[MachineSeen] | None:

@@ -26,7 +26,7 @@ from devcluster.simulation.machine_set import PROVISIONING
 from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.retrying import BACKOFF, FailureLog
-from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.simulation.termination import run_until_terminated
 from health.model.node import Node
 from kube.client import Client
 from kube.discovery import Discovery
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     provider = Provider(options.control, options.provisioning, options.max_in_flight)
     try:
-        asyncio.run(run_until_told_to_end(_run(options.workload_kubeconfig, provider)))
+        asyncio.run(run_until_terminated(_run(options.workload_kubeconfig, provider)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"cluster_api: {error}")
 

@@ -28,18 +28,18 @@ def deletion(version: Version) -> MachineCondition:
 
 
 def with_condition(
-    shown: Sequence[Object], said: MachineCondition, version: Version, now: datetime
+    shown: Sequence[Object], new: MachineCondition, version: Version, now: datetime
 ) -> list[Object]:
-    """The conditions with `said` in place of the one of its type."""
-    before = next((condition for condition in shown if condition["type"] == said.type), None)
-    is_same = before is not None and before["status"] == said.status
+    """The conditions with `new` in place of the one of its type."""
+    before = next((condition for condition in shown if condition["type"] == new.type), None)
+    is_same = before is not None and before["status"] == new.status
     since = before["lastTransitionTime"] if before is not None and is_same else stamp(now)
-    condition: Object = {"type": said.type, "status": said.status, "lastTransitionTime": since}
-    condition |= {"reason": said.reason, "message": said.message}
+    condition: Object = {"type": new.type, "status": new.status, "lastTransitionTime": since}
+    condition |= {"reason": new.reason, "message": new.message}
     if version == "v1beta1":
         condition = {field: value for field, value in condition.items() if value}
-        condition |= {"severity": "Warning"} if said.status == "False" else {}
-    others = without_condition(shown, said.type)
+        condition |= {"severity": "Warning"} if new.status == "False" else {}
+    others = without_condition(shown, new.type)
     return [*others, condition]
 
 

@@ -80,12 +80,12 @@ class ClusterApiMachine(OpenShiftMachine):
     status: ClusterApiMachineStatus = ClusterApiMachineStatus()
 
     @property
-    def is_ours_to_let_go(self) -> bool:
+    def has_our_finalizer(self) -> bool:
         """True if our finalizer is among those that keep it."""
         return FINALIZER in self.metadata.finalizers
 
     @property
-    def is_asked_for_by_a_person(self) -> bool:
+    def is_remediation_requested(self) -> bool:
         """True if the annotation requests its remediation, independent of its health."""
         return REMEDIATE in self.metadata.annotations
 

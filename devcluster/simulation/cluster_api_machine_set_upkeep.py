@@ -100,14 +100,14 @@ class ClusterApiMachineSetUpkeep:
     async def _remediate(self, step: Unmark | Defer | Replace) -> None:
         match step:
             case Unmark(machine=machine):
-                await self._say(machine, None)
+                await self._set_condition(machine, None)
             case Defer(machine=machine, message=message):
-                said = MachineCondition(
+                condition = MachineCondition(
                     type=OWNER_REMEDIATED, status="False", reason=REMEDIATION_DEFERRED, message=message
                 )
-                await self._say(machine, said)
+                await self._set_condition(machine, condition)
             case Replace(machine=machine):
-                await self._say(machine, deletion(self.api.version))
+                await self._set_condition(machine, deletion(self.api.version))
                 await self._delete(machine)
 
     async def _do(
@@ -130,15 +130,15 @@ class ClusterApiMachineSetUpkeep:
             case NoAction():
                 return
 
-    async def _say(self, machine: ClusterApiMachine, said: MachineCondition | None) -> None:
+    async def _set_condition(self, machine: ClusterApiMachine, condition: MachineCondition | None) -> None:
         """Set OwnerRemediated, or remove it; Conflict if the Machine changed meanwhile."""
         at = machine.metadata
         stored = await self.management.get(self.api.machines, at.name, at.namespace)
         shown: Conditions = stored.get("status", {}).get("conditions", [])
-        if said is None:
+        if condition is None:
             conditions = without_condition(shown, OWNER_REMEDIATED)
         else:
-            conditions = with_condition(shown, said, self.api.version, datetime.now(UTC))
+            conditions = with_condition(shown, condition, self.api.version, datetime.now(UTC))
         metadata = {"uid": at.uid, "resourceVersion": at.resource_version}
         patch = {"metadata": metadata, "status": {"conditions": conditions}}
         await self.management.merge_patch(self.api.machines, at.name, patch, at.namespace, "status")

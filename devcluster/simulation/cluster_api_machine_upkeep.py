@@ -18,8 +18,8 @@ from devcluster.simulation.cluster_api_machine import (
 from devcluster.simulation.machine import (
     AddFinalizer,
     DeleteNode,
-    LetGo,
     LinkNode,
+    RemoveFinalizer,
     RequeueAfter,
     Step,
     SwitchOff,
@@ -84,7 +84,7 @@ class ClusterApiMachineUpkeep:
             case DeleteNode(uid=uid):
                 with suppress(NotFound):
                     await self.workload.delete(NODES, machine.node_name, uid=uid)
-            case LetGo():
+            case RemoveFinalizer():
                 await self._set_finalizers(
                     machine, [f for f in machine.metadata.finalizers if f != FINALIZER]
                 )

@@ -65,7 +65,7 @@ async def serve(path: Path, handle: Handler) -> AsyncIterator[None]:
         _remove(path)
 
 
-async def ask(path: Path, request: dict[str, Any]) -> Answer:
+async def send_request(path: Path, request: dict[str, Any]) -> Answer:
     """Send one request and wait for its answer, without a time limit.
 
     Raises ControlUnavailableError without an answer, and BadRequestError if the answer is an error.

@@ -28,7 +28,7 @@ from devcluster.simulation.machine import Machine
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.node_api import NodeApi
 from devcluster.simulation.retrying import BACKOFF, FailureLog
-from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.simulation.termination import run_until_terminated
 from kube.errors import KubernetesError
 from kube.transport import Transport
 from runtime.retrying import retry_forever
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         room = MachineRoom(options.control.with_suffix(".machines.json"), options.count)
         intervals = Intervals(options.renew_every, options.look_every)
-        asyncio.run(run_until_told_to_end(_run(room, options.control, intervals)))
+        asyncio.run(run_until_terminated(_run(room, options.control, intervals)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"kubelets: {error}")
 

@@ -114,7 +114,7 @@ class DeleteNode:
 
 
 @dataclass(frozen=True)
-class LetGo:
+class RemoveFinalizer:
     """Remove our finalizer, so that the Machine can go."""
 
 
@@ -127,7 +127,7 @@ Step = (
     | LinkNode
     | SwitchOff
     | DeleteNode
-    | LetGo
+    | RemoveFinalizer
 )
 
 
@@ -137,7 +137,7 @@ def next_step(machine: OpenShiftMachine, node: Node | None, now: datetime, provi
         return _next_of_deletion(machine, node)
     if machine.status.phase == FAILED:
         return NoAction()
-    if not machine.is_ours_to_let_go:
+    if not machine.has_our_finalizer:
         return AddFinalizer()
     if not machine.spec.provider_id:
         return _next_of_provisioning(machine, now, provisioning)
@@ -164,10 +164,10 @@ def _next_of_link(machine: OpenShiftMachine, node: Node) -> Step:
 
 
 def _next_of_deletion(machine: OpenShiftMachine, node: Node | None) -> Step:
-    if not machine.is_ours_to_let_go:
+    if not machine.has_our_finalizer:
         return NoAction()
     if machine.status.phase != DELETING:
         return SwitchOff()
     if node is None:
-        return LetGo()
+        return RemoveFinalizer()
     return NoAction() if node.metadata.deletion_timestamp else DeleteNode(node.metadata.uid)

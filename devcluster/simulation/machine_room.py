@@ -20,39 +20,39 @@ from devcluster.simulation.resources import MACHINE_SETS
 from health.model.node import Node
 from kube.record import Change, Key, key_of
 
-Tell = Callable[[Key], None]
+Enqueue = Callable[[Key], None]
 
 
 class MachineWatch:
     """Passes the key of each changed Machine to `machine`, and that of its set to `machine_set`."""
 
-    def __init__(self, machine: Tell, machine_set: Tell) -> None:
-        self._tell_machine = machine
-        self._tell_machine_set = machine_set
+    def __init__(self, machine: Enqueue, machine_set: Enqueue) -> None:
+        self._enqueue_machine = machine
+        self._enqueue_machine_set = machine_set
         self._by_node: dict[str, OpenShiftMachine] = {}
 
     def machine_set_changed(self, change: Change[OpenShiftMachineSet]) -> None:
-        self._tell_machine_set(change.key)
+        self._enqueue_machine_set(change.key)
 
     def machine_changed(self, change: Change[OpenShiftMachine]) -> None:
         """Notify also the previous owner, by the Machine's earlier state."""
         if change.old is not None:
             self._by_node.pop(change.old.node_name, None)
-            self._tell(change.old)
+            self._enqueue(change.old)
         if change.new is not None:
             self._by_node[change.new.node_name] = change.new
-            self._tell(change.new)
+            self._enqueue(change.new)
 
     def node_changed(self, change: Change[Node]) -> None:
         """Notify the Machine of the Node; the Nodes of the initial fleet have none."""
         if machine := self._by_node.get(change.key.name):
-            self._tell(machine)
+            self._enqueue(machine)
 
-    def _tell(self, machine: OpenShiftMachine) -> None:
-        self._tell_machine(key_of(machine))
+    def _enqueue(self, machine: OpenShiftMachine) -> None:
+        self._enqueue_machine(key_of(machine))
         owner = machine.controller
         if owner is not None and owner.kind == MACHINE_SETS.kind:
-            self._tell_machine_set(Key(machine.metadata.namespace, owner.name))
+            self._enqueue_machine_set(Key(machine.metadata.namespace, owner.name))
 
 
 class MachineEntry(BaseModel):

@@ -22,7 +22,7 @@ from devcluster.simulation.machine_upkeep import MachineUpkeep
 from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
-from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.simulation.termination import run_until_terminated
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import KubernetesError
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
-        asyncio.run(run_until_told_to_end(_run(options.control, options.provisioning)))
+        asyncio.run(run_until_terminated(_run(options.control, options.provisioning)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"machine_set: {error}")
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from devcluster.simulation.machine import (
     AddFinalizer,
     DeleteNode,
-    LetGo,
     LinkNode,
+    RemoveFinalizer,
     RequeueAfter,
     Step,
     SwitchOff,
@@ -150,7 +150,7 @@ class MachineUpkeep:
             case DeleteNode(uid=uid):
                 with suppress(NotFound):
                     await self._client.delete(NODES, machine.node_name, uid=uid)
-            case LetGo():
+            case RemoveFinalizer():
                 await self._patch(machine, without_finalizer(machine))
 
     async def _report(self, machine: OpenShiftMachine, report: UpdatePhase) -> None:

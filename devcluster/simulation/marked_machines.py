@@ -73,7 +73,7 @@ def _next_deferred(marked: Iterable[ClusterApiMachine], max_in_flight: int) -> S
 def _first(marked: Iterable[ClusterApiMachine]) -> ClusterApiMachine:
     by_name = sorted(marked, key=lambda machine: machine.metadata.name)
     newest = sorted(by_name, key=lambda machine: machine.metadata.creation_timestamp, reverse=True)
-    return min(newest, key=lambda machine: not machine.is_asked_for_by_a_person)
+    return min(newest, key=lambda machine: not machine.is_remediation_requested)
 
 
 def _health(machine: ClusterApiMachine) -> str:

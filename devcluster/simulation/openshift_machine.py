@@ -72,7 +72,7 @@ class OpenShiftMachine(FrozenObject):
         return self.metadata.deletion_timestamp is not None
 
     @property
-    def is_ours_to_let_go(self) -> bool:
+    def has_our_finalizer(self) -> bool:
         """True if our finalizer is among those that keep it."""
         return FINALIZER in self.metadata.finalizers
 

@@ -80,12 +80,12 @@ class PowerCycleRemediation(FrozenObject):
         return finished or stopped
 
 
-def moved(shown: Sequence[Condition], said: Condition) -> Condition:
-    """`said`, with the `shown` transition time if its status has not changed."""
-    before = next((condition for condition in shown if condition.type == said.type), None)
-    if before is None or before.status != said.status:
-        return said
-    return said.model_copy(update={"last_transition_time": before.last_transition_time})
+def moved(shown: Sequence[Condition], new: Condition) -> Condition:
+    """`new`, with the `shown` transition time if its status has not changed."""
+    before = next((condition for condition in shown if condition.type == new.type), None)
+    if before is None or before.status != new.status:
+        return new
+    return new.model_copy(update={"last_transition_time": before.last_transition_time})
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def next_step(request: PowerCycleRemediation, node: str, boot_ids: Mapping[str, 
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Report:
     processing: ConditionStatus
     succeeded: ConditionStatus
     reason: str
@@ -147,35 +147,35 @@ def status_patch(
     request: PowerCycleRemediation, node: str, step: Begin | Succeed | Fail, now: datetime
 ) -> dict[str, Any]:
     """The merge patch of the status; it applies only to the version of the request that was read."""
-    said = _said(node, step)
-    said_now = (
-        _condition("Processing", said.processing, said, now),
-        _condition("Succeeded", said.succeeded, said, now),
+    report = _report_of(node, step)
+    new_conditions = (
+        _condition("Processing", report.processing, report, now),
+        _condition("Succeeded", report.succeeded, report, now),
     )
     shown = request.status.conditions
-    conditions = [moved(shown, c).model_dump(by_alias=True) for c in said_now]
+    conditions = [moved(shown, c).model_dump(by_alias=True) for c in new_conditions]
     status: dict[str, Any] = {"conditions": conditions}
     if isinstance(step, Begin):
         status["bootIDBefore"] = step.boot_id
     return {"metadata": {"resourceVersion": request.metadata.resource_version}, "status": status}
 
 
-def _said(node: str, step: Begin | Succeed | Fail) -> _Said:
+def _report_of(node: str, step: Begin | Succeed | Fail) -> _Report:
     match step:
         case Begin():
-            return _Said("True", "Unknown", "PowerCycling", f"Switching {node} off and on.")
+            return _Report("True", "Unknown", "PowerCycling", f"Switching {node} off and on.")
         case Succeed(boot_id=boot_id):
-            return _Said("False", "True", "PowerCycled", f"{node} runs again, with boot ID {boot_id}.")
+            return _Report("False", "True", "PowerCycled", f"{node} runs again, with boot ID {boot_id}.")
         case Fail(reason=reason, message=message):
-            return _Said("False", "False", reason, message)
+            return _Report("False", "False", reason, message)
 
 
-def _condition(type_: str, status: ConditionStatus, said: _Said, now: datetime) -> Condition:
+def _condition(type_: str, status: ConditionStatus, report: _Report, now: datetime) -> Condition:
     return Condition(
         type=type_,
         status=status,
-        reason=said.reason,
-        message=said.message,
+        reason=report.reason,
+        message=report.message,
         last_transition_time=stamp(now),
     )
 

@@ -34,7 +34,7 @@ from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.remediation import PowerCycleReconciler, PowerCycleRemediation
 from devcluster.simulation.resources import REQUESTS
-from devcluster.simulation.termination import run_until_told_to_end
+from devcluster.simulation.termination import run_until_terminated
 from kube.client import Client
 from kube.errors import KubernetesError
 from kube.record import Change, Key
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     try:
-        asyncio.run(run_until_told_to_end(_run(options.control)))
+        asyncio.run(run_until_terminated(_run(options.control)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"remediator: {error}")
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-async def run_until_told_to_end(work: Coroutine[Any, Any, None]) -> None:
+async def run_until_terminated(work: Coroutine[Any, Any, None]) -> None:
     """Run `work`, cancelled on the first SIGTERM or SIGINT; its own errors are raised.
 
     Must run on the main thread.

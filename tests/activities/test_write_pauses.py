@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock
-from activities.upgrade_pauses import AT_ONCE, TAKES_LONG, TOLD_WITHIN, WarnOfLongUpgrade, WritePauses
+from activities.upgrade_pauses import AT_ONCE, EVENT_TIMEOUT, TAKES_LONG, WarnOfLongUpgrade, WritePauses
 from devcluster.control_plane import ControlPlane
 from health.gate.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -401,7 +401,7 @@ async def test_check_is_told_once_of_an_upgrade_that_takes_long(
     made = await checks.make()
     handled = Handled(reference=made.reference, uid=made.uid, how=CheckPauseState.PAUSED)
     asked = WarnOfLongUpgradeInput(cluster="c", since=BEGAN, message="it takes long", checks=(handled,))
-    recorder = EventRecorder(Client(worker_transport), "tests", lambda: NOW, longest=TOLD_WITHIN)
+    recorder = EventRecorder(Client(worker_transport), "tests", lambda: NOW, longest=EVENT_TIMEOUT)
     warn = WarnOfLongUpgrade(recorder)
     for _ in range(2):
         await ActivityEnvironment().run(warn.warn_of_long_upgrade, asked)

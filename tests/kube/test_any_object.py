@@ -10,7 +10,7 @@ from hypothesis import given
 
 from kube.decoding import Bookmark, Decoder, ListPage, Seen, Undecodable, WatchError
 from kube.errors import Malformed
-from kube.lease import LeaseRecord, expiry, given_back, holder_is_valid, needs_renewal, renewed, taken_over
+from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, released, renewed, taken_over
 from tests.health.extremes import mutated
 from tests.kube.leases import NOW, lease_object
 
@@ -37,7 +37,7 @@ def test_lease_that_can_be_read_can_be_judged_and_taken(body: dict[str, Any]) ->
         taken = taken_over(lease, "we", timedelta(days=365 * 292), NOW, None)
         assert taken["spec"]["leaseTransitions"] in INT32
         assert taken["spec"]["leaseDurationSeconds"] in INT32
-        assert wire([taken, renewed(lease, timedelta(), NOW), given_back(lease, NOW)])
+        assert wire([taken, renewed(lease, timedelta(), NOW), released(lease, NOW)])
 
 
 @given(mutated(PAGE))

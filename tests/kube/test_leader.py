@@ -260,8 +260,8 @@ async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_whi
         candidate.gives_way = True
         await eventually(lambda: candidate.told == ["started", "stopped"])
         await eventually(lambda: _asked(server, "PATCH") > 0)
-        given_back = [one for one in server.asked if one.method == "PATCH"][-1].body
-        assert given_back["spec"]["holderIdentity"] == ""
+        released = [one for one in server.asked if one.method == "PATCH"][-1].body
+        assert released["spec"]["holderIdentity"] == ""
         looks = _asked(server, "GET")
         await eventually(lambda: _asked(server, "GET") > looks + 2)
         assert not candidate.election.is_leader

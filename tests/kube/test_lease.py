@@ -5,12 +5,12 @@ import pytest
 
 from kube.lease import (
     LeaseRecord,
-    given_back,
     holder_is_valid,
     name_for,
     name_for_node,
     needs_renewal,
     new_lease,
+    released,
     renewed,
     taken_over,
 )
@@ -123,7 +123,7 @@ def test_renewal_sets_a_missing_time_of_acquisition() -> None:
 
 
 def test_lease_that_is_given_back_has_no_holder() -> None:
-    patch = given_back(lease("me", version=7), NOW)
+    patch = released(lease("me", version=7), NOW)
 
     assert patch["metadata"] == {"resourceVersion": "7"}
     assert patch["spec"]["holderIdentity"] == ""

@@ -42,8 +42,8 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
     assert change.kind is ChangeKind.ADDED
     assert not object_store.undecodable
     assert told == [("wrong in 2", True)]
-    list(object_store.tell_resolved())
-    list(object_store.tell_resolved())
+    list(object_store.report_resolved())
+    list(object_store.report_resolved())
     assert told == [("wrong in 2", True), ("", True)]
 
 
@@ -53,7 +53,7 @@ def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> N
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
 
     assert object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2))) == []
-    list(object_store.tell_resolved())
+    list(object_store.report_resolved())
     assert told == ["wrong in 1", ""]
     assert not object_store.undecodable
 
@@ -64,7 +64,7 @@ def test_object_that_was_replaced_by_another_one_that_does_not_decode_is_not_tol
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
     object_store.apply(received(ChangeKind.DELETED, undecodable(A, 2)))
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 3)))
-    list(object_store.tell_resolved())
+    list(object_store.report_resolved())
     assert told == ["wrong in 1", "wrong in 3"]
 
 
@@ -114,12 +114,12 @@ def test_objects_of_a_list_that_do_not_decode_are_told_one_at_a_time() -> None:
     object_store.replace(ObjectList([], [undecodable(A, 1), undecodable(B, 1)], "1"))
     assert told == []
 
-    telling = object_store.tell_undecodable()
+    telling = object_store.report_undecodable()
     next(telling)
     assert told == [("a", "wrong in 1")]
     assert list(telling) == [B]
 
     object_store.replace(ObjectList([], [undecodable(A, 1), undecodable(B, 2)], "2"))
-    assert list(object_store.tell_undecodable()) == [B]
+    assert list(object_store.report_undecodable()) == [B]
     assert told[2:] == [("b", "wrong in 2")]
-    assert list(object_store.tell_undecodable()) == []
+    assert list(object_store.report_undecodable()) == []

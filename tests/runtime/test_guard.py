@@ -6,7 +6,7 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
-from runtime.guard import MOST_KNOWN, Guard
+from runtime.guard import MOST_REMEMBERED, Guard
 
 pytestmark = pytest.mark.rule("rule 8/incident")
 
@@ -49,11 +49,11 @@ def test_every_failure_is_counted_by_the_part_that_it_is_of() -> None:
 
 def test_no_more_failures_are_remembered_than_fit(caplog: pytest.LogCaptureFixture) -> None:
     guard = Guard()
-    for number in range(MOST_KNOWN + 1):
+    for number in range(MOST_REMEMBERED + 1):
         fail(guard, f"node-{number}", ValueError())
     caplog.clear()
 
-    fail(guard, f"node-{MOST_KNOWN}", ValueError())
+    fail(guard, f"node-{MOST_REMEMBERED}", ValueError())
     assert not caplog.records
     fail(guard, "node-0", ValueError())
     assert len(caplog.records) == 1

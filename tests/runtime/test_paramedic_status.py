@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from runtime.paramedic_status import (
+    EVENT_LIFETIME,
     HEARTBEAT,
     REWORDED_AFTER,
-    TOLD_FOR,
     Answer,
     ConditionType,
     Installation,
@@ -117,10 +117,10 @@ def test_status_that_is_missing_or_cannot_be_read_is_written_anew(stored: dict[s
 )
 def test_transition_is_told_by_one_event_for_an_hour(statement: Statement, told: tuple[str, str]) -> None:
     status = written(statement)
-    first, again = (list(events(status, NOW + later)) for later in (timedelta(), TOLD_FOR - SECOND))
+    first, again = (list(events(status, NOW + later)) for later in (timedelta(), EVENT_LIFETIME - SECOND))
     assert [(one.severity, one.reason) for one in first] == [told]
     assert [one.seed for one in again] == [one.seed for one in first]
-    assert not list(events(status, NOW + TOLD_FOR))
+    assert not list(events(status, NOW + EVENT_LIFETIME))
 
 
 def test_what_is_unknown_is_not_told() -> None:

@@ -7,7 +7,7 @@ import pytest
 from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, Statement
 from runtime.statements import (
     LEADERLESS_FOR,
-    NOT_SEEN_FOR,
+    NO_WORKER_GRACE,
     LeaderObservation,
     WorkerObservation,
     by_leader,
@@ -35,11 +35,11 @@ def of_temporal_and_workers(trouble: str, workers: WorkerObservation) -> list[tu
         ("", WorkerObservation(2), (TRUE, "TemporalAnswers"), (TRUE, "WorkerPolls")),
         (
             "",
-            WorkerObservation(0, NOW - NOT_SEEN_FOR + SECOND),
+            WorkerObservation(0, NOW - NO_WORKER_GRACE + SECOND),
             (TRUE, "TemporalAnswers"),
             (UNKNOWN, "NotSeen"),
         ),
-        ("", WorkerObservation(0, NOW - NOT_SEEN_FOR), (TRUE, "TemporalAnswers"), (FALSE, "NoWorker")),
+        ("", WorkerObservation(0, NOW - NO_WORKER_GRACE), (TRUE, "TemporalAnswers"), (FALSE, "NoWorker")),
         ("away", WorkerObservation(2), (FALSE, "TemporalUnreachable"), (UNKNOWN, "TemporalUnreachable")),
     ],
     ids=["not asked yet", "well", "it may be starting", "no worker", "Temporal is away"],

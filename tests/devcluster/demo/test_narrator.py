@@ -29,7 +29,7 @@ async def tea() -> str:
 
 async def test_wait_is_announced_and_its_end_told_in_plain_lines_where_there_is_no_terminal() -> None:
     tells, written = narrator()
-    assert await tells.tell(LINE, tea()) == "tea"
+    assert await tells.narrate(LINE, tea()) == "tea"
     announced, told = written.getvalue().splitlines()
     assert re.fullmatch(r" +\d\.\d s  • The kettle is on\.", announced)
     assert re.fullmatch(r" +\d\.\d s  ✔ There is tea\.", told)
@@ -40,7 +40,7 @@ async def test_wait_that_takes_too_long_fails_in_one_sentence() -> None:
     impatient = Line(LINE.before, LINE.after, LINE.failure, timedelta())
     never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with pytest.raises(DemoFailedError, match=r"^There was no tea within 0 s\.$"):
-        await tells.tell(impatient, never)
+        await tells.narrate(impatient, never)
     assert "There is" not in written.getvalue()
 
 

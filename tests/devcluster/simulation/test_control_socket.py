@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.control_socket import Answer, ask, serve
+from devcluster.simulation.control_socket import Answer, send_request, serve
 from devcluster.simulation.errors import BadRequestError, ControlPathError, ControlUnavailableError
 
 
@@ -28,7 +28,7 @@ async def exchange(control: Path, sent: bytes) -> list[dict[str, Any]]:
 
 async def test_request_is_answered(control: Path) -> None:
     async with serve(control, echo):
-        assert await ask(control, {"list": True}) == {"echo": {"list": True}}
+        assert await send_request(control, {"list": True}) == {"echo": {"list": True}}
 
 
 async def test_several_requests_on_one_connection_are_answered_in_order(control: Path) -> None:
@@ -55,25 +55,25 @@ async def test_error_in_an_answer_is_raised_where_it_was_asked(control: Path) ->
 
     async with serve(control, refuse):
         with pytest.raises(BadRequestError, match="stop: no"):
-            await ask(control, {"stop": "node-3"})
+            await send_request(control, {"stop": "node-3"})
 
 
 async def test_line_without_end_closes_only_its_own_connection(control: Path) -> None:
     async with serve(control, echo):
         assert await exchange(control, b"x" * 200_000) == []
-        assert await ask(control, {}) == {"echo": {}}
+        assert await send_request(control, {}) == {"echo": {}}
 
 
 async def test_socket_file_of_a_killed_process_is_replaced(control: Path) -> None:
     with socket.socket(socket.AF_UNIX) as killed:
         killed.bind(str(control))
     async with serve(control, echo):
-        assert await ask(control, {}) == {"echo": {}}
+        assert await send_request(control, {}) == {"echo": {}}
 
 
 async def test_nobody_on_the_socket_is_said(control: Path) -> None:
     with pytest.raises(ControlUnavailableError, match="no process answers"):
-        await ask(control, {})
+        await send_request(control, {})
 
 
 async def test_path_too_long_for_a_socket_is_named(control: Path) -> None:

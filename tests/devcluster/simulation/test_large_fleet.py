@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from devcluster.simulation.control_socket import Answer, ask, serve
+from devcluster.simulation.control_socket import Answer, send_request, serve
 
 
 async def test_list_of_ten_thousand_machines_is_one_answer(control: Path) -> None:
@@ -11,4 +11,4 @@ async def test_list_of_ten_thousand_machines_is_one_answer(control: Path) -> Non
         return {"nodes": nodes}
 
     async with serve(control, handle):
-        assert await ask(control, {"list": True}) == {"nodes": nodes}
+        assert await send_request(control, {"list": True}) == {"nodes": nodes}

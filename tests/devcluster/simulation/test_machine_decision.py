@@ -6,8 +6,8 @@ import pytest
 from devcluster.simulation.machine import (
     AddFinalizer,
     DeleteNode,
-    LetGo,
     LinkNode,
+    RemoveFinalizer,
     RequeueAfter,
     Step,
     SwitchOff,
@@ -114,7 +114,7 @@ def deleted(**fields: Any) -> OpenShiftMachine:
             NoAction(),
             id="a finalizer keeps its node",
         ),
-        pytest.param(deleted(phase="Deleting"), None, LetGo(), id="its node is gone"),
+        pytest.param(deleted(phase="Deleting"), None, RemoveFinalizer(), id="its node is gone"),
         pytest.param(deleted(phase="Deleting", finalizers=("other",)), None, NoAction(), id="others keep it"),
         pytest.param(deleted(phase="Running", finalizers=("other",)), None, NoAction(), id="was never ours"),
     ],

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from devcluster.simulation.control_socket import ask
+from devcluster.simulation.control_socket import send_request
 from devcluster.simulation.kubelets import Intervals, simulate
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.machine_set import keep_machines
@@ -43,7 +43,7 @@ async def world(transport: Transport, control: Path) -> AsyncIterator[MachineWor
         yield world
         async with running(keep_machines(transport, control, AT_ONCE)):
             await world.remove()
-        assert await ask(control, {"list": True}) == {"nodes": []}
+        assert await send_request(control, {"list": True}) == {"nodes": []}
 
 
 @asynccontextmanager
@@ -140,7 +140,7 @@ async def test_node_of_a_machine_is_stopped_by_the_control_socket(
     async with running(keep_machines(transport, control, AT_ONCE)):
         (machine,) = await world.until_running(1)
         node = machine["status"]["nodeRef"]["name"]
-        assert (await ask(control, {"stop": node}))["node"]["state"] == "stopped"
+        assert (await send_request(control, {"stop": node}))["node"]["state"] == "stopped"
         unknown = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}
         patch = {"status": {"conditions": [unknown]}}
         await world.client.merge_patch(NODES, node, patch, subresource="status")
@@ -150,7 +150,7 @@ async def test_node_of_a_machine_is_stopped_by_the_control_socket(
 
         await world.until(is_not_ready, "the set still counts it as ready")
         assert condition((await world.nodes())[node], "Ready") == "Unknown"  # no kubelet says otherwise
-        await ask(control, {"power_cycle": node, "power_off_seconds": 0})
+        await send_request(control, {"power_cycle": node, "power_off_seconds": 0})
         await world.until_running(1)
 
 
