@@ -33,7 +33,7 @@ from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.own_polls import OwnPolls
 from detector.registry import WATCHED_KINDS
-from detector.reporting.event_recorder import RateLimiter
+from detector.reporting.event_queue import RateLimiter
 from detector.reporting.own_status import OwnStatus
 from detector.reporting.reporters import Reporters
 from detector.reporting.snapshot_builder import SnapshotBuilder

@@ -30,7 +30,7 @@ ON_THE_SHARED_CONTROL_PLANE = (
     "tests/cli/test_stopping.py",
     "tests/deploy/",
     "tests/detector/test_cluster_context_watch.py",
-    "tests/detector/test_event_recorder.py",
+    "tests/detector/test_event_queue.py",
     "tests/detector/test_freshness.py",
     "tests/detector/test_handover.py",
     "tests/detector/test_kind_watches.py",

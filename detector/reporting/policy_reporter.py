@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from detector.reporting.event_recorder import TRY_AGAIN_SECONDS
+from detector.reporting.event_queue import TRY_AGAIN_SECONDS
 from health.gate.policy_document import policy_subject
 from health.gate.policy_in_force import PolicyInForce
 from kube.client import Client

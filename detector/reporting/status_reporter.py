@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from detector.answers.storms import Storms
-from detector.reporting.event_recorder import EventRecorder, RateLimiter
+from detector.reporting.event_queue import EventQueue, RateLimiter
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord
@@ -75,7 +75,7 @@ class StatusReporter:
         self._dependencies = dependencies
         self._reference = reference
         self._kind = CHECK_KINDS[reference.group_kind]
-        self._event_recorder = EventRecorder(
+        self._event_queue = EventQueue(
             dependencies.client, dependencies.instance, reference, dependencies.rate_limiter, dependencies.now
         )
         self._before: CheckSnapshot | None = None
@@ -96,13 +96,13 @@ class StatusReporter:
         """Emit these Events besides those of its snapshots; returns whether the check exists."""
         known = self._dependencies.cluster_state.checks.get(self._reference)
         if known is not None:
-            self._event_recorder.tell(events, known.record.metadata.uid)
+            self._event_queue.tell(events, known.record.metadata.uid)
         return known is not None
 
     async def run(self) -> None:
         """Write status and Events until the check is deleted."""
         async with asyncio.TaskGroup() as tasks:
-            recording = tasks.create_task(self._event_recorder.run())
+            recording = tasks.create_task(self._event_queue.run())
             await self._report_until_gone()
             recording.cancel()
 
@@ -150,10 +150,10 @@ class StatusReporter:
         if known is None:
             return
         if known.is_shadow_in(self._dependencies.cluster_state.cluster_context):
-            self._event_recorder.forget()
+            self._event_queue.forget()
             self._before = self._led_until = None  # nothing was emitted meanwhile
             return
-        self._event_recorder.tell(notes, stored.metadata.uid)
+        self._event_queue.tell(notes, stored.metadata.uid)
         self._before = snapshot
         try:
             if patch:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.reporting.event_recorder import RateLimiter
+from detector.reporting.event_queue import RateLimiter
 
 
 class Clock:

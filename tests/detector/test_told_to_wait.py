@@ -11,7 +11,7 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.reporting.event_recorder import EventRecorder, RateLimiter
+from detector.reporting.event_queue import EventQueue, RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
@@ -117,11 +117,11 @@ async def test_status_is_sent_again_no_earlier_than_told(
 async def test_event_is_sent_again_no_earlier_than_told(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slept = SleptTime(monkeypatch, "detector.reporting.event_recorder")
+    slept = SleptTime(monkeypatch, "detector.reporting.event_queue")
     server.answer("POST", EVENTS.path("default"), slept.noting(BUSY))
-    event_recorder = EventRecorder(client, "tests", CHECK, RateLimiter(100, 10.0, time.monotonic), now)
-    event_recorder.tell([NOTE], "check-uid")
-    recording = asyncio.create_task(event_recorder.run())
+    event_queue = EventQueue(client, "tests", CHECK, RateLimiter(100, 10.0, time.monotonic), now)
+    event_queue.tell([NOTE], "check-uid")
+    recording = asyncio.create_task(event_queue.run())
     await eventually(lambda: len(slept.gaps) > 2)
     recording.cancel()
     assert min(slept.gaps) > TOLD_SECONDS

@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from detector.reporting import event_recorder
-from detector.reporting.event_recorder import EventRecorder, RateLimiter
+from detector.reporting import event_queue
+from detector.reporting.event_queue import EventQueue, RateLimiter
 from kube.client import Client
 from objects.event import Event, Severity
 from tests.detector.small_cluster import CHECK
@@ -27,9 +27,9 @@ def event(message: str) -> Event:
 async def test_forgotten_events_are_not_emitted_and_later_ones_are(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_recorder, "TRY_AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(event_queue, "TRY_AGAIN_SECONDS", 0.2)
     server.answer("POST", EVENTS, refused(500, "InternalError"), said({}))
-    recorder = EventRecorder(client, "one", CHECK, RateLimiter(50, 50.0, lambda: 0.0), lambda: NOW)
+    recorder = EventQueue(client, "one", CHECK, RateLimiter(50, 50.0, lambda: 0.0), lambda: NOW)
     recorder.tell([event("first"), event("second")], "check-uid")
     running = asyncio.create_task(recorder.run())
     await eventually(lambda: server.asked)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.reporting.event_recorder import RateLimiter
+from detector.reporting.event_queue import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.check_state import CheckRecord

@@ -1,4 +1,4 @@
-"""EventRecorder: writes the Events of one check, beside its remediations and its status.
+"""EventQueue: writes the Events of one check, beside its remediations and its status.
 
 A storm causes two Events for each node. They are written at a pace that all checks share, so that they do not
 compete with the requests. An Event that cannot be written is retried, and does not delay other checks.
@@ -45,7 +45,7 @@ class RateLimiter:
         return max(0.0, self._next - now)
 
 
-class EventRecorder:
+class EventQueue:
     """Writes the Events of one check while its task runs."""
 
     def __init__(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.reporting.event_recorder import EventRecorder, RateLimiter
+from detector.reporting.event_queue import EventQueue, RateLimiter
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.model.references import CheckReference
@@ -35,11 +35,11 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
 async def told_after(client: Client, note: Event) -> int:
     """Let a new process emit the Event; return how many Events exist then."""
     end = uuid.uuid4().hex
-    event_recorder = EventRecorder(
+    event_queue = EventQueue(
         client, "one", CHECK, RateLimiter(50, 20.0, time.monotonic), now=lambda: datetime.now(UTC)
     )
-    event_recorder.tell([note, Event(end, Severity.NORMAL, "TheEnd", end)], "check-uid")
-    running = asyncio.create_task(event_recorder.run())
+    event_queue.tell([note, Event(end, Severity.NORMAL, "TheEnd", end)], "check-uid")
+    running = asyncio.create_task(event_queue.run())
 
     async def is_over() -> bool:
         return end in await _messages(client)
