@@ -32,7 +32,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 class Openshift:
-    """The namespace of etcd: its budgets and guard Pods."""
+    """The namespace of etcd: its disruption budgets and guard Pods."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -47,7 +47,7 @@ class Openshift:
         await self.client.delete(DEFINITIONS, DEFINITION)
 
     async def grant(self) -> None:
-        """Give the worker the rights that users of OpenShift give it."""
+        """Grant the worker the rights that users of OpenShift grant it."""
         role, binding = yaml.safe_load_all(RIGHTS.read_text())
         await self.client.create(ROLES, role, ETCD)
         await self.client.create(ROLE_BINDINGS, binding, ETCD)

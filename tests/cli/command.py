@@ -15,8 +15,6 @@ PARAMEDIC = Path(sys.executable).with_name("paramedic")
 
 
 class Command:
-    """The command, with an environment."""
-
     def __init__(self, environment: Mapping[str, str]) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
         self._environment = kept | {"USER": "ada"} | dict(environment)
@@ -25,7 +23,7 @@ class Command:
         return await run("paramedic", *arguments, environment=self._environment | environment)
 
     async def in_terminal(self, *arguments: str, columns: int) -> str:
-        """What it draws on a terminal so wide."""
+        """The output on a terminal with this number of columns."""
         ours, its = pty.openpty()
         size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm", "NO_COLOR": "1"}
         environment = self._environment | size
@@ -44,7 +42,7 @@ def _drain(terminal: int) -> str:
     try:
         while chunk := os.read(terminal, 65536):
             drawn += chunk
-    except OSError:  # how Linux says that nobody holds the other end any more
+    except OSError:  # Linux reports with this error that the other end is closed
         pass
     finally:
         os.close(terminal)

@@ -18,7 +18,6 @@ def paramedic(temporal_server: TemporalServer) -> Command:
 
 @pytest.fixture
 async def idle_fleet(temporal_server: TemporalServer) -> AsyncIterator[Fleet]:
-    """A fleet without detector and worker."""
     async with fleet_of(temporal_server) as fleet:
         yield fleet
 

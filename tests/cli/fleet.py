@@ -44,8 +44,6 @@ POLL_SECONDS = 0.05
 
 
 class Fleet:
-    """One cluster."""
-
     def __init__(self, client: Client, cluster: str) -> None:
         self.client = client
         self.cluster = cluster
@@ -64,7 +62,7 @@ class Fleet:
         return self.client.get_workflow_handle(self.incident(node, check).workflow_id)
 
     async def fail(self, node: str, observation: Observation, check: str = "workers") -> None:
-        """The detector sees an unhealthy node."""
+        """Start the incident of a node, as the detector does."""
         self.observations[node] = _about(observation, node)
         incident = self.incident(node, check)
         await self._calls.start(incident, without_limits(incident, self.observations[node], Intent()))
@@ -92,13 +90,11 @@ class Fleet:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """With a detector, and a worker without the sandbox, as ours is."""
         async with self.detecting(), self.worker(self.client):
             yield
 
     @asynccontextmanager
     async def detecting(self) -> AsyncIterator[None]:
-        """With a detector alone."""
         observe: list[Callable[..., Any]] = [self.observe]
         async with Worker(self.client, task_queue=detector_queue(self.cluster), activities=observe):
             yield
@@ -115,7 +111,6 @@ class Fleet:
         )
 
     async def end(self) -> None:
-        """Leave nothing that runs."""
         query = f"ParamedicCluster = '{self.cluster}' AND ExecutionStatus = 'Running'"
         async for execution in self.client.list_workflows(query):
             await self.client.get_workflow_handle(execution.id).terminate("the test is over")

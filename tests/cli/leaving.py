@@ -22,7 +22,6 @@ def leave(ends: str) -> NoReturn:
 
 
 def interrupted() -> NoReturn:
-    """Be a command that somebody interrupts."""
     main.app = typer.Typer()
 
     @main.app.command()

@@ -20,14 +20,13 @@ NOTHING_DONE = Memory()
 
 
 def unhealthy(*requests: RequestSnapshot, **fields: Any) -> Observation:
-    """What the detector answers of an unhealthy target."""
+    """The detector's observation of an unhealthy target."""
     return seen(*requests, subject=SUBJECT, reason=CONDITION, answered_at=NOW, **fields)
 
 
 def state(
     phase: Phase, why: Details, observation: Observation | None = None, memory: Memory = NOTHING_DONE
 ) -> State:
-    """What an incident says of itself."""
     found = observation or unhealthy()
     return State(
         phase=phase,

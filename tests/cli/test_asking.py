@@ -1,4 +1,4 @@
-"""What incidents are asked, and how often: against a Temporal that answers by script."""
+"""Queries of incidents and their number, against a scripted Temporal server."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -98,7 +98,7 @@ async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
     assert 2 <= len(script.asked) <= 6
 
 
-async def test_where_nobody_works_no_more_are_asked_than_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_worker_only_the_first_batch_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.state_query.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     found = await asked(script, 1000)
@@ -128,7 +128,7 @@ async def test_code_that_fails_is_told_and_asked_once(failures: dict[str, TaskFa
     assert len(script.asked) == 1
 
 
-async def test_code_that_fails_is_told_also_where_nobody_works_any_more(
+async def test_failing_code_is_reported_also_without_a_worker(
     failures: dict[str, TaskFailure],
 ) -> None:
     last = summary(99).incident.workflow_id

@@ -1,4 +1,4 @@
-"""What `paramedic dev` and `paramedic demo` refuse, and how a demo ends that nobody reads."""
+"""Refused options of `paramedic dev` and `paramedic demo`, and the end of a demo whose output is closed."""
 
 import asyncio
 import os
@@ -64,7 +64,7 @@ async def test_back_off_limit_that_makes_no_sense_is_refused(paramedic: Command,
     assert ran.err.startswith("paramedic: invalid value for '--back-off-limit': '-1' is not a whole number ")
 
 
-async def test_scenario_that_nobody_wrote_is_refused_with_those_that_there_are(paramedic: Command) -> None:
+async def test_unknown_scenario_is_refused_with_the_list_of_known_ones(paramedic: Command) -> None:
     ran = await paramedic("demo", "--scenario", "foo")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(
@@ -120,7 +120,6 @@ def left_in(directory: Path) -> list[Path]:
 
 
 def command_lines() -> list[str]:
-    """Those of all processes."""
     status, out = subprocess.getstatusoutput("ps -eo args")  # noqa: S605,S607  a fixed command
     assert status == 0
     return out.splitlines()

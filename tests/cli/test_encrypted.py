@@ -1,4 +1,4 @@
-"""What Temporal keeps of incidents while payloads are encrypted, as seen with the key, and without it."""
+"""Encrypted payloads of incidents in Temporal, as seen with the key and without it."""
 
 import uuid
 from collections.abc import AsyncIterator, Iterator

@@ -60,8 +60,7 @@ class Otherwise:
         await workflow.wait_condition(lambda: False)
 
     @workflow.signal
-    def look(self) -> None:
-        """Nothing comes of it."""
+    def look(self) -> None: ...
 
 
 @asynccontextmanager
@@ -78,7 +77,7 @@ async def temporal_that_reports(after: int) -> AsyncIterator[Client]:
 
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[Client]:
-    """One that reports the first failure of a workflow task."""
+    """A server that reports the first failure of a workflow task."""
     async with temporal_that_reports(after=1) as client:
         yield client
 
@@ -102,7 +101,6 @@ def paramedic(server: Client) -> Command:
 
 @asynccontextmanager
 async def worker(fleet: Fleet, version: type) -> AsyncIterator[None]:
-    """With a worker of that version."""
     async with Worker(
         fleet.client,
         task_queue=worker_queue(fleet.cluster),
@@ -113,8 +111,6 @@ async def worker(fleet: Fleet, version: type) -> AsyncIterator[None]:
 
 
 async def failing(fleet: Fleet, count: int, of_type: str = WORKFLOW) -> None:
-    """Return when so many are reported."""
-
     async def reported() -> int:
         return (await task_failures.counts(fleet.client, fleet.cluster, RPC_TIMEOUT)).get(of_type, 0)
 

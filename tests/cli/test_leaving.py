@@ -1,4 +1,4 @@
-"""How the command ends: with the code that it was told, and without taking the interpreter down."""
+"""The command ends with the right exit code, and without a crash of the interpreter."""
 
 import asyncio
 import os
@@ -57,7 +57,7 @@ async def test_output_that_cannot_be_written_is_one_sentence() -> None:
     assert ended == (1, "paramedic: standard output cannot be written: No space left on device\n")
 
 
-async def test_command_that_nobody_reads_any_more_ends_quietly_with_141() -> None:
+async def test_command_whose_output_is_closed_ends_quietly_with_141() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     ended = await leaves_to(writer, 1)

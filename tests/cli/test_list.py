@@ -83,7 +83,6 @@ async def test_list_says_where_each_incident_stands(standing: Fleet, paramedic: 
 
 
 def next_of(table: str) -> dict[str, str]:
-    """The column NEXT, by target."""
     return {line.split()[0]: line.split()[4] for line in table.splitlines()[1:]}
 
 

@@ -1,4 +1,4 @@
-"""Whether a namespace is one of incidents, whom orders are from, and by which name a setting is refused."""
+"""The check of a namespace for incidents, the user of orders, and the names of refused settings."""
 
 import getpass
 import socket

@@ -70,7 +70,7 @@ async def test_order_to_several_incidents_is_carried_out_where_it_can_be(
     assert not (await fleet.state("node-2")).memory.held
 
 
-async def test_order_to_nobody_is_not_found(fleet: Fleet, paramedic: Command) -> None:
+async def test_order_to_an_unknown_incident_is_not_found(fleet: Fleet, paramedic: Command) -> None:
     await fleet.fail("node-1", held())
     await fleet.listed("Running", 1)
     await fleet.handle("node-1").terminate()

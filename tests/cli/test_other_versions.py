@@ -1,4 +1,4 @@
-"""What is said of incidents whose worker is of another version: unknown words are shown as they are."""
+"""Output about incidents of another worker version: unknown values are shown unchanged."""
 
 from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""What cannot be written stops no work, and is told at the end."""
+"""A failed write to the output stops no work, and is reported at the end."""
 
 import io
 import os
@@ -12,7 +12,6 @@ from cli.output import Written, in_foreground
 
 @pytest.fixture
 def unheard() -> Iterator[int]:
-    """A pipe that nobody reads."""
     reader, writer = os.pipe()
     os.close(reader)
     yield writer
@@ -28,7 +27,7 @@ def test_write_that_fails_is_remembered_and_the_rest_goes_nowhere(unheard: int) 
     assert isinstance(written.trouble, BrokenPipeError)
 
 
-def test_what_runs_until_a_person_ends_it_fails_at_once(
+def test_command_that_runs_until_a_user_ends_it_fails_at_once(
     unheard: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = io.TextIOWrapper(io.BufferedWriter(Written(unheard)))

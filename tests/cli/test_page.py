@@ -1,4 +1,4 @@
-"""What `paramedic show` says of an incident, made of values: what happens next, and what one can do."""
+"""The page of `paramedic show`, rendered from values: the next move, and the possible orders."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -55,7 +55,6 @@ def lines(of: State, *story: Episode) -> list[str]:
 
 
 def line(label: str, of: State) -> str:
-    """What stands behind a label."""
     (found,) = (line for line in lines(of) if line.startswith(label))
     return found.removeprefix(label).strip()
 

@@ -1,4 +1,4 @@
-"""What people wrote reaches no terminal as something that it obeys."""
+"""Control characters in users' text never reach a terminal."""
 
 import io
 import sys
@@ -76,6 +76,6 @@ def test_summary_of_a_timer_is_read_plain() -> None:
     assert converter.from_payload(converter.to_payload(EVIL), str) == SHOWN
 
 
-def test_what_goes_wrong_is_said_plain(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_is_printed_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     say(f"no incident of {EVIL}")
     assert capsys.readouterr().err == "paramedic: no incident of [31mred [0m node-9 Held 2J end\n"

@@ -26,7 +26,6 @@ maintenanceWindows: [{"name": "nights", "schedule": "0 22 * * *", "duration": "6
 
 
 def manifest(text: str, name: str = "paramedic-policy", key: str = "policy.yaml") -> str:
-    """As `helm template` prints it."""
     indented = "".join(f"    {line}\n" for line in text.splitlines())
     head = f"---\n# Source: x\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
     return f"{head}data:\n  {key}: |\n{indented}"

@@ -1,4 +1,4 @@
-"""What is made from the table of rights is as the table says, and the table gives no more than it names."""
+"""The generated roles and pages equal the table of rights, and the table grants only what it names."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_only_files_that_are_made_and_those_that_a_person_edits_grant_anything()
     }
 
 
-def test_what_a_manifest_grants_is_what_its_rows_say() -> None:
+def test_manifest_grants_exactly_its_rows() -> None:
     for path in MADE.keys() - {"docs/rights.md"}:
         rows = [right for right in of_installations() if right.granted_by == path]
         assert set(granted(ROOT / path)) == {one for row in rows for one in _of(row)}
@@ -123,7 +123,7 @@ def test_accounts_are_those_that_deploy_makes() -> None:
     assert SERVICE_ACCOUNTS.keys() == set(Process)
 
 
-def test_what_no_setting_asks_for_is_not_needed() -> None:
+def test_right_of_a_disabled_setting_is_not_needed() -> None:
     only_nodes = Settings(cluster="c", check_kinds=(NODE_HEALTH_CHECK,))
     kept = only_nodes.model_copy(update={"confirmations": "keep"})
     base = "deploy/base/rbac/"
@@ -141,7 +141,7 @@ def test_pause_for_upgrades_needs_no_right_over_a_machine() -> None:
     assert {right.resource for right in wanted} == {"machinehealthchecks", "events"}
 
 
-def test_what_signals_upgrades_of_other_clusters_asks_for_no_pause_here() -> None:
+def test_signal_of_other_clusters_upgrades_needs_no_pause_here() -> None:
     assert {signal.kind for signal in everything().upgrade_signals} > {"ClusterVersion"}
     assert [signal.kind for signal in signals_upgrades_here(everything())] == ["ClusterVersion"]
 

@@ -70,7 +70,7 @@ async def test_retention_that_no_temporal_takes_is_wrong_usage(
     assert f"'{time}' must be from 1h to 3660d" in ran.err
 
 
-async def test_who_may_not_is_told_who_does_it_and_by_what_in_temporal_cloud(
+async def test_missing_right_is_reported_with_the_command_for_an_admin_in_temporal_cloud(
     temporal_server: TemporalServer,
 ) -> None:
     client = await Client.connect(temporal_server.address, namespace="prod.a1b2c")

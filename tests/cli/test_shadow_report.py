@@ -1,4 +1,4 @@
-"""What would have been done beside what was done, by incident and in sums."""
+"""The comparison of shadow steps and real ones, for each incident and in total."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +20,7 @@ WEEK = timedelta(days=7)
 
 
 def incident(node: str, ours: timedelta | None, theirs: timedelta | None) -> IncidentSummary:
-    """One that would have acted so long after NOW, and in which the other did."""
+    """An incident that would have acted `ours` after NOW, and whose other controller did at `theirs`."""
     steps = (
         () if ours is None else (ShadowStep(number=1, template=FIRST.template, at=NOW + ours, why="Unknown"),)
     )
@@ -49,7 +49,7 @@ def compared(node: str, ours: timedelta | None, theirs: timedelta | None) -> Com
         (None, None, Acted.NEITHER, None),
     ],
 )
-def test_incident_tells_who_acted_and_who_came_first(
+def test_incident_shows_both_controllers_and_which_was_first(
     ours: timedelta | None, theirs: timedelta | None, acted: Acted, later_by: float | None
 ) -> None:
     one = compared("node-1", ours, theirs)
@@ -73,7 +73,7 @@ def test_sums_count_each_incident_once_with_the_differences_where_both_acted() -
     )
 
 
-def test_report_leaves_out_what_was_never_in_shadow_and_counts_what_nobody_can_tell() -> None:
+def test_report_leaves_out_incidents_outside_shadow_and_counts_unknown_ones() -> None:
     real = summary(state(Phase.REMEDIATING, UNHEALTHY))
     unknown = replace(summary(None, "node-9"), problem="no worker answers")
     report = ShadowReport.of([real, unknown, incident("node-1", MINUTE, None)], NOW - WEEK)

@@ -36,7 +36,6 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def paramedic(control_plane: ControlPlane) -> Command:
-    """Without Temporal."""
     return Command(
         {
             "KUBECONFIG": str(control_plane.kubeconfig),
@@ -98,7 +97,7 @@ async def test_namespace_that_no_installation_reads_is_neither_stopped_nor_start
         await client.delete(PARAMEDIC_STATUSES, NAME, NAMESPACE)
 
 
-async def test_who_may_not_stop_is_told_so(paramedic: Command, control_plane: ControlPlane) -> None:
+async def test_missing_right_to_stop_is_reported(paramedic: Command, control_plane: ControlPlane) -> None:
     ran = await paramedic("stop", KUBECONFIG=str(control_plane.detector_kubeconfig))
 
     assert (ran.code, ran.out) == (1, "")

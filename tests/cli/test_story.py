@@ -1,4 +1,4 @@
-"""What the history of a workflow tells of orders: who, how long, which step, and why."""
+"""Orders in the history of a workflow: the user, the duration, the step, and the reason."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The table of incidents in terminals of several widths: rows can be told apart, and no number is cut."""
+"""The table of incidents in terminals of several widths: rows stay distinguishable, and no number is cut."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def test_age_is_the_first_column_to_go_and_details_the_next() -> None:
     assert list(column_widths(natural, 5)) == ["TARGET", "PHASE"]
 
 
-def test_what_is_left_over_goes_to_the_name_before_it_goes_to_the_details() -> None:
+def test_spare_width_goes_to_the_name_before_the_details() -> None:
     natural = {"TARGET": 40, "PHASE": 11, "DETAILS": 90}
     assert column_widths(natural, 69) == {"TARGET": 30, "PHASE": 11, "DETAILS": 24}
     assert column_widths(natural, 100) == {"TARGET": 40, "PHASE": 11, "DETAILS": 45}
@@ -129,7 +129,7 @@ def test_targets_stand_in_the_order_of_their_numbers_whatever_digits_they_have()
     assert [line.split()[0] for line in found[1:]] == ["node-2", "node-10", "node-²"]
 
 
-def test_what_has_nothing_but_its_condition_says_that() -> None:
+def test_details_of_an_incident_with_only_a_condition_are_the_condition() -> None:
     assert incident("node-1", Phase.WAITING).brief == CONDITION
     exhausted = Details(requests=REQUEST, more=("no template left to try",))
     found = incident("node-1", Phase.EXHAUSTED, exhausted, requests=[request_of(FIRST)])

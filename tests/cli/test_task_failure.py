@@ -1,4 +1,4 @@
-"""What the end of a history says of a workflow whose code fails."""
+"""The last events of a workflow whose code fails."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -60,7 +60,7 @@ def test_code_that_did_not_fail_since_it_worked_does_not_fail(events: list[Histo
 
 
 @pytest.mark.parametrize("cause", ["UNHANDLED_COMMAND", "RESET_WORKFLOW"])
-def test_what_the_server_made_fail_is_no_failure_of_the_code(cause: str) -> None:
+def test_failure_by_the_server_is_no_failure_of_the_code(cause: str) -> None:
     by_server = WorkflowTaskFailedCause.Value(f"WORKFLOW_TASK_FAILED_CAUSE_{cause}")
     assert task_failure([event(0, FAILED, error(""), by_server)]) is None
 

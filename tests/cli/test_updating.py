@@ -14,7 +14,7 @@ from workflows.upgrade_orders import NOT_OURS
 
 
 async def _unanswered() -> str:
-    """As the SDK waits: what ends the wait is told as if no worker had answered."""
+    """Waits as the SDK does; a cancelled wait looks as if no worker had answered."""
     try:
         return await asyncio.Future[str]()
     except asyncio.CancelledError as error:

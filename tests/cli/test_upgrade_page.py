@@ -1,4 +1,4 @@
-"""What `paramedic upgrade` says of an upgrade pause, made of values, and which check a name means."""
+"""The page of `paramedic upgrade`, rendered from values, and the check that a name means."""
 
 import pytest
 from rich.console import Console
@@ -51,7 +51,7 @@ def lines(of: UpgradeSummary) -> list[str]:
     return [" ".join(line.split()) for line in captured.get().splitlines()]
 
 
-def test_page_says_who_is_paused_since_when_and_why() -> None:
+def test_page_shows_paused_checks_with_time_and_reason() -> None:
     told = lines(summary(state(*ROWS, seen=SEEN)))
     assert told[told.index("CHECK STATE SINCE BY WHY") :] == [
         "CHECK STATE SINCE BY WHY",
@@ -126,7 +126,7 @@ def test_name_of_no_check_or_of_several_is_refused_with_those_there_are() -> Non
         resolve_check("c", summary(state(seen=many)))
 
 
-def test_nothing_is_ordered_while_nobody_knows_the_checks() -> None:
+def test_no_order_is_sent_while_the_checks_are_unknown() -> None:
     with pytest.raises(CommandError, match="cannot be asked: no worker answers; nothing was ordered"):
         resolve_check("a", summary(None, problem="no worker answers"))
     with pytest.raises(CommandError, match="does not know the checks yet"):

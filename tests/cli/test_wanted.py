@@ -1,4 +1,4 @@
-"""Which incidents a list shows: what nobody can tell of is never left out."""
+"""Which incidents a list shows: incidents with unknown state are never left out."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ WAITING = summary(state(Phase.WAITING, Details()), "node-1")
 UNKNOWN = dataclasses.replace(summary(None, "node-2"), problem="no worker answers")
 
 
-def test_incident_that_nobody_can_ask_is_shown_whatever_is_asked_for() -> None:
+def test_incident_that_cannot_be_queried_is_shown_under_any_filter() -> None:
     of_a_phase = Wanted(Filter(), frozenset({Phase.HELD}), closed=0)
     in_shadow = Wanted(Filter(), frozenset(), closed=0, is_shadow=True)
     for wanted in (of_a_phase, in_shadow):

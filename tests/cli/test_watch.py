@@ -33,7 +33,7 @@ async def _until_drawn(terminal: int, words: str) -> None:
 
 
 def _drain(terminal: int) -> bytes:
-    """All that is still drawn, until nobody writes any more, which Linux tells by an error."""
+    """All further output, until the last writer closes the terminal, which Linux reports as an error."""
     drawn = b""
     with contextlib.suppress(OSError):
         while more := os.read(terminal, 65536):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rule("rule 8/workflow")
 
 
 async def copy(fleet: Fleet, node: str, workflow_id: str) -> WorkflowHandle[Any, Any]:
-    """What "Start Workflow Like This One" makes: input and search attributes, and no memo."""
+    """A copy as "Start Workflow Like This One" makes it: input and search attributes, and no memo."""
     incident = fleet.incident(node)
     return await fleet.client.start_workflow(
         WORKFLOW,

@@ -1,7 +1,7 @@
-"""What code and pages cite stands somewhere: a rule in docs/conformance.md, a choice in docs/decisions.
+"""Finds citations of unknown rules and decisions in code and pages.
 
 A citation is `rule 14`, `rules 4, 5 and 44`, `NHC 2.1/13`, `MHC A.2.3`, `CAPI B.2.3` or `ADR 15`. A section
-stands for its rows. An id without its prefix is refused: who searches for it finds nothing.
+stands for its rows. An id without its prefix is refused, because a search would not find it.
 """
 
 import re
@@ -42,7 +42,7 @@ def standing(rules: Iterable[str], pages: Iterable[Path]) -> frozenset[str]:
 
 
 def complaints(text: str, stands: frozenset[str]) -> list[str]:
-    """Return what a text cites that stands nowhere, each as `line: citation`."""
+    """Return the unknown citations of a text, each as `line: citation`."""
     found: list[tuple[int, str]] = []
     for prefix, citation in _CITATIONS.items():
         for match in citation.finditer(text):
@@ -68,6 +68,6 @@ def texts(root: Path = ROOT) -> Iterator[tuple[str, str]]:
 
 
 def all_complaints() -> list[str]:
-    """Return what stands nowhere in the whole repository, each as `path:line: citation`."""
+    """Return the unknown citations of the whole repository, each as `path:line: citation`."""
     stands = standing(BY_ID, (ROOT / "docs" / "decisions").glob("*.md"))
     return [f"{path}:{one}" for path, text in texts() for one in complaints(text, stands)]

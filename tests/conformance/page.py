@@ -39,7 +39,6 @@ def without_tests(rules: Sequence[Rule], proofs: Sequence[Proof]) -> list[str]:
 
 
 def page(proofs: Sequence[Proof], sections: Sequence[Section] = SECTIONS) -> str:
-    """Return the whole page."""
     proved = proving_tests(proofs)
     return "\n".join([_INTRODUCTION, *(line for one in sections for line in _section(one, proved))])
 

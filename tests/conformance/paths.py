@@ -1,4 +1,4 @@
-"""What pages name is there: files and folders in code spans, and what links lead to.
+"""Finds names of missing files and folders in pages: in code spans and in links.
 
 A name may leave out the folders before it, `gate/admission.py`; a file without any folder that stands in the
 row of a table that begins with folders is in one of these.
@@ -37,7 +37,7 @@ def tree(root: Path = ROOT) -> frozenset[str]:
 
 
 def missing(page: str, text: str, there: frozenset[str]) -> list[str]:
-    """Return what a page names and is not there, each as `line: name`."""
+    """Return the missing files that a page names, each as `line: name`."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         row = _ROW.match(line)
@@ -49,7 +49,7 @@ def missing(page: str, text: str, there: frozenset[str]) -> list[str]:
 
 
 def all_missing() -> list[str]:
-    """Return what any page names and is not there, each as `path:line: name`."""
+    """Return the missing files that any page names, each as `path:line: name`."""
     there = tree()
     return [f"{page}:{one}" for page, text in pages() for one in missing(page, text, there)]
 

@@ -1,4 +1,4 @@
-"""What people must be able to rely on, whoever else writes to the cluster and to Temporal."""
+"""Rules that hold also when other clients write to the cluster and to Temporal."""
 
 from tests.conformance.rule import Section
 

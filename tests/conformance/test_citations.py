@@ -1,4 +1,4 @@
-"""What is cited stands somewhere, in this repository and in a sample that does not."""
+"""Citations are checked in this repository, and in a sample with an unknown one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Each promise is proved, and the page that says so is true."""
+"""Each rule has a test, and docs/conformance.md shows it."""
 
 import pytest
 

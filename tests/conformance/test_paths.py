@@ -1,4 +1,4 @@
-"""What pages name is there, in this repository and in a sample."""
+"""Names of files in pages are checked in this repository, and in a sample."""
 
 import pytest
 

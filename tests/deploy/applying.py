@@ -1,6 +1,7 @@
-"""Applying: what an API server says of objects, its warnings too, as `kubectl apply --server-side` shows it.
+"""The errors and warnings of an API server for objects, as `kubectl apply --server-side` shows them.
 
-kubectl would read the names of all fields first, anew for each command: more work than all the objects are.
+kubectl would read the names of all fields again for each command, which takes longer than applying all
+objects.
 """
 
 import json
@@ -21,16 +22,14 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ApiServer:
-    """One, asked by its administrator."""
-
     def __init__(self, session: aiohttp.ClientSession, discovery: Discovery) -> None:
         self._session = session
         self._discovery = discovery
 
     async def apply(self, one: Object, *, is_tried: bool = False) -> str:
-        """Why the object is refused, or what is warned of; "" where neither is.
+        """The error or the warnings for the object; "" if there are none.
 
-        No field may be unknown. What is tried is not kept.
+        No field may be unknown. With `is_tried`, the object is not stored.
         """
         resource = await self._discovery.resource(one["apiVersion"], one["kind"])
         path = resource.path(one["metadata"].get("namespace", "default"), one["metadata"]["name"])
@@ -46,7 +45,7 @@ class ApiServer:
         query: Mapping[str, str] = NOTHING,
         headers: Mapping[str, str] = NOTHING,
     ) -> str:
-        """What is said against it, as in `apply`."""
+        """The error or the warnings, as in `apply`."""
         asked = {"Content-Type": content_type, **headers}
         async with self._session.patch(path, params=query, data=json.dumps(body), headers=asked) as answer:
             if not answer.ok:

@@ -1,4 +1,4 @@
-"""What Helm makes of deploy/chart: its own answers, and the objects of a release."""
+"""Renders deploy/chart with Helm: its own output, and the objects of a release."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def packaged(folder: Path) -> Path:
 
 
 async def refused(chart: Path, values: dict[str, Any]) -> str:
-    """Why these values cannot be used."""
+    """The error of Helm for these values."""
     status, _, said = await _template(chart, values, "paramedic-system")
     assert status != 0
     return said

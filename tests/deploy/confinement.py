@@ -25,7 +25,7 @@ NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--")
 
 @cache
 def is_confining() -> bool:
-    """Whether this machine lets us have namespaces."""
+    """True if the kernel of this machine allows namespaces."""
     if sys.platform != "linux" or shutil.which(NAMESPACES[0]) is None:
         return False
     tried = (*NAMESPACES, "mount", "--bind", "/", "/mnt")
@@ -34,7 +34,7 @@ def is_confining() -> bool:
 
 @dataclass(frozen=True)
 class Pod:
-    """What a program finds."""
+    """The view of a program in its container."""
 
     files: Path
     """The root of what is mounted, read-only."""
@@ -43,7 +43,6 @@ class Pod:
 
     @property
     def volume(self) -> str:
-        """Where that volume is."""
         return "/mnt" if is_confining() else str(self.data)
 
     async def start(

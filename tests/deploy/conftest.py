@@ -1,4 +1,4 @@
-"""What the tests of deploy/ ask the API server."""
+"""API server requests of the tests of deploy/."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
@@ -19,7 +19,7 @@ Refusal = Callable[[Iterable[Object]], Awaitable[str]]
 
 @pytest.fixture(scope="session")
 async def full_control_plane(control_plane: ControlPlane) -> ControlPlane:
-    """With what others install; nobody takes it away."""
+    """The control plane with the objects of other installers, which stay to the end."""
     async with api_server(control_plane.kubeconfig) as asked:
         for file in (STANDS_IN, DEPLOY / "base" / "priority-class.yaml"):
             for one in yaml.safe_load_all(file.read_text()):

@@ -1,4 +1,4 @@
-"""Containers of a rendered installation: what each is told, and what is mounted into it."""
+"""Containers of a rendered installation, with their environment and their mounts."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,6 @@ POD_FIELDS = {"metadata.name": "a-pod", "metadata.namespace": "paramedic-system"
 
 @dataclass(frozen=True)
 class Container:
-    """One container of a workload."""
-
     workload: Object
     spec: Object
     """Its own part of the workload."""
@@ -31,7 +29,6 @@ class Container:
 
     @property
     def pod(self) -> Object:
-        """The spec of its Pods."""
         spec: Object = self.workload["spec"]["template"]["spec"]
         return spec
 
@@ -57,7 +54,6 @@ def containers(
 
 
 def container(objects: tuple[Object, ...], name: str) -> Container:
-    """The container of that name."""
     (found,) = [one for one in containers(objects) if one.name == name]
     return found
 

@@ -1,4 +1,4 @@
-"""What kustomize makes of deploy/: the objects of an overlay, as values."""
+"""Renders overlays of deploy/ with kustomize."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ OVERLAYS = tuple(sorted(folder.name for folder in (DEPLOY / "overlays").iterdir(
 
 @cache
 def built(folder: Path) -> tuple[Object, ...]:
-    """All objects of a kustomization; nobody changes them."""
+    """All objects of a kustomization; callers must not change them, because they are cached."""
     command = (str(programs.kubectl()), "kustomize", str(folder))
     at_once = os.environ | {"GOGC": "off"}  # it ends before it has much to clear away
     done = subprocess.run(command, env=at_once, capture_output=True, text=True, check=False)  # noqa: S603  ours
@@ -26,7 +26,6 @@ def built(folder: Path) -> tuple[Object, ...]:
 
 
 def overlay(name: str) -> tuple[Object, ...]:
-    """All objects of deploy/overlays/<name>."""
     return built(DEPLOY / "overlays" / name)
 
 
@@ -43,7 +42,6 @@ def combined(folder: Path, *components: str) -> tuple[Object, ...]:
 
 
 def of_kind(objects: tuple[Object, ...], *kinds: str) -> list[Object]:
-    """Those of these kinds."""
     return [one for one in objects if one["kind"] in kinds]
 
 

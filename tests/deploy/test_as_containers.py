@@ -42,12 +42,11 @@ NOT_READ_ONLY = ("/mnt", "/proc", "/sys")
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> tuple[Object, ...]:
-    """The objects of that installation."""
     return combined(tmp_path_factory.mktemp("together"), *TOGETHER)
 
 
 def confined(one: Container) -> Object:
-    """What a process may do, and how it is started: all but its settings, mounts and ports."""
+    """The security context and the command of a container, without its settings, mounts and ports."""
     others = ("volumes", "containers", "initContainers")
     own = ("env", "envFrom", "volumeMounts", "ports")
     pod = {key: value for key, value in one.pod.items() if key not in others}
@@ -122,7 +121,6 @@ class Installation:
                 await process.wait()
 
     def log(self, name: str) -> str:
-        """All that it said."""
         return (self._directory / f"{name}.log").read_text()
 
     def _pod(self, name: str) -> tuple[Pod, Path]:
@@ -171,7 +169,7 @@ class Installation:
 
 
 @pytest.mark.cluster
-async def test_all_containers_do_their_work_as_nobody_on_a_read_only_root_and_end_in_time(
+async def test_all_containers_work_as_an_unnamed_user_on_a_read_only_root_and_end_in_time(
     together: tuple[Object, ...], control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     installation = Installation(together, control_plane, tmp_path)
@@ -200,8 +198,6 @@ async def test_all_containers_do_their_work_as_nobody_on_a_read_only_root_and_en
 
 
 def answers(process: asyncio.subprocess.Process, url: str) -> Callable[[], Awaitable[bool]]:
-    """Ask whether `url` answers 200."""
-
     async def asked() -> bool:
         assert process.returncode is None, f"it ended with {process.returncode}"
         with suppress(aiohttp.ClientConnectionError):
@@ -219,14 +215,13 @@ def writable_mounts(pid: int) -> set[str]:
 
 
 def capabilities(pid: int) -> int:
-    """What a process may do beyond its user."""
     status = Path(f"/proc/{pid}/status").read_text()
     (found,) = [line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")]
     return int(found, base=16)
 
 
 async def speaks_tls(port: int) -> bool:
-    """Whether a server shows a certificate there."""
+    """True if a server presents a certificate on the port."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)

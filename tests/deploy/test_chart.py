@@ -1,4 +1,4 @@
-"""The chart installs what the overlays do, and nothing else; what it adds is a choice that somebody made."""
+"""The chart installs the same objects as the overlays, plus those that its values ask for."""
 
 import json
 import re
@@ -52,7 +52,6 @@ ANYTHING_ELSE: dict[str, Any] = OUTSIDE | {
 
 @pytest.fixture(scope="module")
 async def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The chart as it is published."""
     return await packaged(tmp_path_factory.mktemp("chart"))
 
 

@@ -9,7 +9,6 @@ BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 
 
 def bound(objects: tuple[Object, ...], account: str) -> set[str]:
-    """The roles of a ServiceAccount."""
     return {
         binding["roleRef"]["name"]
         for binding in of_kind(objects, *BINDINGS)
@@ -37,7 +36,7 @@ def test_detector_that_only_reads_requests_has_a_role_of_another_label(tmp_path:
     assert selector["matchLabels"] == {"paramedic.dev/aggregate-to-detector": "true"}
 
 
-def test_worker_that_patches_no_nodes_is_told_so(tmp_path: Path) -> None:
+def test_worker_without_the_right_to_patch_nodes_has_the_setting_for_it(tmp_path: Path) -> None:
     kept = combined(tmp_path, "read-only-nodes")
 
     assert bound(kept, "paramedic-worker") == {"paramedic-worker", "paramedic-ext-remediation"}

@@ -115,7 +115,6 @@ class CoreManager:
 
 @pytest.fixture(scope="module")
 async def core_manager(control_plane: ControlPlane) -> AsyncIterator[CoreManager]:
-    """With the policy in force."""
     async with AsyncExitStack() as stack:
         client = Client(
             await stack.enter_async_context(await Transport.connect(str(control_plane.kubeconfig)))
@@ -134,7 +133,6 @@ async def core_manager(control_plane: ControlPlane) -> AsyncIterator[CoreManager
 
 
 def policy() -> Iterator[tuple[Resource, Object]]:
-    """The policy, for our Machines."""
     text = FILE.read_text().replace("[cluster.x-k8s.io]", f"[{GROUP}]")
     for body in yaml.safe_load_all(text):
         yield (POLICIES if body["kind"] == POLICIES.kind else BINDINGS), body
@@ -174,7 +172,7 @@ async def test_what_its_other_controllers_write_passes(
 async def test_it_does_not_say_that_a_check_is_allowed_which_something_holds(
     core_manager: CoreManager,
 ) -> None:
-    """Else it would at each look, and Paramedic would correct it each time."""
+    """Otherwise it would write the status again and again, and Paramedic would correct it each time."""
     for after in ([ALLOWED], []):
         assert HOLDS in await core_manager.writes(after, over=[UPGRADING], kind=CHECKS)
 

@@ -1,4 +1,4 @@
-"""What the NodeHealthCheck operator and its users stored goes on under our CRD: a drop-in."""
+"""Objects that the NodeHealthCheck operator and its users stored stay valid under our CRD."""
 
 import asyncio
 import json

@@ -1,7 +1,7 @@
 """docs/install.md: each command that needs no kubelet is run as it stands there, against a real API server.
 
-What would change the servers that tests share is a server-side dry run; nothing else is different. Helm
-renders only: on the server it would find that others than it have made the roles.
+Commands that would change the shared servers are server-side dry runs; the rest runs unchanged. Helm only
+renders: on the server it would refuse the roles, because Helm did not create them.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def blocks() -> list[str]:
 
 
 def tried(block: str) -> str:
-    """Those that can be run here."""
+    """The commands of a block without the lines that cannot run here."""
     return "".join(line for line in block.splitlines(keepends=True) if NOT_TRIED not in line)
 
 

@@ -1,4 +1,4 @@
-"""What kube-state-metrics is told to read of our objects is in their schemas."""
+"""The fields that kube-state-metrics reads of our objects exist in their schemas."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ def schema_of(kind: str, version: str) -> dict[str, Any]:
 
 
 def at(schema: dict[str, Any], path: list[str]) -> dict[str, Any]:
-    """What stands there; of a list, what each of its items is."""
+    """The schema at a path; for a list, the schema of its items."""
     for name in path:
         schema = schema["properties"][name]
     items: dict[str, Any] = schema.get("items", schema)

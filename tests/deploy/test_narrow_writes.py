@@ -1,4 +1,4 @@
-"""What the admission policies leave of our rights on Machines and their checks, on a real API server."""
+"""Our rights on Machines and their checks under the admission policies, on a real API server."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""What every overlay of deploy/ must be: taken by the API server, confined, and complete in itself."""
+"""Every overlay of deploy/ must be accepted by the API server, confined, and complete."""
 
 import json
 import os
@@ -126,7 +126,7 @@ def test_services_find_pods_and_the_ports_that_they_name(name: str) -> None:
 
 
 @every_overlay
-def test_network_policies_let_temporal_be_reached_and_nobody_in_but_to_ports_that_are_open(name: str) -> None:
+def test_network_policies_allow_calls_to_temporal_and_only_to_our_open_ports(name: str) -> None:
     policies = [one["spec"] for one in of_kind(overlay(name), "NetworkPolicy")]
     out = {port["port"] for one in policies for rule in one.get("egress", ()) for port in rule["ports"]}
     into = {port["port"] for one in policies for rule in one.get("ingress", ()) for port in rule["ports"]}

@@ -1,4 +1,4 @@
-"""What `kubectl get nhc` shows (rule 24)."""
+"""The columns of `kubectl get nhc` (rule 24)."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""What deploy/ grants for Cluster API: exactly what is needed, and no Secrets but those that are named."""
+"""The rights of deploy/ for Cluster API: exactly the needed ones, and no Secrets except the named ones."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta

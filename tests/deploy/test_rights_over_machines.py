@@ -1,4 +1,4 @@
-"""Who installs Paramedic for nodes alone gives it no right over a Machine but to read it."""
+"""An installation for nodes only has no right over Machines except to read them."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ MACHINES = "machine.openshift.io"
 
 
 def verbs(file: Path, role: str, resource: str) -> set[str]:
-    """What a role of that file may do with a kind of the machine API."""
+    """The verbs of a role in that file for a kind of the machine API."""
     return {
         verb
         for body in yaml.safe_load_all(file.read_text())

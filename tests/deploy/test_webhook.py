@@ -131,7 +131,7 @@ async def is_asked(client: Client) -> bool:
 
 
 async def refusal(call: Awaitable[object]) -> str:
-    """What the webhook says to a call, "" if it takes it."""
+    """The webhook's refusal of a call; "" if it allows the call."""
     try:
         await call
     except Forbidden as error:
@@ -151,7 +151,6 @@ def check(name: str, **spec: Any) -> Object:
 
 
 def twice(kind: str = TEMPLATES.kind) -> dict[str, Any]:
-    """Two steps of one kind."""
     names = ("one", "two")
     references = [{"apiVersion": TEMPLATES.api_version, "kind": kind, "name": name} for name in names]
     return {
@@ -286,7 +285,7 @@ async def test_check_is_refused_on_an_openshift_cluster_of_another_topology(
     assert refused == "Unsupported control plane topology"
 
 
-async def test_what_is_no_review_is_told_so(webhook: str) -> None:
+async def test_body_that_is_no_review_is_answered_with_an_error(webhook: str) -> None:
     async with aiohttp.ClientSession() as session, session.post(webhook, json={}, ssl=False) as answer:
         assert answer.status == 400
         assert "No AdmissionReview of v1" in await answer.text()

@@ -1,4 +1,4 @@
-"""What tests ask about other processes."""
+"""Looks up other processes for tests."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,7 +7,7 @@ from devcluster.polling import until
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process; one that has ended and was not waited for is none."""
+    """True if the process exists; a zombie does not count."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -16,8 +16,6 @@ def runs(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    """Return when the process has ended."""
-
     async def ended() -> bool:
         return not runs(pid)
 

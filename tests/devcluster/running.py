@@ -1,4 +1,4 @@
-"""Running: work of ours that goes on while a block does, in the process of the test."""
+"""Runs a coroutine in the test process for the duration of a block."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -8,7 +8,7 @@ from typing import Any
 
 @asynccontextmanager
 async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Cancelled, and ended, with the block."""
+    """Run it during the block, then cancel it and wait for its end."""
     task = asyncio.create_task(work)
     try:
         yield

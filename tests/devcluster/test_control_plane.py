@@ -79,6 +79,5 @@ async def test_installing_again_changes_nothing(control_plane: ControlPlane) -> 
 
 
 async def generations(client: Client) -> dict[str, int]:
-    """Those of all CRDs."""
     definitions = await client.list(DEFINITIONS)
     return {one["metadata"]["name"]: one["metadata"]["generation"] for one in definitions}

@@ -1,4 +1,4 @@
-"""What runs is described, dies and is killed, under demos that go on with one directory after each other."""
+"""`paramedic dev` and demos on one directory: servers are described, die, are killed, and are reused."""
 
 import asyncio
 import io
@@ -174,7 +174,7 @@ async def test_story_of_an_upgrade_is_told_to_its_end_where_that_of_machines_was
 async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and_ends_in_order(
     directory: Path, first: Demo
 ) -> None:
-    """On its data, at its addresses, with its credentials; and tells of a node."""
+    """The next one uses the same data, addresses and credentials, and reports on a node."""
     before = description(directory)
     kept: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}
     async with admin(before) as client:

@@ -35,7 +35,7 @@ def of(resource: Resource, **fields: Any) -> Object:
 
 
 async def taken(transport: Transport, resource: Resource, **fields: Any) -> Object:
-    """What would be stored; raises Invalid when it is refused."""
+    """The object as it would be stored; raises Invalid if it is refused."""
     path, query = resource.path(NAMESPACE), (("dryRun", "All"),)
     answer = await transport.request("POST", path, query=query, body=of(resource, **fields))
     stored: Object = json.loads(answer)

@@ -84,5 +84,4 @@ def _change(draw: st.DrawFn, whole: Any, path: _Path) -> None:
 
 
 def sometimes(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """That, or nothing."""
     return st.none() | strategy

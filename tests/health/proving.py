@@ -41,7 +41,7 @@ def healthy(
     state: TargetState = TargetState.HEALTHY,
     **fields: Any,
 ) -> Observation:
-    """What the detector answers of a healthy target under a check that asks for a proof."""
+    """The observation of a healthy target under a check that requires proof."""
     says = {
         "subject": NAME,
         "reason": "healthy",
@@ -91,7 +91,7 @@ SAME = f"{NAME}: healthy since 2026-03-01T12:00:00Z, but its boot ID boot-1 is t
 
 @pytest.fixture
 def incident() -> Incident:
-    """One that has made its first request a moment ago, while the target ran since the old boot."""
+    """An incident that has just made its first request, while the target still ran with the old boot."""
     one = Incident()
     one.acts()
     return one

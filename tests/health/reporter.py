@@ -12,7 +12,7 @@ from tests.objects import NOW
 
 
 class Reporter:
-    """Tells as the status reporter does: what is told twice is one Event; status is written after it."""
+    """Reports as the status reporter does: it emits each Event once, and then writes the status."""
 
     def __init__(self, kind: CheckKind = NODE_HEALTH_CHECK) -> None:
         self._kind = kind
@@ -22,7 +22,7 @@ class Reporter:
         self.led_until: datetime | None = None
 
     def sees(self, after: CheckSnapshot, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
-        """The Events that are new."""
+        """The Events that were not emitted before."""
         return [(note.severity, note.reason, note.message) for note in self.tells(after, now)]
 
     def tells(self, after: CheckSnapshot, now: datetime = NOW) -> list[Event]:

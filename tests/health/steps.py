@@ -1,4 +1,4 @@
-"""What tests of the runbook share: what an incident knows, what it was ordered, and how long a move waits."""
+"""Builders for tests of the runbook: memories, orders, and the wait of a move."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -36,7 +36,6 @@ def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
 
 
 def with_lease(memory: Memory, **fields: object) -> Memory:
-    """The memory with another Lease."""
     return memory.model_copy(update={"lease": memory.lease.model_copy(update=fields)})
 
 
@@ -51,7 +50,6 @@ def because(reason: str) -> Details:
 
 
 def annotations_of(result: Move) -> dict[str, str | None]:
-    """What a move writes."""
     assert isinstance(result, AnnotateRequests), result
     return {name: text for mark in result.patches for name, text in mark.annotations.items()}
 
@@ -66,7 +64,7 @@ class Timed:
 
 
 def timed(result: Move, now: datetime = NOW) -> Move | Timed:
-    """A move without what people are told of its end, which tests/health/test_next_transition.py is about."""
+    """A move without its next transition, which tests/health/test_next_transition.py covers."""
     match result:
         case Wait():
             return Timed(result.phase, str(result.details), timer_of(result, now))

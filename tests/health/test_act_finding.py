@@ -1,4 +1,4 @@
-"""What an act found is told until it is no longer so; what says nothing of the cluster does not hide it."""
+"""The finding of an act is reported while it is true; an unrelated hold does not hide it."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_nothing_is_found_after_an_act_that_did_its_step() -> None:
 
 
 @pytest.mark.parametrize("state", TargetState)
-def test_what_was_found_is_kept_while_the_target_is_unhealthy_or_nobody_knows(state: TargetState) -> None:
+def test_finding_is_kept_while_the_target_is_unhealthy_or_unknown(state: TargetState) -> None:
     memory = learned(Memory(found=EARLIER), Observation(state=state, reason=""), NOW)
     is_kept = state in (TargetState.EXPIRED, TargetState.UNKNOWN)
     assert memory.found == (EARLIER if is_kept else None)

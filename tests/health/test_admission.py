@@ -77,7 +77,7 @@ NAMES = [reason.value for _, reason, _ in OBJECTIONS]
 
 
 def changed(question: Question, change: dict[str, Any]) -> Question:
-    """`question` with an objection more."""
+    """The same question with one more objection."""
     if "context" in change:
         more = {name: value for name, value in vars(change["context"]).items() if value is not None}
         change = {"context": replace(question.context, **more)}

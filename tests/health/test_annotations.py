@@ -114,7 +114,7 @@ def test_what_was_written_is_seen_at_once(
 
 @pytest.mark.rule("NHC 2.6/unreadable")
 @pytest.mark.parametrize("theirs", [EVER, NOW - A_MOMENT], ids=["unreadable", "before the request"])
-def test_stamp_that_somebody_else_wrote_over_ours_counts(theirs: datetime) -> None:
+def test_stamp_that_another_writer_wrote_over_ours_counts(theirs: datetime) -> None:
     stamped = request_snapshot(created=NOW, healthy_since=theirs)
     assert patched([stamped], [patch({HEALTHY_DELAY: stamp(NOW)})]) == (stamped,)
 

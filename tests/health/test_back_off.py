@@ -128,7 +128,7 @@ def test_loss_in_the_middle_of_a_failure_is_no_earlier_incident(failed: timedelt
     failed=st.timedeltas(timedelta(hours=-2), timedelta(hours=2)),
     passed=st.timedeltas(timedelta(), timedelta(hours=2)),
 )
-def test_whoever_asks_again_when_told_to_is_admitted(
+def test_target_that_asks_again_when_the_hold_says_so_is_admitted(
     number: int, limit: timedelta, failed: timedelta, passed: timedelta
 ) -> None:
     known, now = back_off(number, limit=limit), NOW + passed

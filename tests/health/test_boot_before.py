@@ -86,7 +86,7 @@ def test_resume_of_a_target_that_booted_meanwhile_ends_with_its_proof(incident: 
 
 
 def test_target_without_requests_has_its_time_and_keeps_no_lease(incident: Incident) -> None:
-    """Somebody deleted the request after the boot: nobody remediates it any more (NHC 2.6)."""
+    """A user deleted the request after the boot, so no remediator works on the node (NHC 2.6)."""
     incident.memory = with_lease(incident.memory, renew_at=NOW)
     assert timed(incident.sees(healthy())) == Timed(Phase.HEALTHY_DELAY, KEPT, 300)
     assert isinstance(incident.sees(healthy(), TIME), RemoveRequests)
@@ -149,7 +149,7 @@ def test_incident_that_lost_its_memory_knows_the_boot_from_the_request() -> None
     assert phase_of(Incident(booted).sees(healthy(second, MADE))) is Phase.HEALTHY_DELAY
 
 
-def test_request_that_somebody_deletes_begins_nothing_in_an_incident_that_did_not_know_it() -> None:
+def test_deleted_request_begins_nothing_in_an_incident_that_did_not_know_it() -> None:
     going = MADE.model_copy(update={"is_being_deleted": True})
     assert isinstance(Incident().sees(healthy(going, boot_id=OLD)), RemoveRequests)
 

@@ -52,7 +52,7 @@ def test_annotations_of_others_are_no_choices(kind: CheckKind, check: dict[str, 
 
 
 @pytest.mark.parametrize(("kind", "check"), KINDS[1:])
-def test_nobody_is_told_of_a_bad_annotation_while_the_check_is_paused(
+def test_bad_annotation_is_not_reported_while_the_check_is_paused(
     kind: CheckKind, check: dict[str, Any]
 ) -> None:
     with pytest.raises(PausedInvalidCheckError):

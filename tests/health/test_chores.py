@@ -1,4 +1,4 @@
-"""What an incident could not do is noted, and tried again: never as fast as it fails, never forgotten."""
+"""A failed chore is noted and retried with a back-off until it succeeds."""
 
 from datetime import timedelta
 

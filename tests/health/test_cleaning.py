@@ -25,7 +25,7 @@ def healthy(*requests: RequestSnapshot) -> Observation:
 def cleaned(
     *failed: RequestSnapshot, hanging: tuple[RequestSnapshot, ...] = (), times: int = 1, now: datetime = NOW
 ) -> Memory:
-    """What is known after so many attempts, of which the latest was made now."""
+    """The memory after that many attempts, the latest of which was made now."""
     memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
     for _ in range(times):
         failures = [

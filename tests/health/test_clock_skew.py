@@ -1,4 +1,4 @@
-"""When the detector's clock allows nothing to be told."""
+"""Which clock skew of the detector makes its facts unusable."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What an incident does when its target is healthy, gone or released."""
+"""An incident when its target is healthy, gone or released."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What status and Events of a check say while something around it holds it."""
+"""Status and Events of a check while the cluster context holds it."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ ALL = [
 
 @pytest.fixture
 def reporter() -> Reporter:
-    """One that has told of an enabled check."""
+    """A reporter that has emitted the Event of an enabled check."""
     one = Reporter()
     one.sees(snapshot())
     return one
@@ -92,7 +92,7 @@ EVENTS = [
     "rule 42",
 )
 @pytest.mark.parametrize(("context", "event"), EVENTS)
-def test_what_holds_the_check_is_told_once(
+def test_hold_of_the_check_is_reported_once(
     reporter: Reporter, context: CheckContext, event: tuple[Severity, str, str]
 ) -> None:
     assert reporter.sees(snapshot(context=context)) == [event]

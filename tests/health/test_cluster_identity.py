@@ -1,4 +1,4 @@
-"""One cluster is told from another, under one name, by the uid of its namespace kube-system."""
+"""The uid of the namespace kube-system distinguishes clusters with the same name."""
 
 import pytest
 

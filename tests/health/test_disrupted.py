@@ -1,4 +1,4 @@
-"""What an incident does once its target was deleted or marked."""
+"""An incident after its target was deleted or marked."""
 
 from datetime import timedelta
 

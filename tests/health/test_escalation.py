@@ -39,7 +39,7 @@ def order_of(steps: tuple[Step, ...]) -> list[str]:
 
 
 def unnamed(request: RequestSnapshot) -> RequestSnapshot:
-    """The same as somebody makes it who does not name the template."""
+    """The same request, created by a client that does not name the template."""
     reference: RequestReference = request.reference.model_copy(update={"template": ""})
     return request.model_copy(update={"reference": reference})
 

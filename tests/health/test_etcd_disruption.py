@@ -1,4 +1,4 @@
-"""Whether etcd of an OpenShift cluster can spare a control-plane node."""
+"""The guard of etcd in an OpenShift cluster for control-plane nodes."""
 
 from typing import Any
 

@@ -58,7 +58,7 @@ class Sample:
 
     @property
     def question(self) -> Question:
-        """What admission is asked then."""
+        """The question of an admission under this hold."""
         unseen: Unseen = self.fields.get("unseen", Unseen())
         return Question(
             allowance=BLOCKED if self.is_blocked else ALLOWED,
@@ -69,7 +69,7 @@ class Sample:
 
 
 def around(reason: str, **context: Any) -> Sample:
-    """Something around the check."""
+    """A hold of the check by the cluster context."""
     return Sample(reason, {"context": CheckContext(**context)})
 
 

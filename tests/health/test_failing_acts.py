@@ -110,7 +110,7 @@ def test_403_is_told_once_it_has_lasted_half_a_minute(after: float, *, is_told: 
     assert lasts(later.failing, NOW + timedelta(seconds=after)) == is_told
 
 
-def test_what_is_no_403_is_told_at_once() -> None:
+def test_other_error_than_403_is_reported_at_once() -> None:
     memory = Memory().having_failed_to_act(INVALID, SEEN, NOW, 0, is_forbidden=False)
     assert memory.found == INVALID
 

@@ -21,7 +21,7 @@ WORDS = st.text(min_size=1).filter(lambda word: word not in {*TargetState, *Hold
 
 
 def received(**changed: Any) -> Observation:
-    """What this version reads of an admission of another one that says also this."""
+    """An admission of another version, with a further field, as this version decodes it."""
     wire = ADMITTED.model_dump(mode="json") | changed
     return Observation.model_validate_json(json.dumps(wire))
 

@@ -1,4 +1,4 @@
-"""What became of the requests of an incident, as its result says: each once, from its start to its end."""
+"""The requests in the result of an incident: each request once, from its creation to its end."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Which requests that appear an incident must be told of."""
+"""Which new requests wake an incident."""
 
 from datetime import datetime, timedelta
 from typing import Any

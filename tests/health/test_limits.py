@@ -20,7 +20,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 class Usage:
-    """What counts nothing yet; `check` are the limits of the check of workers."""
+    """A usage without any count; `check` are the limits of the check of workers."""
 
     def __init__(self, check: Limits | None = None, **policy: Any) -> None:
         def scopes_of(reference: CheckReference) -> Iterator[LimitScope]:
@@ -55,7 +55,7 @@ def one(check: CheckReference = WORKERS, zone: str | None = "a") -> LimitedRemed
     return LimitedRemediation(check, {ZONE: zone})
 
 
-def test_what_nobody_limited_may_begin() -> None:
+def test_remediation_without_limits_may_begin() -> None:
     counted = Usage()
     assert counted.words(one(), *(waiting(str(number), 1) for number in range(100))) == "go"
 
@@ -114,7 +114,7 @@ def waiting(name: str, minutes: int, zone: str = "a") -> Waiting:
     return Waiting(NOW - minutes * MINUTE, name, one(zone=zone))
 
 
-def test_who_waits_longest_goes_first_and_keeps_nobody_whom_its_limit_does_not_hold() -> None:
+def test_oldest_target_goes_first_and_blocks_no_target_that_its_limit_does_not_hold() -> None:
     counted = Usage(maxInFlight=3, maxInFlightByLabel={ZONE: 1})
     counted.count(one(zone="a"))
     line = [waiting("young", 1, "b"), waiting("held", 9), waiting("c", 2, "c"), waiting("old", 5, "b")]

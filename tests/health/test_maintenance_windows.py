@@ -151,7 +151,7 @@ EACH_MINUTE = window(SALE, schedule="* * * * *", duration="1m")
 
 
 def answers(*windows: MaintenanceWindow, start: datetime = MONDAY, minutes: int = 24 * 60) -> list[str]:
-    """What is said from minute to minute, each answer once."""
+    """The answers from minute to minute, without repetitions."""
     said = [words(start + number * MINUTE, *windows) for number in range(minutes)]
     return [one for before, one in zip(["", *said], said, strict=False) if before != one]
 

@@ -1,4 +1,4 @@
-"""What an incident remembers, look by look and act by act."""
+"""The memory of an incident after each observation and each act."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def references(*requests: RequestSnapshot) -> tuple[RequestReference, ...]:
 
 
 @pytest.mark.rule("rule 39")
-def test_request_that_is_seen_is_ours_whoever_made_it() -> None:
+def test_request_that_is_seen_is_ours_also_if_another_client_made_it() -> None:
     memory = learned(Memory(), seen(AT_WORK), NOW)
     assert memory.requests == references(AT_WORK)
     assert memory.has_acted
@@ -120,7 +120,7 @@ def test_lock_of_a_step_is_over_once(observation: Observation, spent: tuple[Any,
 
 
 @pytest.mark.rule("rule 14/deleted request", "NHC 2.5/overdue")
-def test_classic_remediation_whose_overdue_request_somebody_deletes_is_begun_anew() -> None:
+def test_classic_remediation_whose_overdue_request_a_user_deletes_begins_anew() -> None:
     overdue = seen(request_of(CLASSIC[0], timed_out_at=NOW), steps=CLASSIC)
     memory = learned(Memory(), overdue, NOW)
     assert memory.spent == ()

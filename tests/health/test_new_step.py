@@ -1,4 +1,4 @@
-"""A new request: only where the detector admits it, and not too soon after somebody deleted the last one."""
+"""A new request: only where the detector admits it, and not too soon after a user deleted the last one."""
 
 from datetime import datetime, timedelta
 
@@ -20,7 +20,7 @@ ADMITTED = seen(admission=LIMITED, back_off_limit_seconds=LIMIT.total_seconds())
 
 
 def lost(number: int, at: datetime = NOW) -> Memory:
-    """What an incident knows that lost a request, which was the `number`th remediation in a row."""
+    """The memory of an incident that lost a request, which was the `number`th attempt in a row."""
     return Memory(loss=Loss(at=at, attempt=number))
 
 

@@ -55,8 +55,6 @@ LIMIT = timedelta(minutes=30)
 
 
 class World(RuleBasedStateMachine):
-    """One incident and its cluster."""
-
     def __init__(self) -> None:
         super().__init__()
         self.now = NOW
@@ -113,7 +111,7 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.is_open)
     @rule()
     def remediation_is_admitted(self) -> None:
-        """What hypothesis would seldom come to: most of what may go wrong begins here."""
+        """States that hypothesis seldom reaches, and in which most failures begin."""
         self.state, self.hold, self.broken = TargetState.EXPIRED, None, frozenset()
         self.move()
 
@@ -227,7 +225,7 @@ class World(RuleBasedStateMachine):
         return move
 
     def tries(self, chore: Chore, *subjects: ChoreSubject) -> bool:
-        """Whether it is done; what is not is noted."""
+        """True if the chore succeeds; a failed chore is noted."""
         failures = [ChoreFailure(subject=one, what="do it", why="500") for one in subjects]
         is_done = chore not in self.broken
         self.memory = self.memory.having_tried(
@@ -249,7 +247,6 @@ class World(RuleBasedStateMachine):
             self.remember(lease=self.memory.lease.renewed_later(next_try))
 
     def judge(self, seen: Observation, move: Move) -> None:
-        """What must be so of every single move."""
         if isinstance(move, TakeStep):
             self.judge_act(seen, move.step)
         if isinstance(move, RemoveRequests):
@@ -270,7 +267,7 @@ class World(RuleBasedStateMachine):
             self.judge_rest(move)
 
     def judge_act(self, seen: Observation, number: int) -> None:
-        """An act is admitted, by nobody forbidden, and the step's turn."""
+        """An act needs an admission, no hold, and the turn of its step."""
         is_skipped = self.memory.skips_back_off and seen.hold and seen.hold.reason is HoldReason.BACK_OFF
         assert self.is_remediated, self.log
         assert seen.hold is None or is_skipped, self.log
@@ -284,11 +281,11 @@ class World(RuleBasedStateMachine):
 
     @property
     def is_remediated(self) -> bool:
-        """Whether a step may be taken at all."""
+        """True if a step is allowed in this state."""
         return self.state is TargetState.EXPIRED
 
     def is_waited_for(self, request: RequestSnapshot) -> bool:
-        """Whether the incident tried for long enough to tell its remediator to stop."""
+        """True if the incident tried for long enough to stop the remediator."""
         notes = [
             one
             for one in self.memory.notes
@@ -298,7 +295,7 @@ class World(RuleBasedStateMachine):
         return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
     def must_be_kept(self, seen: Observation) -> bool:
-        """Whether the healthyDelay still keeps the requests."""
+        """True while the healthyDelay keeps the requests."""
         if self.state is not TargetState.HEALTHY or self.memory.left_alone or not self.delay:
             return False
         living = [one for one in seen.requests if not one.is_being_deleted]
@@ -308,7 +305,7 @@ class World(RuleBasedStateMachine):
         return self.delay < 0 or any(end is None or self.now < end for end in ends)
 
     def judge_rest(self, move: Wait) -> None:
-        """It never spins; and who holds an incident is told that, for no longer than the hold lasts."""
+        """The incident never loops without waiting, and reports a user's hold only while it lasts."""
         timer = move.requeue_after(self.now)
         assert timer is None or timer > timedelta(), self.log
         if not self.memory.held or self.memory.left_alone or self.state in ENDED:

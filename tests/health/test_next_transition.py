@@ -1,4 +1,4 @@
-"""When an incident goes on by itself: people are told neither its chores nor its safety nets.
+"""When an incident goes on by itself: chores and safety nets are not reported.
 
 The oracle is the runbook itself: an incident in a cluster where nothing changes is carried on in time, chores
 and all, until it does something that people would notice.
@@ -58,8 +58,6 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Incident:
-    """One incident that nobody wakes, at `now`."""
-
     first: Observation
     memory: Memory
     now: datetime = NOW
@@ -104,7 +102,7 @@ class Incident:
         return None
 
     def moments(self) -> "Iterator[tuple[Move, Incident]]":
-        """What it does in a month, and when."""
+        """The moves of a month, with their times."""
         incident = self
         while incident.now < NOW + MONTH:
             move, after = incident.step()
@@ -126,19 +124,19 @@ def noticed(incident: Incident, rest: Wait) -> datetime | None:
 
 
 def _is_held_for_good(incident: Incident, rest: Wait) -> bool:
-    """Whether nothing follows before `resume`, whatever runs out meanwhile."""
+    """True if only `resume` leads to another move, whatever timer expires."""
     memory = incident.memory
     return rest.phase is Phase.REMEDIATING and memory.held is not None and memory.held.until is None
 
 
 def _is_new(before: Incident, move: Move, after: Incident) -> bool:
-    """What people notice of a remediator at work, though the phase stays."""
+    """The changes that a user sees while a remediator works, although the phase stays."""
     is_other = (before.memory.held, before.observation.state) != (after.memory.held, after.observation.state)
     return is_other or _stops(move)
 
 
 def _stops(move: Move) -> bool:
-    """Whether the remediator is told to stop, or others may have the target."""
+    """True if the remediator is stopped or the Lease is released."""
     if isinstance(move, AnnotateRequests):
         return any(mark.annotations.get(TIMED_OUT) for mark in move.patches)
     return isinstance(move, ReleaseLease)
@@ -207,7 +205,7 @@ def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_
 
 
 def told(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> NextTransition:
-    """What people are told of the next move of an incident that sees and remembers this."""
+    """The reported next move of an incident with this observation and memory."""
     return next_transition_of(move(observation, memory, now))
 
 
@@ -283,7 +281,7 @@ def test_chore_hides_nothing_of_what_comes_after_it() -> None:
 def remediating(
     *requests: RequestSnapshot, steps: tuple[Step, ...] = ESCALATION, **memory: object
 ) -> NextTransition:
-    """What is told in the middle of a remediation; no step is overdue before its timeout."""
+    """The next transition during a remediation; no step is overdue before its timeout."""
     return told(seen(*requests, steps=steps), ACTED.model_copy(update=memory))
 
 

@@ -82,7 +82,7 @@ GUARDS = st.builds(
 def test_one_more_silent_node_never_ends_a_suspicion(
     guard: OutageGuard, silent: list[datetime], healthy: int, age: int
 ) -> None:
-    """One that was healthy, or one more that nobody had seen before."""
+    """The additional silent Node was healthy before, or is a new Node."""
     total, more = len(silent) + healthy, [*silent, NOW - SECOND * age]
     before = NO_OUTAGE.after(guard, ALL, total, silent, NOW).suspected
     for total_then in (max(total, len(more)), total + 1):
@@ -106,7 +106,7 @@ def test_fewer_than_the_minimum_or_the_percentage_never_begin_one_and_healthy_no
 
 
 def outage(*known: tuple[datetime, int, list[datetime]], guard: OutageGuard | None = GUARD) -> GroupOutage:
-    """What is known after all that: the time, how many there are, and which are silent."""
+    """The result of all these changes: the time, the number of Nodes, and the silent ones."""
     group = NO_OUTAGE
     for now, total, silent in known:
         group = group.after(guard, ZONE, total, silent, now)

@@ -1,4 +1,4 @@
-"""Whatever stands in the fields of an object: it is read or refused, and what was read can be judged."""
+"""Parsers accept or refuse any fields of an object, and every accepted object can be judged."""
 
 import json
 from contextlib import suppress
@@ -137,7 +137,7 @@ UPGRADED = ClusterContext(upgrade=upgrade(CLUSTER_VERSION, [SignallingObject.mod
 
 
 def read(model: type[BaseModel], body: dict[str, Any]) -> Any:
-    """What a watch makes of an object; None for one that it leaves out. It raises nothing else."""
+    """The object as a watch decodes it; None if the watch leaves it out. No other error is raised."""
     try:
         return model.model_validate_json(json.dumps(body))
     except ValidationError:

@@ -1,4 +1,4 @@
-"""What an upgrade that goes on holds, by how far the pause of checks for it has come."""
+"""Which checks an upgrade holds, depending on the progress of its pause."""
 
 from datetime import datetime, timedelta
 
@@ -59,7 +59,7 @@ def test_what_was_handled_stays_so_while_a_signal_joins_or_another_ends() -> Non
 
 @pytest.mark.rule("rule 36")
 @pytest.mark.parametrize("stage", PauseStage)
-def test_where_nobody_knows_whether_there_is_an_upgrade_every_check_is_held(stage: PauseStage) -> None:
+def test_unknown_upgrade_state_holds_every_check(stage: PauseStage) -> None:
     hold = upgrade_hold(Upgrade(UpgradePhase.UNKNOWN, why_unknown="it cannot be read"), (), stage)
 
     assert hold is not None

@@ -185,7 +185,7 @@ def test_time_in_which_nobody_could_tell_is_no_gap(incident: Incident) -> None:
 
 
 def test_clocks_of_kubelets_measure_nothing(incident: Incident) -> None:
-    """That of a machine which has just booted may be years off."""
+    """The clock of a machine that has just booted may be years off."""
     for far in (timedelta(days=-9999), timedelta(days=9999)):
         one = Incident(incident.memory)
         assert isinstance(one.sees(healthy(MADE, last_transition=NOW + far)), Wait)
@@ -266,7 +266,7 @@ def test_hold_of_a_person_stops_the_next_step_and_not_the_proof(incident: Incide
 
 
 def test_nothing_is_to_be_proven_in_shadow(incident: Incident) -> None:
-    """Nobody booted anything: what it made itself before is looked after as ever."""
+    """There was no boot: the incident handles its own earlier requests as before."""
     assert isinstance(incident.sees(healthy(MADE, boot_id=OLD, is_shadow=True)), RemoveRequests)
 
 

@@ -1,6 +1,6 @@
 """The worlds of the runbook where recovery is to be proven: machines boot, conditions flap, looks come late.
 
-What must be so is said of what is true in the world, and not of what the incident remembers.
+The invariants are about the true state of the world, not about the incident's memory.
 """
 
 from datetime import datetime, timedelta
@@ -123,7 +123,7 @@ class ProvenWorld(World):
             self.booted_before = set()
 
     def teardown(self) -> None:
-        """Every world in which the machine boots and stays healthy ends, and needs nobody for it."""
+        """In every world in which the machine boots and stays healthy, the incident ends by itself."""
         self.delay, self.is_confirmed, self.hold = 0, False, None
         self.becomes(TargetState.HEALTHY)
         self.machine_boots()

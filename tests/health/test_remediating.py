@@ -97,7 +97,7 @@ def test_exhausted_incident_no_longer_renews_the_lease() -> None:
 
 
 @pytest.mark.rule("NHC 2.4/2")
-def test_step_whose_request_somebody_deleted_after_its_turn_is_not_taken_again() -> None:
+def test_step_whose_request_a_user_deleted_after_its_turn_is_not_taken_again() -> None:
     after = learned(ACTED, seen(FAILED), NOW)
     assert move(seen(), after) == TakeStep(1, ADMITTED, because("it is Expired"))
     at_work = seen(request_of(SECOND))

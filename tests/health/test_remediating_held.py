@@ -1,4 +1,4 @@
-"""What holds an incident in the middle of a remediation stops the next step, and nothing else."""
+"""A hold in the middle of a remediation stops the next step, and nothing else."""
 
 from typing import Any
 

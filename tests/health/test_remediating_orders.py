@@ -1,4 +1,4 @@
-"""What people order in the middle of a remediation: abort, resume, and the words of a hold."""
+"""Users' orders in the middle of a remediation: abort, resume, and the message of a hold."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What we read of remediation requests, and of what they are made from."""
+"""Parsing of remediation requests and of their templates."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -47,7 +47,7 @@ class Incident:
         self.moves: list[Move] = []
 
     def sees(self, observation: Observation, now: datetime = NOW, *, is_shadow: bool | None = True) -> Move:
-        """What it does last, before it rests or asks again."""
+        """The last move before it waits or asks again."""
         observed = observation.model_copy(update={"is_shadow": is_shadow})
         while True:
             self.memory = learned(self.memory.at(now), observed, now)
@@ -63,7 +63,7 @@ class Incident:
 
     @property
     def others(self) -> list[tuple[str, bool]]:
-        """What others did, and whether it is over."""
+        """The record of other controllers' actions, with its end."""
         return [(one.request, one.ended is not None) for one in self.memory.shadow.others]
 
 
@@ -83,7 +83,7 @@ HEALTHY = seen(state=TargetState.HEALTHY)
         ({}, UNREAD, True),
     ],
 )
-def test_check_is_in_shadow_by_its_annotation_or_by_the_policy_and_where_nobody_knows(
+def test_check_is_in_shadow_by_its_annotation_or_by_the_policy_and_when_unknown(
     annotations: dict[str, str],
     policy: PolicyInForce,
     is_shadow: bool,  # noqa: FBT001
@@ -240,7 +240,7 @@ def test_abort_after_a_recorded_step_leaves_the_target_alone() -> None:
     assert move.phase is Phase.LEFT_ALONE
 
 
-def test_confirmation_of_a_person_stays_for_whoever_keeps_the_requests() -> None:
+def test_confirmation_of_a_person_stays_for_the_controller_that_keeps_the_requests() -> None:
     incident = Incident()
     incident.sees(seen(THEIRS))
     move = incident.sees(HEALTHY.model_copy(update={"is_confirmed": True}))

@@ -1,4 +1,4 @@
-"""Who but us writes the status of a check."""
+"""Finds other writers of a check's status."""
 
 from datetime import timedelta
 from typing import Any

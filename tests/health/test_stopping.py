@@ -1,4 +1,4 @@
-"""A step waits for the request before it to be told to stop: not for ever, not in silence, not for others."""
+"""A step waits until the request before it is marked as timed out, with a limit, and reports the wait."""
 
 from datetime import timedelta
 
@@ -28,13 +28,13 @@ def stop_of(request: RequestSnapshot) -> ChoreSubject:
 
 
 def untold(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
-    """What an incident knows that failed just now, for the first time, to tell a remediator to stop."""
+    """The memory of an incident whose first try to stop a remediator failed just now."""
     failure = ChoreFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
     return PATIENT.having_tried(Chore.ANNOTATE, {stop_of(of)}, [failure], NOW, 1)
 
 
 def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> Move:
-    """What it does then, the tries in between having failed as well."""
+    """The next move, after the tries in between have failed as well."""
     now, look = NOW + time, seen(*(requests or (FAILED,)))
     failing = ChoreFailure(subject=stop_of(FAILED), what="annotate it", why="no")
     move = next_move(look, learned(memory, look, now), now)

@@ -31,7 +31,7 @@ def next_storm(
     cooldown: timedelta | None = COOLDOWN,
     now: datetime = NOW,
 ) -> Storm | None:
-    """The storm after one look; unless said otherwise a broken threshold holds somebody back."""
+    """The storm after one observation; by default a broken threshold holds a target."""
     held = not allowance.allowed if holds_back is None else holds_back
     return after(storm, allowance, cooldown, holds_back=held, now=now)
 
@@ -151,7 +151,7 @@ def test_hold_of_a_storm_whose_cooldown_does_not_run_says_what_it_waits_for() ->
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen at one moment."""
+    """The numbers of a check at one moment."""
 
     wait: timedelta
     """Since the look before."""
@@ -178,7 +178,6 @@ def stored_and_read(storm: Storm | None, now: datetime) -> Storm | None:
 def run(
     sequence: list[Look], cooldown: timedelta, *, restarting: bool
 ) -> list[tuple[datetime, Storm | None]]:
-    """The storm after each look."""
     storm, now, seen = None, NOW, []
     for look in sequence:
         if restarting and look.restarts:

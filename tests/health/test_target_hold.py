@@ -39,7 +39,7 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
 ]
 
 
-def test_target_that_nobody_holds_can_be_remediated() -> None:
+def test_target_without_another_holder_can_be_remediated() -> None:
     assert target_hold(NO_FACTS) is None
 
 

@@ -1,4 +1,4 @@
-"""What is known of templates."""
+"""Which templates are valid, missing or unreadable."""
 
 from typing import Any
 

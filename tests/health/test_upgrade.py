@@ -1,4 +1,4 @@
-"""What an upgrade of the cluster holds, and when clocks restart."""
+"""Holds during an upgrade of the cluster, and when the timers restart."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a check says of one node at one moment (NHC 2.1/9)."""
+"""The verdict of a check on one node at one moment (NHC 2.1/9)."""
 
 from datetime import UTC, datetime, timedelta
 

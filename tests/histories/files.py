@@ -24,7 +24,6 @@ def files_of(story: str) -> list[Path]:
 
 
 def write(file: Path, history: WorkflowHistory) -> None:
-    """Write one run."""
     readable = _map(_readable, history.to_json_dict())
     file.write_text(json.dumps(readable, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 

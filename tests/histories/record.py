@@ -35,7 +35,6 @@ Recording = Callable[[WorkflowEnvironment, str], Awaitable[list[WorkflowHistory]
 
 
 async def main() -> None:
-    """Record what is missing."""
     await _record(_incidents(SCENARIOS) | _incidents(BARE_SCENARIOS, are_bare=True), TIME_SKIPPING)
     await _record(_incidents(LONG_SCENARIOS), (*TIME_SKIPPING, SOON_LONG))
     await _record(_upgrades(UPGRADE_SCENARIOS), TIME_SKIPPING)

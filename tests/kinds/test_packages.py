@@ -1,6 +1,7 @@
-"""What is in the wheel is what is there: a folder that pyproject.toml forgets is missing only in an image.
+"""The wheel contains every folder: one that pyproject.toml forgets is missing only in an image.
 
-What develops, measures and releases runs from a checkout, and is in no wheel; import-linter knows it, too.
+Tools for development, benchmarks and releases run from a checkout and are in no wheel; import-linter knows
+them, too.
 """
 
 import tomllib

@@ -1,7 +1,7 @@
 """A kind of check is named in its folders and in the registries; who imports what, import-linter holds.
 
-What simulates a cluster and what measures ours are about kinds: the demo applies checks and templates,
-the simulation is the machine API of OpenShift, the bench fails Nodes and Machines. There files name them.
+The simulation and the bench are about kinds: the demo applies checks and templates, the simulation is the
+machine API of OpenShift, the bench fails Nodes and Machines. There files name them.
 """
 
 import ast
@@ -89,7 +89,6 @@ def files() -> Iterator[str]:
 
 
 def words(file: str) -> Iterator[str]:
-    """Identifiers and strings, but no docstrings."""
     tree = ast.parse((ROOT / file).read_text())
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

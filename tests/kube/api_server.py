@@ -22,8 +22,6 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
-
     method: str
     path: str
     query: dict[str, str]
@@ -101,7 +99,6 @@ class ApiServer:
         ]
 
     def reads(self) -> list[Asked]:
-        """The consistent reads of a reflector."""
         return [asked for asked in self.asked if _asks_for_version(asked.query)]
 
     def watches(self) -> list[Asked]:
@@ -148,8 +145,6 @@ def _asks_for_version(query: Mapping[str, str]) -> bool:
 
 
 def said(body: object, status: int = 200, **headers: str) -> Answer:
-    """Answer with JSON."""
-
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.json_response(body, status=status, headers=headers)
 
@@ -160,8 +155,6 @@ FAR_AHEAD = said({"metadata": {"resourceVersion": "999999"}, "items": []})
 
 
 def text(body: str, status: int = 200) -> Answer:
-    """Answer with plain text, as the API server does for paths that it does not know."""
-
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(text=body, status=status)
 
@@ -184,7 +177,6 @@ CORE = said({"resources": [{"name": "nodes", "kind": "Node", "namespaced": False
 
 
 async def hanging(_: web.Request) -> web.StreamResponse:
-    """Never answer."""
     await asyncio.Event().wait()
     raise AssertionError
 

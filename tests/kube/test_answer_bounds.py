@@ -1,4 +1,4 @@
-"""Whoever serves a workload cluster cannot end our process by what it answers."""
+"""The API server of a workload cluster cannot crash our process by its answers."""
 
 import gzip
 from collections.abc import Awaitable, Callable

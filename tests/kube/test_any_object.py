@@ -1,4 +1,4 @@
-"""Whatever stands in an object, a page of a list or a line of a watch is decoded, or refused as Malformed."""
+"""Any object, page of a list or line of a watch is decoded, or refused as Malformed."""
 
 import json
 from contextlib import suppress
@@ -59,7 +59,7 @@ def test_one_object(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("time", ["9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00.000000+14:00"])
-def test_lease_that_was_renewed_at_an_end_of_the_calendar_is_held_by_nobody(time: str) -> None:
+def test_lease_that_was_renewed_at_an_end_of_the_calendar_has_no_holder(time: str) -> None:
     body = lease_object("somebody")
     lease = LeaseRecord.read(body | {"spec": body["spec"] | {"renewTime": time}})
 

@@ -1,4 +1,4 @@
-"""Who stands by for a leader Lease and could lead, by what others see of it with their own clock."""
+"""The standby detectors of a leader Lease that could lead, judged with the observer's own clock."""
 
 from datetime import timedelta
 

@@ -78,7 +78,9 @@ async def test_list_that_keeps_expiring_is_an_error(server: ApiServer, client: C
 
 
 @pytest.mark.parametrize("answer", ["<html>", "[]", ""])
-async def test_answer_of_somebody_else_is_malformed(server: ApiServer, client: Client, answer: str) -> None:
+async def test_answer_of_another_kind_of_server_is_malformed(
+    server: ApiServer, client: Client, answer: str
+) -> None:
     server.answer("GET", NODE, text(answer))
 
     with pytest.raises(Malformed):

@@ -1,4 +1,4 @@
-"""What beside a watch proves that the cache is fresh, and what is done where it does not."""
+"""Consistent reads prove beside a watch that the cache is fresh, and a stale cache is listed again."""
 
 import dataclasses
 from collections.abc import AsyncIterator

@@ -71,7 +71,6 @@ CHANGES: list[Any] = [
 
 
 async def refusal(kubeconfig: Path | str) -> str:
-    """Why it cannot be used."""
     with pytest.raises(NotConfigured) as refused:
         await Transport.connect(str(kubeconfig))
     return refused.value.message
@@ -124,7 +123,7 @@ async def test_only_kubeconfig_that_is_not_there_is_refused_and_one_of_several_i
     assert await refusal(nowhere) == f"The kubeconfig {nowhere} cannot be used: there is no such file."
     async with await Transport.connect(os.pathsep.join([str(nowhere), str(server.kubeconfig)])):
         pass
-    assert not caplog.records  # the library would repeat at each attempt that it is not there
+    assert not caplog.records  # the library would log the missing file at each attempt
 
 
 async def test_first_file_that_names_a_current_context_decides_as_with_kubectl(

@@ -21,8 +21,6 @@ UNDECODABLE = refused(503, "ServiceUnavailable")
 
 
 class Clock:
-    """Stands still until it is moved."""
-
     def __init__(self) -> None:
         self.seconds = 1000.0
 
@@ -71,7 +69,7 @@ def candidate(client: Client) -> Candidate:
 
 @pytest.fixture
 def unhurried(client: Client) -> Candidate:
-    """One that has the time to give its Lease back, which takes no longer than a retry is away."""
+    """A candidate with enough time to release its Lease: the release ends before the next retry."""
     return Candidate(client, retry_period=timedelta(seconds=1))
 
 
@@ -191,7 +189,7 @@ async def test_leader_that_was_replaced_stops_at_once(server: ApiServer, candida
         assert not candidate.election.is_leader
 
 
-async def test_leader_goes_on_when_somebody_else_annotated_its_lease(
+async def test_leader_goes_on_when_another_writer_annotated_its_lease(
     server: ApiServer, candidate: Candidate
 ) -> None:
     server.answer("GET", ONE, GONE, said(lease_object("me", version=5)))

@@ -17,8 +17,7 @@ AUTHORIZATION = f"Proxy-Authorization: Basic {b64encode(b'user:s3:cret').decode(
 SECRETS = ("s3:cret", "s3%3Acret", b64encode(b"user:s3:cret").decode())
 
 
-async def _nothing(_: Configuration) -> None:
-    """Nothing is read anew."""
+async def _nothing(_: Configuration) -> None: ...
 
 
 class Proxy:
@@ -62,7 +61,7 @@ def transport_by(monkeypatch: pytest.MonkeyPatch, server: str, proxy: str) -> Tr
         ("http://api.invalid:8080", "GET http://api.invalid:8080/x HTTP/1.1"),
     ],
 )
-async def test_proxy_is_told_who_we_are_and_its_refusal_does_not_tell_the_password(
+async def test_proxy_gets_our_credentials_and_its_refusal_does_not_show_the_password(
     monkeypatch: pytest.MonkeyPatch, server: str, line: str
 ) -> None:
     refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What only a real API server can tell: how it answers, and that the pieces work together on it."""
+"""Answers of a real API server, and all parts together on it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -58,7 +58,7 @@ def _node(name: str) -> Object:
     }
 
 
-async def test_answers_are_told_apart(client: Client, node: Object) -> None:
+async def test_errors_of_the_api_server_are_distinguished(client: Client, node: Object) -> None:
     with pytest.raises(AlreadyExists):
         await client.create(NODES, _node("tests-kube"))
     with pytest.raises(Invalid):
@@ -136,7 +136,7 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
 
 
 @pytest.mark.rule("rule 15")
-async def test_event_is_told_once(client: Client, node: Object) -> None:
+async def test_event_is_emitted_once(client: Client, node: Object) -> None:
     about = InvolvedObject("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
     event = Event("seed", Severity.NORMAL, "Tested", "It was tested.")
     events = Events(client, "paramedic", "tests")

@@ -1,4 +1,4 @@
-"""What a reflector makes of the answers of an API server that is well."""
+"""A reflector on a healthy API server."""
 
 import dataclasses
 from datetime import timedelta
@@ -94,7 +94,7 @@ async def test_events_follow_in_order(server: ApiServer, transport: Transport) -
         assert list(reflector.store) == [Key("", "b")]
 
 
-async def test_heartbeats_tell_nobody(server: ApiServer, transport: Transport) -> None:
+async def test_heartbeats_notify_no_handler(server: ApiServer, transport: Transport) -> None:
     server.answer("GET", PATH, said(listed(1, widget("a", 1))))
     watch = LiveWatch()
     server.watch(PATH, watch)

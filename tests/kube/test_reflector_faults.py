@@ -1,4 +1,4 @@
-"""What a reflector does about each fault, of the API server or of the way to it."""
+"""A reflector under each fault of the API server or of the network."""
 
 import dataclasses
 import logging

@@ -1,4 +1,4 @@
-"""What the Dates of answers say of the server's clock, and of our own."""
+"""Estimates of the server's clock and of our own from the Date headers of answers."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime

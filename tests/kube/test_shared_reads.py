@@ -72,7 +72,7 @@ async def test_objects_of_other_names_do_not_wait_for_each_other() -> None:
     await asyncio.gather(*callers)
 
 
-async def test_an_error_is_told_to_all_who_share_the_read_and_to_nobody_else() -> None:
+async def test_error_is_raised_for_all_callers_that_share_the_read_and_for_no_other() -> None:
     client = CountingClient()
     client.error = NotFound("gone")
     client.gate.set()

@@ -30,7 +30,7 @@ def test_changed_record_is_modified_and_both_versions_are_told() -> None:
     assert store.put(new) == [Change(ChangeKind.MODIFIED, Key("", "a"), old, new)]
 
 
-def test_heartbeat_changes_the_stored_version_and_tells_nobody() -> None:
+def test_heartbeat_changes_the_stored_version_and_notifies_no_handler() -> None:
     store: Store[Widget] = Store()
     store.put(_record("a", 1, heartbeat=1))
 

@@ -46,7 +46,7 @@ class East:
         return content
 
     def secrets(self, *contents: object) -> None:
-        """What the Secret says, one reading after another."""
+        """The content of the Secret in consecutive reads."""
         self.management.answer("GET", SECRET_PATH, *(said(secret_of(content)) for content in contents))
 
     @property
@@ -126,7 +126,7 @@ async def test_each_call_reads_the_secret_and_the_connection_stays_while_it_says
     assert east.readings == 2
 
 
-async def test_connection_that_nobody_asks_for_any_more_is_closed(east: East, client: Client) -> None:
+async def test_unused_connection_is_closed(east: East, client: Client) -> None:
     unasked, at_once = timedelta(milliseconds=200), timedelta(0)
     east.secrets(east.kubeconfig())
     async with WorkloadConnections(client, grace=at_once, unasked=unasked) as connections:
@@ -281,7 +281,7 @@ async def test_certificate_is_verified_for_the_name_that_the_kubeconfig_says(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_server_that_redirects_makes_us_ask_nobody_else(
+async def test_redirect_makes_us_call_no_other_server(
     east: East, connections: WorkloadConnections, status: int
 ) -> None:
     elsewhere = f"http://127.0.0.1:{east.management.port}/internal"
@@ -481,7 +481,7 @@ async def test_management_cluster_needs_no_secret_and_any_other_does(
     assert caught.value.message == f"no Secret with a kubeconfig of the cluster {EAST} is known"
 
 
-async def test_caller_that_is_cancelled_takes_the_connection_from_nobody(
+async def test_cancelled_caller_takes_the_connection_from_no_other(
     east: East, connections: WorkloadConnections
 ) -> None:
     east.secrets(east.kubeconfig())

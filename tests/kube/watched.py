@@ -35,7 +35,7 @@ def with_silence(silence: timedelta) -> ReflectorSettings:
 
 
 class Told:
-    """What a reflector said to its owner."""
+    """The reports of a reflector to its owner."""
 
     def __init__(self) -> None:
         self.changes: list[Change[Widget]] = []

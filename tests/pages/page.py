@@ -12,7 +12,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def part(page: str, heading: str) -> str:
-    """What stands below a heading, down to the next one of its level or a higher one."""
+    """The text below a heading, up to the next heading of the same or a higher level."""
     text = "\n" + (ROOT / "docs" / page).read_text()
     level = len(heading) - len(heading.lstrip("#"))
     _, _, below = text.partition(f"\n{heading}\n")
@@ -30,7 +30,6 @@ def rows(text: str) -> Iterator[list[str]]:
 
 
 def named(cell: str) -> list[str]:
-    """What stands as code in a cell."""
     return _CODE.findall(cell)
 
 
@@ -41,7 +40,6 @@ def modules(*packages: str) -> Iterator[Path]:
 
 
 def strings(tree: ast.AST) -> Iterator[str]:
-    """All strings but docstrings."""
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:

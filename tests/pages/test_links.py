@@ -50,7 +50,7 @@ def links(file: Path, text: str, root: Path = ROOT) -> Iterator[Link]:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """What GitHub makes of the headings of a page, and the anchors that the page names itself."""
+    """The anchors that GitHub derives from the headings of a page, and those that the page names itself."""
     text = FENCED.sub("", page.read_text())
     times = Counter(map(slug, re.findall(r"^#+ (.*)$", text, re.MULTILINE)))
     again = {f"{heading}-{number}" for heading, count in times.items() for number in range(1, count)}

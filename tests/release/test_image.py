@@ -1,4 +1,4 @@
-"""The Dockerfile, as far as that can be told where no container engine is."""
+"""The Dockerfile, checked without a container engine."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ INSTRUCTIONS = FILE.read_text().replace("\\\n", " ").splitlines()
 
 
 def of(keyword: str) -> list[str]:
-    """What follows each instruction with this keyword."""
+    """The arguments of each instruction with this keyword."""
     return [line.removeprefix(f"{keyword} ") for line in INSTRUCTIONS if line.startswith(f"{keyword} ")]
 
 
@@ -31,7 +31,7 @@ def test_nothing_in_it_runs_as_root() -> None:
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)
 
 
-def test_what_it_copies_reaches_the_engine() -> None:
+def test_copied_files_are_part_of_the_build_context() -> None:
     """All but what `.dockerignore` lets through stays away from the build."""
     let_through = (FILE.parents[2] / ".dockerignore").read_text().splitlines()
     assert let_through == ["*", "!deploy/image", "!dist/paramedic-*.whl"]

@@ -1,6 +1,6 @@
-"""What users have: the environment of the image, made by its script from the wheel and its locked packages.
+"""The environment of the image, made by its script from the wheel and its locked packages.
 
-It has nothing that develops or tests. Then somebody else's packages are put beside it, by the names of ours.
+It has no packages for development or tests. Then foreign packages with the names of ours are added.
 """
 
 import asyncio
@@ -79,12 +79,11 @@ class Installed:
 
     @property
     def packages(self) -> Path:
-        """Where distributions are installed."""
         (found,) = self.directory.glob("lib/python3.*/site-packages")
         return found
 
     def run(self, program: str, *arguments: str) -> str:
-        """What a program of it answers."""
+        """The output of a program in it."""
         command = [str(self.directory / "bin" / program), *arguments]
         ran = subprocess.run(  # noqa: S603  ours
             command,
@@ -106,7 +105,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def image(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """What the Dockerfile makes, from the wheels that `make install` keeps."""
+    """The image's environment, from the wheels that `make install` keeps."""
     directory = tmp_path_factory.mktemp("image") / "paramedic"
     wheels = Path(sys.prefix) / "wheels"
     assert wheels.is_dir(), "run `make install`: the wheels of the lock file are not there"
@@ -173,7 +172,7 @@ def test_dependencies_of_the_image_are_those_that_were_tested() -> None:
 
 
 def lock_lines(file: Path) -> list[str]:
-    """What pip reads of a lock file."""
+    """The lines of a lock file as pip reads them."""
     lines = (line.strip(" \\") for line in file.read_text().splitlines())
     return [line for line in lines if not line.startswith("#")]
 

@@ -1,7 +1,8 @@
-"""What our processes asked of API servers, as audit logs say, and which rows of the table of rights it takes.
+"""Reads from audit logs which rows of the table of rights our processes used.
 
-Only what a process asked as itself counts: tests use its kubeconfig for other things, and start it with that
-of another. What it asks workload clusters for, as somebody else, tests/end_to_end/cluster_api looks at.
+Only requests that a process made as itself count: tests use its kubeconfig for other things, and start it
+with that of another process. tests/end_to_end/cluster_api covers its requests to workload clusters, which it
+makes as other users.
 """
 
 import json
@@ -34,8 +35,6 @@ class Call(NamedTuple):
 
 
 class Use(NamedTuple):
-    """One verb of one row."""
-
     right: Right
     verb: str
 
@@ -88,5 +87,4 @@ def _covers(right: Right, call: Call) -> bool:
 
 
 def all_uses(rights: Iterable[Right]) -> set[Use]:
-    """Each verb of each row."""
     return {Use(right, verb) for right in rights for verb in right.verbs}

@@ -1,6 +1,6 @@
 """The table of rights against what our processes asked for in a run: nothing missing, nothing unused.
 
-That nothing is asked for beyond the table holds of any run; that each row is needed, of a run of all tests.
+In any run, no process may ask for more than the table. In a run of all tests, each row must be used.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,6 @@ SECRETS_OF = [kind.kubeconfig_part for kind in CHECK_KINDS.values() if kind.kube
 
 
 def problems(audit_logs: Iterable[Path], *, is_whole_run: bool) -> list[str]:
-    """What is wrong, in sentences."""
     asked = {call for log in audit_logs for call in calls(log)}
     beyond = [f"{call}: the table of rights does not say so" for call in asked if not _is_in_table(call)]
     return sorted(beyond) + (sorted(_unused(asked)) if is_whole_run else [])
@@ -32,7 +31,7 @@ def _is_in_table(call: Call) -> bool:
 
 
 def _of_others(call: Call) -> Iterator[Right]:
-    """What the table says of objects whose names are not ours."""
+    """The rights of the table on objects whose names are not fixed by us."""
     if call.resource == "secrets" and call.name.endswith("-kubeconfig"):
         for part in SECRETS_OF:
             yield from needs_for_secret(part, call.namespace, call.name)

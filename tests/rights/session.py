@@ -15,7 +15,6 @@ WHOLE = "--every-right-is-used"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """For a run of all tests."""
     parser.addoption(WHOLE, action="store_true", help="fail if no test needs a right of the table of rights")
 
 

@@ -1,4 +1,4 @@
-"""What audit logs say is compared with the table of rights both ways."""
+"""Audit logs are compared with the table of rights in both directions."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,6 @@ WORKER = f"system:serviceaccount:paramedic-system:{AGENT}"
 
 
 def line(verb: str, resource: str, *, agent: str = AGENT, user: str = WORKER, **where: str) -> str:
-    """An event of an audit log."""
     event = {"verb": verb, "userAgent": agent, "user": {"username": user}}
     return json.dumps(event | {"objectRef": {"resource": resource} | where})
 

@@ -105,6 +105,5 @@ async def printed(*arguments: str, **environment: str) -> tuple[int, str]:
 
 
 async def say_kinds(settings: Settings) -> None:
-    """What that process does."""
     sys.stdout.write(" ".join(kind.kind for kind in settings.check_kinds) + "\n")
     sys.stdout.flush()

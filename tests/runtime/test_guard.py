@@ -1,4 +1,4 @@
-"""What fails of one item ends nothing else, is logged once with its traceback, and is counted."""
+"""The failure of one item ends nothing else, is logged once with its traceback, and is counted."""
 
 import asyncio
 import logging

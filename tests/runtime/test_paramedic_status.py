@@ -1,4 +1,4 @@
-"""What is written into the ParamedicStatus, and when."""
+"""The content of the ParamedicStatus, and the times of its writes."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ AWAY = Statement(ConditionType.TEMPORAL_REACHABLE, Answer.FALSE, "TemporalUnreac
 def written(
     statement: Statement, now: datetime = NOW, stored: ParamedicStatusDocument | None = None
 ) -> ParamedicStatusDocument:
-    """What stands there after it was said."""
+    """The document after this statement was written."""
     found = amended(stored or ParamedicStatusDocument(), [statement], "who", now)
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""What Temporal keeps of a value, and who can read it."""
+"""The stored form of a value in Temporal, and which keys can read it."""
 
 from datetime import timedelta
 from pathlib import Path

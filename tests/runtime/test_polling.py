@@ -1,4 +1,4 @@
-"""Who polls is told by Temporal's own times, whatever the clock says of the machine that asks."""
+"""The pollers of a queue are judged by Temporal's own times, not by the clock of the local machine."""
 
 from datetime import UTC, datetime, timedelta
 

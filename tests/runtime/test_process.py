@@ -46,7 +46,7 @@ async def test_address_that_is_taken_ends_it_with_code_1_and_one_sentence(name: 
 
 
 @BOTH
-async def test_host_that_nobody_knows_ends_it_with_code_1_and_one_sentence(name: str) -> None:
+async def test_unknown_host_ends_it_with_code_1_and_one_sentence(name: str) -> None:
     code, said = await ended(name, PARAMEDIC_CLUSTER="c", PARAMEDIC_READY_ADDRESS="no.invalid:80")
     assert code == 1
     assert "Traceback" not in said
@@ -54,7 +54,7 @@ async def test_host_that_nobody_knows_ends_it_with_code_1_and_one_sentence(name:
 
 
 async def stays_up(settings: Settings) -> None:  # noqa: ARG001  as a process of ours is called
-    """What a process does until it is told to end."""
+    """The work of a process until it is stopped."""
     sys.stdout.write("up\n")
     sys.stdout.flush()
     await asyncio.Event().wait()

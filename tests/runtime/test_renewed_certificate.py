@@ -30,7 +30,6 @@ REFUSED = "accepts no connection with the present content of its files"
 
 @activity.defn
 async def answer() -> str:
-    """What a worker does."""
     return "done"
 
 

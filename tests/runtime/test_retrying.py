@@ -1,4 +1,4 @@
-"""Whoever retries leaves a server alone for as long as it asks."""
+"""A retry waits for as long as the server asks."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ BROKEN = refused(503, "ServiceUnavailable")
 NODE = NODES.path(name="a")
 
 
-async def test_request_is_sent_again_no_earlier_than_told_and_soon_where_nothing_is_told(
+async def test_request_is_sent_again_no_earlier_than_retry_after_and_soon_without_it(
     server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept = SleptTime(monkeypatch, "runtime.retrying")

@@ -1,4 +1,4 @@
-"""What is said of us, by whom."""
+"""Statements about our processes, by the process that can make them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,7 +22,7 @@ TRUE, FALSE, UNKNOWN = Answer
 
 
 def of_temporal_and_workers(trouble: str, workers: WorkerObservation) -> list[tuple[Answer, str]]:
-    """What who leads says of them, in short."""
+    """The leader's statements about Temporal and workers, in short."""
     leading, *others = by_leader("first", trouble, workers, "queue", NOW)
     assert (leading.status, leading.message) == (TRUE, "first leads")
     return [(one.status, one.reason) for one in others]
@@ -81,7 +81,7 @@ def test_that_there_is_no_worker_counts_from_the_first_answer_that_says_so(
     ],
     ids=["renewed", "not renewed", "given back", "gone"],
 )
-def test_nobody_leads_where_the_lease_is_not_renewed_for_half_a_minute(
+def test_no_detector_leads_when_the_lease_was_not_renewed_for_half_a_minute(
     lease: tuple[str, str], *, is_leaderless: bool
 ) -> None:
     before = seen(None, "1", "first", NOW)
@@ -98,7 +98,7 @@ def test_who_looks_for_the_first_time_says_nothing_yet(lease: tuple[str, str]) -
     assert not seen(None, *lease, NOW).is_leaderless(NOW)
 
 
-def test_where_nobody_leads_what_the_leader_said_is_taken_back() -> None:
+def test_without_a_leader_its_statements_become_unknown() -> None:
     leading, *others = by_others("ours/paramedic-detector")
     assert (leading.type, leading.status, leading.reason) == (
         ConditionType.DETECTOR_LEADING,

@@ -120,7 +120,7 @@ async def test_who_read_what_is_not_so_any_more_writes_nothing(place: Place) -> 
     assert await place.says() == ["True", "True", "True"]
 
 
-async def test_worker_says_that_nobody_leads_and_the_next_leader_that_it_does(place: Place) -> None:
+async def test_worker_reports_that_no_detector_leads_and_the_next_leader_that_it_leads(place: Place) -> None:
     leader, worker = place.writer("first"), place.writer("worker")
     watch = place.watch(worker)
     await place.take()

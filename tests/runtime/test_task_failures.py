@@ -1,6 +1,6 @@
 """Which workflows are looked at for code that fails.
 
-What Temporal says of them is in tests/cli/test_failing_code.py.
+tests/cli/test_failing_code.py covers Temporal's reports about them.
 """
 
 from temporalio import workflow

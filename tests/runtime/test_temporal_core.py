@@ -1,4 +1,4 @@
-"""The core of the SDK: its metrics, where somebody asked for them, and what it logs."""
+"""The core of the SDK: its metrics, if the settings ask for them, and its logs."""
 
 import socket
 from http import HTTPStatus

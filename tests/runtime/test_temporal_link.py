@@ -29,7 +29,7 @@ from tests.ports import free_port
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """What was logged as a problem, by part."""
+    """The problems in the log, by part."""
     records = [record.__dict__ for record in caplog.records if record.levelno == logging.WARNING]
     return [(record["part"], record["problem"]) for record in records if "problem" in record]
 
@@ -74,7 +74,6 @@ async def test_temporal_is_in_trouble_when_no_look_has_had_an_answer(
 
 
 def is_there(link: TemporalLink) -> bool:
-    """Whether calls have a connection."""
     with suppress(RPCError):
         return link() is not None
     return False
@@ -130,7 +129,6 @@ async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_told_o
 
 @activity.defn
 async def answer() -> str:
-    """What a worker does."""
     return "done"
 
 

@@ -1,4 +1,4 @@
-"""A Temporal that cannot be reached is told in one sentence with its address."""
+"""An unreachable Temporal server is reported in one sentence with its address."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the environment says of Temporal, and by which name it is refused."""
+"""Settings of Temporal in the environment, and the name under which an invalid one is refused."""
 
 import os
 import traceback

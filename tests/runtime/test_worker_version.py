@@ -1,4 +1,4 @@
-"""What two variables make of a worker."""
+"""The worker's version, from two variables."""
 
 import importlib.metadata
 

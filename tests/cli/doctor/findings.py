@@ -1,4 +1,4 @@
-"""What `paramedic doctor -o json` found."""
+"""Reads the findings of `paramedic doctor -o json`."""
 
 import json
 

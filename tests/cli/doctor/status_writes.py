@@ -1,4 +1,4 @@
-"""A MachineHealthCheck whose status is written: by us, and by somebody else."""
+"""A MachineHealthCheck whose status has two writers: Paramedic and another controller."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ OURS, THEIRS = "paramedic-detector", "machine-healthcheck"
 async def new_check(transport: Transport) -> AsyncIterator[str]:
     """The name of a check in the namespace default, whose status we have written.
 
-    Who writes a status first owns the status itself, and keeps an entry that nobody erases.
+    The first writer of a status owns the field `status` itself, so its entry is never erased.
     """
     client = Client(transport)
     name = f"doctor-{uuid4().hex[:8]}"
@@ -43,7 +43,7 @@ async def write_status(transport: Transport, manager: str, name: str, healthy: i
 
 
 async def next_second() -> None:
-    """Return in another second: the API server notes when somebody wrote in whole ones."""
+    """Wait for the next second: the API server records write times in whole seconds."""
     before = int(time.time())
     while int(time.time()) == before:  # noqa: ASYNC110  nothing signals it
         await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What `paramedic doctor` finds on real servers, and how it ends."""
+"""`paramedic doctor` on real servers: its findings and exit codes."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -66,7 +66,7 @@ async def test_other_controller_is_seen_though_its_writes_are_made_good_at_once(
     assert found.what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
 
 
-async def test_who_may_list_checks_but_not_watch_them_is_told_that_writers_cannot_be_seen(
+async def test_user_who_may_list_checks_but_not_watch_them_learns_that_writers_cannot_be_seen(
     as_user: AsUser, control_plane: ControlPlane, machine_check: str
 ) -> None:
     ran = await as_user(control_plane.worker_kubeconfig)("doctor", "-o", "json")

@@ -1,4 +1,4 @@
-"""What is said of one check."""
+"""Findings about one check."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is said of clocks."""
+"""Findings about clocks."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

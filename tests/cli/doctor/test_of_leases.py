@@ -1,4 +1,4 @@
-"""What is said of Leases of leaders."""
+"""Findings about the Leases of leaders."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def lease(seconds_ago: float, *, holder: str = "pod-1", namespace: str = "parame
         (lease(1, holder=""), f"no detector leads: {UNHELD} 2026-03-01T11:59:59Z"),
     ],
 )
-def test_lease_that_nobody_holds_means_that_no_detector_leads(found: LeaseRecord | None, what: str) -> None:
+def test_lease_without_a_holder_means_that_no_detector_leads(found: LeaseRecord | None, what: str) -> None:
     (finding,) = leader_findings(LEASE, found, NOW)
     assert (finding.reason, finding.what) == ("NoDetector", what)
 

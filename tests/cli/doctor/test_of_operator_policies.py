@@ -1,4 +1,4 @@
-"""Whether the documented admission policies keep Cluster API's health checks off, as `doctor` sees it."""
+"""Findings about the admission policies that keep Cluster API's health checks off."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is said of what the processes say of themselves."""
+"""Findings about the ParamedicStatus."""
 
 from datetime import timedelta
 
@@ -24,9 +24,9 @@ WRITTEN = {
 @pytest.mark.parametrize(
     ("written", "age"),
     [(None, timedelta()), ("well", timedelta()), ("nobody", timedelta()), ("away", STALE)],
-    ids=["nothing is written", "all is well", "nobody leads", "nobody says so any more"],
+    ids=["nothing is written", "all is well", "no detector leads", "no process reports it any more"],
 )
-def test_what_is_well_or_seen_otherwise_or_old_is_nothing_to_say(written: str | None, age: timedelta) -> None:
+def test_healthy_old_or_leaderless_status_is_no_finding(written: str | None, age: timedelta) -> None:
     status = WRITTEN[written] if written else ParamedicStatusDocument()
     assert status is not None
     assert list(own_status_findings(status, NOW + age)) == []
@@ -49,7 +49,7 @@ def test_slots_that_are_stuck_are_a_warning_with_their_holders_and_since_when() 
     assert finding.what == (
         "targets wait since 2026-03-01T12:00:00Z: maxInFlight=1 of the policy is reached: node-1 since noon"
     )
-    assert list(own_status_findings(status, NOW + STALE)) == [], "nobody says so any more"
+    assert list(own_status_findings(status, NOW + STALE)) == [], "no process reports it any more"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is said of the retention of a Temporal namespace."""
+"""Findings about the retention of a Temporal namespace."""
 
 from datetime import timedelta
 

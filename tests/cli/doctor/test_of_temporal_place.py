@@ -1,4 +1,4 @@
-"""What `paramedic doctor` finds of a Temporal that runs on nodes of the cluster that it remediates."""
+"""Findings about a Temporal server that runs on nodes of the cluster that it remediates."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -71,7 +71,7 @@ class Placed:
         return found
 
     async def remove(self) -> None:
-        """The namespace stays: nobody empties it here."""
+        """The namespace stays: no controller in this control plane would empty it."""
         for resource, name, namespace in reversed(self._made):
             await self._client.delete(resource, name, namespace)
 
@@ -126,7 +126,7 @@ async def test_temporal_in_this_cluster_is_found_by_ip_and_one_that_is_not_is_no
         assert await place.findings(elsewhere, []) == []
 
 
-async def test_who_may_not_see_services_is_told_so_where_the_address_may_be_one(
+async def test_missing_right_on_services_is_a_finding_where_the_address_may_be_one(
     as_user: AsUser, control_plane: ControlPlane
 ) -> None:
     doctor = as_user(control_plane.worker_kubeconfig)

@@ -1,4 +1,4 @@
-"""Whether Temporal is protected from strangers, as its settings say."""
+"""Findings about the protection of Temporal, judged by its settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said where there are more checks than an upgrade pause takes."""
+"""Findings where there are more checks than an upgrade pause takes."""
 
 from contextlib import AsyncExitStack
 

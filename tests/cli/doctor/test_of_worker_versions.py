@@ -1,4 +1,4 @@
-"""What is said of the builds that poll one queue."""
+"""Findings about the builds that poll one queue."""
 
 import pytest
 

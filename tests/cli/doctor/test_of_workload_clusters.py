@@ -1,4 +1,4 @@
-"""What is found of workload clusters, on servers that answer as a test has scripted."""
+"""Findings about workload clusters, on scripted servers."""
 
 import asyncio
 from collections.abc import AsyncIterator

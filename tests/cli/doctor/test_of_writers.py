@@ -1,4 +1,4 @@
-"""What is said of somebody else who writes the status of a check."""
+"""Findings about other writers of a check's status."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_process_of_cluster_api_is_kept_off_and_never_stopped(
     seen: int,
     is_over: bool,  # noqa: FBT001  a column
 ) -> None:
-    """It also runs the MachineSets."""
+    """The process cannot be stopped, because it also runs the MachineSets."""
     writer, watched = (
         StatusFieldManager("manager", NOW, is_over, seen),
         StatusWatched(timedelta(seconds=6), NOW),

@@ -1,4 +1,4 @@
-"""What is said of a cluster that is set up step by step, until nothing is wrong."""
+"""Findings about a cluster that is set up step by step, until none is left."""
 
 import asyncio
 from collections.abc import AsyncIterator

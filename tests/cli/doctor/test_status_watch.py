@@ -1,4 +1,4 @@
-"""Who writes the status of checks, as a real API server tells it; a watch begins where the list was read."""
+"""The writers of a check's status, on a real API server; the watch begins at the version of the list."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -23,7 +23,7 @@ SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
         (OBSERVE_UPGRADE.name, SCHEDULED, []),
     ],
 )
-def test_what_changes_something_is_waited_for_from_the_moment_that_it_is_scheduled(
+def test_activity_that_changes_the_cluster_is_awaited_as_soon_as_it_is_scheduled(
     name: str, state: PendingActivityState.ValueType, found: list[str]
 ) -> None:
     pending = PendingActivityInfo(activity_type=ActivityType(name=name), state=state)

@@ -1,4 +1,4 @@
-"""What retiring does next to one incident."""
+"""The next step of `paramedic retire` for one incident."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

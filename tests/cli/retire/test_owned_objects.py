@@ -1,4 +1,4 @@
-"""What is ours in a cluster, and what becomes of it: values in, values out."""
+"""The objects of Paramedic in a cluster and their fate after `retire`, as pure functions."""
 
 from datetime import timedelta
 from typing import Any
@@ -51,7 +51,6 @@ def request(of: IncidentReference, **metadata: Any) -> Stored:
 
 
 def adopted(of: IncidentReference) -> Stored:
-    """As the NodeHealthCheck operator made it."""
     owner = {
         "apiVersion": NODE_HEALTH_CHECK.api_version,
         "kind": of.check.kind,
@@ -176,7 +175,7 @@ def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_o
     assert found(Ownership(CLUSTER), pausable=going) == []
 
 
-def test_mark_on_a_machine_is_left_to_who_acts_on_it() -> None:
+def test_mark_on_a_machine_is_left_to_its_remediator() -> None:
     asked = {"conditions": [{"type": "OwnerRemediated", "status": "False"}]}
     openshift, cluster_api = (kind for kind in CHECK_KINDS.values() if kind.mark_on is not None)
     annotated = body("marked", namespace="ns", annotations={"host.metal3.io/external-remediation": ""})
@@ -195,7 +194,7 @@ def test_mark_on_a_machine_is_left_to_who_acts_on_it() -> None:
     assert found(Ownership(CLUSTER), markable=markable) == [(name, Disposition.LEAVE) for name in names]
 
 
-def test_leases_of_detectors_are_known_and_say_who_still_runs() -> None:
+def test_leases_of_detectors_are_known_and_name_the_running_ones() -> None:
     labels = {CANDIDATE_FOR: LEADER_LEASE}
     leases = (
         lease(LEADER_LEASE, "leads"),

@@ -69,7 +69,7 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
 
 @pytest.fixture(autouse=True)
 async def status(client: Client, namespace: str, cluster_name: str) -> AsyncIterator[None]:
-    """What the detector of this cluster wrote, before anything failed; nothing is left of other tests."""
+    """The status that this cluster's detector wrote before any failure; other tests left nothing."""
     for kind in (PARAMEDIC_STATUSES, LEASES):
         for left in await client.list(kind, OF_OTHER_TESTS):
             await client.delete(kind, left["metadata"]["name"], OF_OTHER_TESTS)
@@ -120,7 +120,7 @@ def deployment(name: str, *, replicas: int) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-async def test_what_no_worker_can_clean_up_is_removed_with_the_rights_of_the_person(
+async def test_objects_that_no_worker_can_clean_up_are_removed_with_the_rights_of_the_user(
     left_behind: Fleet, client: Client, command: Command, namespace: str, control_plane: ControlPlane
 ) -> None:
     await left_behind.fail("node-1", expired())
@@ -234,7 +234,7 @@ async def test_incident_is_not_ended_in_the_middle_of_an_act(left_behind: Fleet,
 
 
 async def is_untouched(client: Client, namespace: str) -> bool:
-    """Whether the installation has its leader Lease, and no stop."""
+    """True if the installation has its leader Lease, and no stop."""
     (leader,) = await client.list(LEASES, namespace)
     annotations = (await client.get(NAMESPACES, namespace))["metadata"].get("annotations", {})
     return leader["metadata"]["name"] == LEADER_LEASE and STOP not in annotations
@@ -326,7 +326,6 @@ async def test_namespace_that_is_not_the_installed_one_is_refused(
 
 @pytest.fixture
 async def operator(client: Client, namespace: str) -> None:
-    """The NodeHealthCheck operator leads."""
     await client.create(LEASES, lease(NODE_HEALTH_CHECK.operator_lease, "its-pod"), namespace)
 
 
@@ -352,7 +351,7 @@ async def test_beside_an_operator_that_runs_nothing_is_removed(
         ((), {"KUBECONFIG": "/nowhere"}, 1, "/nowhere"),
     ],
 )
-async def test_what_cannot_be_used_is_refused_before_anything_is_done(
+async def test_invalid_options_are_refused_before_any_change(
     command: Command, arguments: tuple[str, ...], environment: dict[str, str], code: int, words: str
 ) -> None:
     ran = await command("retire", *arguments, **environment)
@@ -362,7 +361,7 @@ async def test_what_cannot_be_used_is_refused_before_anything_is_done(
     assert len(ran.err.splitlines()) == 1
 
 
-async def test_who_may_not_read_all_that_may_be_ours_is_told_so_before_anything_is_done(
+async def test_missing_right_to_read_our_objects_is_reported_before_any_change(
     command: Command, control_plane: ControlPlane, client: Client, namespace: str
 ) -> None:
     ran = await command("retire", KUBECONFIG=str(control_plane.detector_kubeconfig))

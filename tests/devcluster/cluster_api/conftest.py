@@ -17,7 +17,6 @@ control, transport = simulation.control, simulation.transport
 async def management_cluster(
     prepared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ControlPlane]:
-    """The control plane of this folder."""
     async with installed_control_plane(prepared, tmp_path_factory.mktemp("management")) as running:
         yield running
 

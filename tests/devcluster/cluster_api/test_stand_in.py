@@ -57,7 +57,6 @@ class World:
         await self.client.create(api.machine_sets, body, NAMESPACE)
 
     async def machines(self, api: ClusterApi) -> dict[str, Object]:
-        """All of them, by name."""
         found = await self.client.list(api.machines, NAMESPACE)
         return {machine["metadata"]["name"]: machine for machine in found}
 
@@ -95,7 +94,7 @@ class World:
         await until(is_gone, within=PATIENCE, otherwise=f"{name} is still there")
 
     async def remove(self, api: ClusterApi) -> None:
-        """Leave nothing behind, while somebody looks after Machines."""
+        """Delete everything while the stand-in still removes the finalizers of Machines."""
         await self.client.delete(api.machine_sets, "workers", NAMESPACE)
         for name in await self.machines(api):  # garbage collection hears of a new CRD after half a minute
             with suppress(NotFound):

@@ -1,4 +1,4 @@
-"""What the story of Cluster API says of what it saw."""
+"""The narration of the Cluster API demo for the objects that it saw."""
 
 from devcluster.demo import cluster_api_narration
 from devcluster.demo.facts import MachineSeen, MarkSeen, NodeSeen

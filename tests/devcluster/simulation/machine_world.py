@@ -24,8 +24,6 @@ class MachineWorld:
         self._labels = {"machine.openshift.io/cluster-api-machineset": self.name}
 
     async def until_served(self) -> None:
-        """Return when Machines can be listed: an API server that has just got their CRD asks to wait."""
-
         async def is_served() -> bool:
             try:
                 await self.machines()
@@ -50,12 +48,10 @@ class MachineWorld:
         await self.client.create(MACHINE_SETS, body, NAMESPACE)
 
     async def scale(self, replicas: int) -> None:
-        """As `kubectl scale` does."""
         patch = {"spec": {"replicas": replicas}}
         await self.client.merge_patch(MACHINE_SETS, self.name, patch, NAMESPACE, "scale")
 
     async def machine_set(self) -> Object:
-        """The MachineSet as it is stored."""
         return await self.client.get(MACHINE_SETS, self.name, NAMESPACE)
 
     async def ready_replicas(self) -> int:
@@ -64,13 +60,11 @@ class MachineWorld:
         return int(status.get("readyReplicas", 0))
 
     async def machines(self) -> list[Object]:
-        """The Machines of the set."""
         return await self.client.list(
             MACHINES, NAMESPACE, ",".join(f"{k}={v}" for k, v in self._labels.items())
         )
 
     async def machine(self, name: str) -> Object | None:
-        """One Machine."""
         return next((m for m in await self.machines() if m["metadata"]["name"] == name), None)
 
     async def delete_machine(self, name: str) -> None:
@@ -94,19 +88,16 @@ class MachineWorld:
         return await self.machines()
 
     async def until_gone(self, name: str) -> None:
-        """Return when there is no such Machine any more."""
-
         async def is_gone() -> bool:
             return await self.machine(name) is None
 
         await self.until(is_gone, f"{name} is still there")
 
     async def until(self, true: Callable[[], Awaitable[bool]], otherwise: str) -> None:
-        """Return when something is true."""
         await until(true, within=PATIENCE, otherwise=otherwise)
 
     async def remove(self) -> None:
-        """Leave nothing behind, while somebody looks after Machines."""
+        """Delete everything while the stand-in still removes the finalizers of Machines."""
         with suppress(NotFound):
             await self.client.delete(MACHINE_SETS, self.name, NAMESPACE)
         for machine in await self.machines():

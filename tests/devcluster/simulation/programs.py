@@ -7,6 +7,5 @@ from devcluster.simulation import machine_set
 
 
 def run_machine_set() -> NoReturn:
-    """As `python -m devcluster.simulation.machine_set`."""
     machine_set.main()
     sys.exit()

@@ -73,7 +73,7 @@ async def wait_for_renewal_after(client: Client, before: str) -> None:
 
 
 async def declare_unknown(client: Client, others: list[dict[str, str]]) -> None:
-    """What the node-lifecycle controller writes, and what somebody else has on the Node."""
+    """The writes of the node-lifecycle controller, and the fields of another writer on the Node."""
     long_ago = {"lastTransitionTime": "2020-01-01T00:00:00Z", "reason": "R", "message": "M"}
     conditions = [{"type": "Ready", "status": "Unknown", **long_ago}, *({**c, **long_ago} for c in others)]
     await client.merge_patch(

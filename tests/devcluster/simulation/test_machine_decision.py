@@ -30,12 +30,11 @@ ZONE = {"zone": "a"}
 
 
 def provided(**fields: Any) -> OpenShiftMachine:
-    """A Machine that has its hardware."""
     return machine(provider_id="simulated://x", **fields)
 
 
 def deleted(**fields: Any) -> OpenShiftMachine:
-    """A Machine that only finalizers keep."""
+    """A Machine under deletion that only finalizers keep."""
     return provided(is_deleted=True, **fields)
 
 

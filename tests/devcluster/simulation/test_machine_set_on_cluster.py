@@ -35,7 +35,7 @@ AT_ONCE, NEVER = timedelta(milliseconds=1), timedelta(hours=1)
 
 @pytest.fixture
 async def world(transport: Transport, control: Path) -> AsyncIterator[MachineWorld]:
-    """Simulated kubelets, none of them at work yet; nobody looks after Machines until a test lets it."""
+    """Simulated kubelets that do not run yet, without a controller of Machines until a test starts one."""
     room = MachineRoom(control.with_suffix(".machines.json"), 0)
     async with running(simulate(transport, room, control, PACE)):
         world = MachineWorld(Client(transport, "test"))
@@ -48,7 +48,6 @@ async def world(transport: Transport, control: Path) -> AsyncIterator[MachineWor
 
 @asynccontextmanager
 async def process(control_plane: ControlPlane, control: Path) -> AsyncIterator[Forked]:
-    """The program, killed with the block."""
     environment = os.environ | {"KUBECONFIG": str(control_plane.kubeconfig)}
     with tempfile.TemporaryFile() as said:
         started = fork(

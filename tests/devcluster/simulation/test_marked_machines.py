@@ -1,4 +1,4 @@
-"""What the owner of Machines of Cluster API does about those that are marked for it."""
+"""The owner of marked Machines of Cluster API deletes and replaces them."""
 
 from datetime import timedelta
 

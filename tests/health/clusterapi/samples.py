@@ -61,19 +61,18 @@ def check_object(
 def check(
     annotations: dict[str, str] | None = None, *, trigger: dict[str, Any] | None = None, **spec: Any
 ) -> MachineHealthCheck:
-    """One that calls a Node unhealthy that is not ready for five minutes."""
+    """A check with a timer of five minutes for Nodes that are not ready."""
     remediation = {**({"triggerIf": trigger} if trigger else {}), **spec.pop("remediation", {})}
     fields = {"checks": {"unhealthyNodeConditions": [NOT_READY]}, "remediation": remediation or None, **spec}
     return MachineHealthCheck.parse(check_object(annotations, V1BETA2, **fields))
 
 
 def old_check(annotations: dict[str, str] | None = None, **spec: Any) -> MachineHealthCheck:
-    """One of v1beta1."""
     return MachineHealthCheck.parse(check_object(annotations, V1BETA1, **spec))
 
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
-    """What is wrong with a check of this spec."""
+    """The error of a check with this spec."""
     try:
         MachineHealthCheck.parse(check_object(annotations, **spec))
     except InvalidCheckError as error:
@@ -105,7 +104,6 @@ def cluster(  # noqa: PLR0913  each is a part of a Cluster that the rules look a
 
 
 def in_cluster(one: Cluster | None = None, **fields: Any) -> ClusterContext:
-    """The context with one Cluster."""
     return ClusterContext(of_kinds={CHECK: judge([one or cluster()])}, **fields)
 
 
@@ -157,7 +155,6 @@ def without_node(*conditions: dict[str, Any], **of_machine: Any) -> MachineTarge
 
 
 def with_lost_node(*conditions: dict[str, Any], **of_machine: Any) -> MachineTarget:
-    """A Machine whose Node is gone."""
     return MachineTarget(machine(*conditions, **of_machine))
 
 
@@ -189,7 +186,7 @@ def snapshot(
     healthy: int = 5,
     context: CheckContext = NO_CONTEXT,
 ) -> CheckSnapshot:
-    """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
+    """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None, generation=3)
@@ -202,7 +199,7 @@ def snapshot(
 
 
 def merged(stored: Any, patch: Any) -> Any:
-    """What the API server holds after a merge patch."""
+    """Apply a merge patch as the API server does."""
     if not isinstance(patch, dict):
         return patch
     known = stored if isinstance(stored, dict) else {}

@@ -60,13 +60,11 @@ NOT_READY = condition("NodeReady", "False", NOW - 6 * MINUTE) | {"reason": "Node
 
 
 def of_form(type_: str, status: str, reason: str, message: str = "") -> dict[str, Any]:
-    """A condition of v1beta2."""
     said = {"type": type_, "status": status, "reason": reason, "message": message}
     return said | {"observedGeneration": GENERATION, "lastTransitionTime": stamp(NOW)}
 
 
 def of_old_form(type_: str, status: str, reason: str = "", message: str = "") -> dict[str, Any]:
-    """A condition of v1beta1: without what is empty, and a Warning unless it is True."""
     said = {"severity": "Warning" if status == "False" else "", "reason": reason, "message": message}
     present = {key: value for key, value in said.items() if value}
     return {"type": type_, "status": status, "lastTransitionTime": stamp(NOW)} | present
@@ -132,7 +130,7 @@ REFERENCE = {
 
 
 def all_said(of: MachineTarget, context: ClusterContext = EVERYTHING_READY) -> DesiredConditions:
-    """What detector and worker say of a Machine under a check without a template."""
+    """The conditions that detector and worker write to a Machine under a check without a template."""
     failure = MARKING.failure(of, NOW, context)
     if failure is None:
         return said_of(MARKING, of, NOW, context, external(None))
@@ -178,7 +176,7 @@ def test_request_that_is_waited_for_is_told_in_the_words_of_the_reference() -> N
 
 
 def test_condition_that_tells_of_an_earlier_generation_is_written_anew_with_its_time() -> None:
-    """Else Cluster API's controller would write it, for each Machine whose spec was edited."""
+    """Otherwise Cluster API's controller would write the field for each Machine whose spec was edited."""
     before = written(all_said(target(HEALTHY_NODE)))
     edited = {"apiVersion": V1BETA2, "metadata": {"generation": GENERATION + 1}, "status": before}
     (now,) = merged(before, status_patch(edited, all_said(target(HEALTHY_NODE)), LATER))["conditions"]

@@ -1,4 +1,4 @@
-"""What a MachineHealthCheck of Cluster API answers as a kind of check."""
+"""A MachineHealthCheck of Cluster API as a kind of check."""
 
 import pytest
 
@@ -106,7 +106,7 @@ def test_missing_template_is_a_problem_and_an_empty_one_is_none() -> None:
 
 
 @pytest.mark.rule("CAPI B.2.2/ownerless", "CAPI B.2.5/no deletion")
-def test_machine_is_marked_or_gets_a_request_whoever_owns_it() -> None:
+def test_machine_is_marked_or_gets_a_request_under_any_owner() -> None:
     for owners in ((), (MACHINE_SET,)):
         one = target(HEALTHY_NODE, owners=owners)
         assert [step.action for step in check().steps_for(one)] == [Action.MARK]

@@ -62,7 +62,7 @@ INCIDENT = IncidentReference(
 
 @pytest.fixture
 def reporter() -> Reporter:
-    """One that has seen a check without trouble."""
+    """A reporter that has seen a check without a hold."""
     one = Reporter(CLUSTER_API_MACHINE_HEALTH_CHECK)
     assert one.sees(snapshot(of=FORTY)) == []
     return one
@@ -114,7 +114,7 @@ def test_while_something_holds_the_check_its_machines_are_not_told(reporter: Rep
 
 @pytest.mark.rule("rule 6", "rule 15", "rule 55")
 def test_threshold_is_told_when_it_is_what_holds_and_a_restart_repeats_nothing(reporter: Reporter) -> None:
-    """The status says the upgrade and nothing of the threshold, which would be told at each start."""
+    """The status shows the upgrade but not the threshold, so its Event would be repeated at each start."""
     hold = Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded")
     upgraded = snapshot(expired(), of=FORTY, healthy=2, context=CheckContext(upgrade=hold))
     ((_, _, message),) = reporter.sees(upgraded)

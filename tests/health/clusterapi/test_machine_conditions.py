@@ -1,4 +1,4 @@
-"""What is said of a Machine in its conditions, and asked of its owner (CAPI B.1, B.2.5)."""
+"""The conditions of a Machine, and the request to its owner (CAPI B.1, B.2.5)."""
 
 from datetime import timedelta
 from typing import Any
@@ -60,7 +60,7 @@ def listed(status: Any, *path: str) -> dict[str, Any]:
 def patch(
     said: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW
 ) -> dict[str, Any]:
-    """That of a Machine in its fourth generation."""
+    """A condition of a Machine in its fourth generation."""
     machine = {"apiVersion": api_version, "metadata": {"generation": 4}, "status": status}
     return status_patch(machine, said, now)
 

@@ -1,4 +1,4 @@
-"""What the spec of a MachineHealthCheck may say, in either version (CAPI B.1, rules 8 and 44)."""
+"""Valid specs of a MachineHealthCheck, in either version (CAPI B.1, rules 8 and 44)."""
 
 from datetime import timedelta
 from typing import Any
@@ -91,7 +91,7 @@ def test_check_that_says_nothing_more_has_the_defaults() -> None:
 
 
 @pytest.mark.rule("CAPI B.1/no conversion", "rule 32")
-def test_fields_say_which_version_a_spec_is_of_where_nobody_converts() -> None:
+def test_fields_say_which_version_a_spec_is_of_without_conversion() -> None:
     assert str(spec_of(V1BETA2, maxUnhealthy=2).trigger) == "2"
     assert str(spec_of(V1BETA1, remediation={"triggerIf": {"unhealthyInRange": "[1-2]"}}).trigger) == "[1-2]"
     assert str(spec_of(V1BETA1, maxUnhealthy=2, remediation={}).trigger) == "2"

@@ -1,4 +1,4 @@
-"""What makes a Machine unhealthy, and in which words (CAPI B.2.3)."""
+"""The reasons for an unhealthy Machine, with their messages (CAPI B.2.3)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -136,7 +136,7 @@ def test_machine_whose_node_is_gone_is_unhealthy_at_once() -> None:
 
 
 @pytest.mark.rule("CAPI B.2.3/Node gone")
-def test_node_that_nobody_looks_for_is_not_gone() -> None:
+def test_node_that_is_not_watched_is_not_gone() -> None:
     """Before the control plane is initialized its own Machine waits, linked or not."""
     first = with_lost_node(labels=CONTROL_PLANE, created=NOW)
     judged = BOTH.verdict(first, NOW, NOT_INITIALIZED)

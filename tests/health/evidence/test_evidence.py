@@ -50,7 +50,7 @@ def test_evidence_is_saved_before_the_first_step_and_then_the_step_is_taken(is_s
     assert next_move(wanted(), memory.having_saved_evidence(NOT_SAVED), NOW) == step
 
 
-def test_no_evidence_is_saved_where_nobody_wants_it_or_no_step_follows() -> None:
+def test_no_evidence_is_saved_if_it_is_not_wanted_or_no_step_follows() -> None:
     assert isinstance(next_move(seen(steps=ESCALATION), Memory(), NOW), TakeStep)
     assert not isinstance(next_move(wanted(hold=HOLD), Memory(), NOW), SaveEvidence)
 

@@ -1,4 +1,4 @@
-"""What evidence takes over of objects: what tells what was wrong, and nothing that may be a credential."""
+"""Evidence keeps the fields of objects that explain a failure, and no field that may be a credential."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is refused of a NodeHealthCheck that is created, edited or deleted (NHC 1.1/webhook)."""
+"""Refused creations, edits and deletions of a NodeHealthCheck (NHC 1.1/webhook)."""
 
 from typing import Any
 

@@ -38,7 +38,7 @@ EXCLUDED = "node has Exclude from Remediation label"
 
 @pytest.fixture
 def reporter() -> Reporter:
-    """One that has told of an enabled check."""
+    """A reporter that has emitted the Event of an enabled check."""
     one = Reporter()
     one.sees(snapshot())
     return one

@@ -1,4 +1,4 @@
-"""What is told of a Node that waits for back-off, which the operator doesn't have (rule 14)."""
+"""The Event of a Node that waits for back-off, which the operator doesn't have (rule 14)."""
 
 from dataclasses import replace
 

@@ -49,13 +49,13 @@ def gone(request: RequestSnapshot) -> RequestChange:
 
 
 def after(seen: CheckSnapshot, *changes: RequestChange) -> CheckSnapshot:
-    """What is seen, and what became of the requests before it."""
+    """The snapshot of a node with these requests and the results of earlier ones."""
     return replace(seen, request_changes=changes)
 
 
 @pytest.fixture
 def reporter() -> Reporter:
-    """One that has told of a node that failed."""
+    """A reporter that has emitted the Event of a failed node."""
     one = Reporter()
     one.sees(snapshot(expired("node-1")))
     return one

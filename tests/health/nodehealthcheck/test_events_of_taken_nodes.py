@@ -1,4 +1,4 @@
-"""What is told of a Node that another has, or that etcd cannot spare: the operator's words, then ours."""
+"""Events of a Node that another controller has, or that etcd needs: the operator's messages, then ours."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ LEASE_WORDS = "[remediation] Skipped remediation of node: node-1, because node l
 
 
 def skipped(reporter: Reporter, hold: Hold | None = None, found: Hold | None = None) -> list[str]:
-    """What is newly told of the node while it is held so."""
+    """The new Events of the node under this hold."""
     notes = reporter.sees(snapshot(replace(expired(), hold=hold, found=found)))
     return [message for _, reason, message in notes if reason == "RemediationSkipped"]
 

@@ -1,4 +1,4 @@
-"""What is told of a Node whose request somebody deleted, which the operator doesn't tell (rule 14)."""
+"""The Event of a Node whose request a user deleted, which the operator does not emit (rule 14)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -31,7 +31,7 @@ PAUSED = check(pauseRequests=["update", "night shift"])
 
 
 def merged(stored: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """What the API server holds after a merge patch."""
+    """Apply a merge patch as the API server does."""
     return {key: value for key, value in ({**stored, **patch}).items() if value is not None}
 
 

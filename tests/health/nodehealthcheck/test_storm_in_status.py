@@ -74,7 +74,7 @@ class Reporter:
 
 @pytest.fixture
 def reporter() -> Reporter:
-    """One that has seen a check without trouble."""
+    """A reporter that has seen a check without a hold."""
     made = Reporter()
     made.sees(snapshot())
     return made

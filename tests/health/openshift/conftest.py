@@ -10,7 +10,7 @@ from tests.health.reporter import Reporter
 
 @pytest.fixture
 def reporter() -> Reporter:
-    """One that has seen a check without trouble."""
+    """A reporter that has seen a check without a hold."""
     one = Reporter(MACHINE_HEALTH_CHECK)
     assert one.sees(snapshot(of=FORTY)) == []
     return one

@@ -114,7 +114,6 @@ def without_node(**of_machine: Any) -> MachineTarget:
 
 
 def with_lost_node(**of_machine: Any) -> MachineTarget:
-    """A Machine whose Node is gone."""
     return MachineTarget(machine(**of_machine))
 
 
@@ -132,14 +131,14 @@ def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) ->
 
 
 def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
-    """What is expired at once."""
+    """The snapshot of a Machine that expires at once."""
     fact = Fact(condition="Phase", status="Failed", since=since, is_moving=True)
     verdict = Verdict(Health.EXPIRED, "its phase is Failed", fact, since)
     return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1", **fields)
 
 
 def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSnapshot:
-    """What waits for its Node, and whose status was written last at `since`."""
+    """The snapshot of a Machine that waits for its Node; its status was last written at `since`."""
     fact = Fact(condition="Node", status="missing", since=since, is_moving=True)
     verdict = Verdict(Health.WAITING, "no Node yet", fact, since + timedelta(minutes=10))
     return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1")
@@ -166,7 +165,7 @@ def snapshot(
     healthy: int = 5,
     context: CheckContext = NO_CONTEXT,
 ) -> CheckSnapshot:
-    """What is seen of a check; of one that does not parse nothing is seen, as the detector makes it."""
+    """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
@@ -177,7 +176,7 @@ def snapshot(
 
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
-    """What is wrong with a check of this spec."""
+    """The error of a check with this spec."""
     try:
         MachineHealthCheck.parse(check_object(annotations, **spec))
     except InvalidCheckError as error:

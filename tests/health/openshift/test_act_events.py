@@ -1,4 +1,4 @@
-"""What is told of a Machine that was deleted or marked, or whose request somebody deleted."""
+"""Events of a Machine that was deleted or marked, or whose request a user deleted."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

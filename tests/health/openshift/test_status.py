@@ -44,7 +44,7 @@ EXCEEDED = (
 
 
 def status(of: CheckSnapshot, stored: Mapping[str, Any] | None = None, now: datetime = NOW) -> dict[str, Any]:
-    """What the API server holds after the merge patch."""
+    """Apply the merge patch as the API server does."""
     merged = {**(stored or {}), **status_patch(of, stored or {}, now)}
     return {key: value for key, value in merged.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""What a remediation of a Machine does, and what is not done again (MHC A.1, MHC A.2.5)."""
+"""The steps of a Machine's remediation, and the steps that are not repeated (MHC A.1, MHC A.2.5)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What makes a Machine unhealthy, row by row (MHC A.2.3), and on revalidation (rule 41)."""
+"""The reasons for an unhealthy Machine, row by row (MHC A.2.3), and on revalidation (rule 41)."""
 
 import dataclasses
 from datetime import datetime, timedelta

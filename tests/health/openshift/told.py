@@ -1,4 +1,4 @@
-"""What is told of a MachineHealthCheck in the tests of its Events."""
+"""Renders the Events of a MachineHealthCheck for tests."""
 
 from typing import Any
 

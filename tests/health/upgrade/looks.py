@@ -79,7 +79,7 @@ def answered(  # noqa: PLR0913  an answer has these parts
 
 
 def remembering(observed: UpgradeObservation, memory: PauseMemory = NOTHING) -> PauseMemory:
-    """What is remembered after a pass whose patches were all written."""
+    """The memory after a pass whose patches were all written."""
     return answered(passed(observed, memory))
 
 

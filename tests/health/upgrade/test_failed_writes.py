@@ -1,4 +1,4 @@
-"""What could not be written is not remembered as written, and is tried again."""
+"""A failed write is not remembered as written, and is tried again."""
 
 from datetime import timedelta
 
@@ -53,7 +53,7 @@ def test_change_of_a_check_ends_no_other_back_off() -> None:
     assert actions(passed(under_way(check(version=2)), memory)) == []
 
 
-def test_nobody_who_answers_is_a_failure() -> None:
+def test_missing_answer_is_a_failure() -> None:
     done = passed(under_way(check()))
 
     assert [one.why for one in having_written(done, (), NOW, 0).failed] == ["no answer"]

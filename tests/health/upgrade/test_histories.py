@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: nobody is left paused, nobody is paused twice, nothing is made up."""
+"""In any order of events no check stays paused, no check is paused twice, and no annotation is invented."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -149,7 +149,6 @@ class Story:
         self.memory = having_written(done, (), cluster.now, 0)
 
     def thaw(self) -> None:
-        """It writes."""
         for patch in self.frozen:
             one = self.cluster.checks.get(patch.reference.name)
             if one and (one.uid, one.resource_version) == (patch.uid, patch.resource_version):
@@ -157,7 +156,7 @@ class Story:
         self.frozen.clear()
 
     def go_on(self, look: UpgradeObservation, *, is_up: bool, is_lost: bool = False) -> bool:
-        """Whether it is over."""
+        """Run one pass; the result is true if the upgrade pause is over."""
         done = next_pass(look, self.memory, self.cluster.now)
         answers = [self.cluster.write(patch, is_up=is_up) for patch in done.patches]
         self.memory = having_written(done, () if is_lost else answers, self.cluster.now, 0)
@@ -210,7 +209,7 @@ def test_no_check_is_paused_twice_in_one_upgrade(history: list[Step]) -> None:
 @pytest.mark.rule("MHC C.2/restart", "MHC C.2/end")
 @given(st.lists(steps, max_size=20))
 @settings(max_examples=40, deadline=None)
-def test_answers_that_are_lost_leave_nobody_paused(history: list[Step]) -> None:
+def test_lost_answers_leave_no_check_paused(history: list[Step]) -> None:
     story = Story()
     for step in history:
         story.tell(replace(step, is_lost=True))
@@ -222,7 +221,7 @@ def test_answers_that_are_lost_leave_nobody_paused(history: list[Step]) -> None:
 @pytest.mark.rule("MHC C.2/begin", "MHC C.2/created")
 @given(st.lists(steps.filter(lambda one: one.do not in EDITS), max_size=30))
 @settings(max_examples=40, deadline=None)
-def test_whoever_nobody_else_touches_is_paused_while_the_upgrade_lasts(history: list[Step]) -> None:
+def test_check_that_no_other_writer_touches_is_paused_while_the_upgrade_lasts(history: list[Step]) -> None:
     story = Story()
     for step in history:
         story.tell(step)
@@ -240,7 +239,7 @@ def test_whoever_nobody_else_touches_is_paused_while_the_upgrade_lasts(history: 
 @example([Step(do=one) for one in FROZEN_OVER_THE_END])
 @settings(max_examples=150, deadline=None)
 def test_write_of_a_frozen_worker_never_counts_as_an_unpause_by_an_administrator(history: list[Step]) -> None:
-    """What the detector need not hold for the upgrade any more stays paused, whenever a worker thaws."""
+    """Checks that the detector no longer holds for the upgrade stay paused, whenever a worker thaws."""
     story = Story()
     of_worker = {"freeze": story.freeze, "thaw": story.thaw}
     for step in history:

@@ -1,4 +1,4 @@
-"""What an upgrade pause hands over to its next run: it loses nothing that decides, and stays small."""
+"""The memory that an upgrade pause passes to its next run is complete for all decisions, and small."""
 
 import base64
 import contextlib

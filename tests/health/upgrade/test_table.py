@@ -84,7 +84,7 @@ def test_check_after_an_upgrade_that_nothing_is_remembered_of(
         ),
     ],
 )
-def test_what_nobody_knows_changes_no_annotation_and_no_memory(annotations: str, look: object) -> None:
+def test_unknown_facts_change_no_annotation_and_no_memory(annotations: str, look: object) -> None:
     assert callable(look)
     done = passed(look(check(annotations)))
 
@@ -110,7 +110,7 @@ def test_check_unpaused_in_mid_upgrade_is_never_paused_again_in_it(before: str, 
 
 
 @pytest.mark.rule("MHC C.2/paused by several")
-def test_mark_is_ours_whoever_paused_the_check_again() -> None:
+def test_mark_is_ours_also_if_another_writer_paused_the_check_again() -> None:
     memory = remembering(under_way(check()))
     memory = remembering(under_way(check("M", version=3)), memory)
     memory = remembering(under_way(check("PM", version=4)), memory)
@@ -120,7 +120,7 @@ def test_mark_is_ours_whoever_paused_the_check_again() -> None:
     assert actions(passed(over(check("PM", version=4)), memory)) == UNPAUSE
 
 
-def test_pause_whose_mark_was_removed_is_somebody_elses() -> None:
+def test_pause_whose_mark_was_removed_belongs_to_another_writer() -> None:
     memory = remembering(under_way(check()))
     memory = remembering(under_way(check("P", version=3)), memory)
 

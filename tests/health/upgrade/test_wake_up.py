@@ -69,7 +69,9 @@ def test_it_is_woken_when_the_upgrade_or_a_pause_is_another(news: UpgradeObserva
     assert needs_wake_up(UNDER_WAY, news)
 
 
-def test_it_is_woken_when_nobody_knows_for_another_reason_so_that_people_read_the_one_of_now() -> None:
+def test_pause_is_woken_when_the_reason_of_an_unknown_state_changes_so_that_users_read_the_current_one() -> (
+    None
+):
     silent = seen(UpgradePhase.UNKNOWN, OURS, why_unknown="ClusterVersion/version does not say")
     deleted = seen(UpgradePhase.UNKNOWN, OURS, why_unknown="there is no ClusterVersion")
     assert needs_wake_up(silent, deleted)

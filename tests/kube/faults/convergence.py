@@ -1,7 +1,7 @@
 """The one scenario of all faults: changes come before, during and after it, and in the end nothing is lost.
 
-Nothing is lost when the cache equals the server, and when the changes that were told, replayed one by one
-from nothing, lead to the same: each fits what was told before it.
+The cache must equal the server, and the reported changes, replayed one by one from nothing, must lead to the
+same: each change fits the one before it.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -19,18 +19,16 @@ PATIENCE_SECONDS = 60
 class Cluster(Protocol):
     """Where the ConfigMaps are; changed on a way that no fault touches."""
 
-    async def put(self, name: str, size: int) -> None:
-        """Create or change."""
+    async def put(self, name: str, size: int) -> None: ...
 
-    async def delete(self, name: str) -> None:
-        """Delete."""
+    async def delete(self, name: str) -> None: ...
 
     async def contents(self) -> Contents:
-        """What there is, by the server's own word."""
+        """The objects, as listed by the server itself."""
 
 
 class Told:
-    """What a reflector told its owner."""
+    """The changes that a reflector reported to its owner."""
 
     def __init__(self) -> None:
         self.changes: list[Change[ConfigMap]] = []
@@ -84,7 +82,6 @@ async def prepare(cluster: Cluster, phase: str) -> None:
 
 
 async def change(cluster: Cluster, phase: str) -> None:
-    """One change of each kind."""
     await cluster.put(f"{phase}-added", 1)
     await cluster.put(f"{phase}-changed", 2)
     await cluster.delete(f"{phase}-deleted")

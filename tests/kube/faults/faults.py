@@ -170,7 +170,7 @@ async def token_rotated(cluster: ScriptedCluster) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def bookmarked_and_forgotten(cluster: ScriptedCluster) -> AsyncIterator[None]:
-    """Only who goes on from the bookmark, and not from the last event, can go on without a list."""
+    """Only a client that goes on from the bookmark, and not from the last event, needs no new list."""
     lists = len(cluster.server.lists())
     await cluster.bookmark()
     cluster.forget()
@@ -182,7 +182,7 @@ async def bookmarked_and_forgotten(cluster: ScriptedCluster) -> AsyncIterator[No
 
 @asynccontextmanager
 async def restored_from_a_backup(cluster: ScriptedCluster) -> AsyncIterator[None]:
-    """What came after the backup never was, and its versions are given to other changes."""
+    """Changes after the backup are lost, and their versions are given to other changes."""
     restore = cluster.back_up()
     await cluster.put("never-was", 1)
     for size in range(100):

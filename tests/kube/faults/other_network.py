@@ -1,7 +1,7 @@
 """OtherNetwork: a network namespace beside ours and a cable to it, which can be pulled.
 
-What is sent into a pulled cable is lost without a word: no FIN, no RST, nothing that loopback could imitate.
-Needs root and the `ip` command; `other_network` yields None where the machine does not allow it.
+Packets into a pulled cable are lost without FIN or RST, which loopback cannot imitate. Needs root and the
+`ip` command; `other_network` yields None where the machine does not allow it.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class OtherNetwork:
         self._our_address, self.address = f"198.18.254.{number + 1}", f"198.18.254.{number + 2}"
 
     async def lay_cable(self) -> bool:
-        """Whether the machine allows it."""
+        """True if the machine allows network namespaces and a cable between them."""
         return all(
             [
                 await ip(f"netns add {self.name}"),
@@ -42,11 +42,9 @@ class OtherNetwork:
         )
 
     async def pull_cable(self) -> None:
-        """From now on both ends talk to nobody."""
         assert await ip(f"-n {self.name} link set {self._theirs} down")
 
     async def plug_cable(self) -> None:
-        """Mend it."""
         assert await ip(f"-n {self.name} link set {self._theirs} up")
 
     async def remove(self) -> None:
@@ -81,7 +79,6 @@ async def other_network() -> AsyncIterator[OtherNetwork | None]:
 
 
 async def ip(arguments: str) -> bool:
-    """Whether `ip` did it."""
     program = shutil.which("ip")
     if program is None:
         return False

@@ -19,14 +19,12 @@ from tests.kube.faults.config_maps import PATH, Contents, body
 from tests.kube.objects import event, failed
 
 End = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
-"""How an open watch ends, or goes on without a word."""
+"""How an open watch ends, or hangs silently."""
 
 _AHEAD = 1000  # versions that a bookmark is ahead of what was seen
 
 
 class ScriptedCluster:
-    """The ConfigMaps of `server`."""
-
     def __init__(self, server: ApiServer) -> None:
         self.server = server
         self.token = "first-token"
@@ -82,7 +80,7 @@ class ScriptedCluster:
             await self._moved.wait_for(lambda: self.has_said_everything)
 
     def forget(self) -> None:
-        """Forget how it came to this: nobody can watch from an earlier version any more."""
+        """Forget the history of events: no watch can start from an earlier version any more."""
         self._forgotten = self._version
         self._history.clear()
 

@@ -59,7 +59,6 @@ class TcpProxy:
 
     @property
     def address(self) -> str:
-        """Where it listens, as host:port."""
         return f"{self._address[0]}:{self._address[1]}"
 
     async def start(self, listening: socket.socket | None = None) -> None:
@@ -79,7 +78,6 @@ class TcpProxy:
             await asyncio.wait(self._connections)
 
     def reset(self) -> None:
-        """Answer on every connection with RST."""
         for writer in list(self._writers):
             connection = writer.get_extra_info("socket")
             if connection.fileno() == -1:  # the other side closed it, and its task has yet to notice
@@ -88,7 +86,7 @@ class TcpProxy:
             writer.transport.abort()
 
     def hang_up(self) -> None:
-        """Break off towards the server, for good; clients get what it has said, and are not told."""
+        """Close the connections to the server for good; clients get its earlier answers and see no close."""
         self._is_silent = True
         for writer in self._upstreams:
             writer.transport.abort()

@@ -57,7 +57,7 @@ async def silence_that_ends(proxy: TcpProxy) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def silence_of_what_was_open(proxy: TcpProxy) -> AsyncIterator[None]:
-    """What was open stays silent to its end; connections made later are well."""
+    """Open connections stay silent until they end; later connections work."""
     proxy.forsake()
     accepted = proxy.accepted
     yield
@@ -100,7 +100,7 @@ async def test_line_that_is_cut_in_the_middle_loses_nothing(
     control_plane: ControlPlane, cluster: RealCluster, tmp_path: Path
 ) -> None:
     trust = ssl.create_default_context()
-    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE  # the proxy stands for nobody's safety
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE  # the proxy has no trusted certificate
     async with (
         TcpProxy(control_plane.server, trust) as proxy,
         await Transport.connect(str(proxy.kubeconfig(control_plane.kubeconfig, tmp_path))) as transport,

@@ -1,7 +1,7 @@
 """A link whose other end is gone without a word is noticed by the kernel, long before the watch's silence.
 
-The real thing needs a network that can be cut: a namespace, and the rights to make one. That the kernel is
-told to notice is proved everywhere.
+The real thing needs a network that can be cut: a namespace, and the rights to make one. The test of the
+socket options runs everywhere.
 """
 
 import os
@@ -40,7 +40,9 @@ async def network() -> AsyncIterator[OtherNetwork | None]:
         yield made
 
 
-async def test_kernel_is_told_to_notice_a_peer_that_is_gone(server: ApiServer, transport: Transport) -> None:
+async def test_socket_options_make_the_kernel_detect_a_lost_peer(
+    server: ApiServer, transport: Transport
+) -> None:
     cluster = ScriptedCluster(server)
     async with following(transport, NEVER_SILENT) as (reflector, _):
         await eventually(lambda: reflector.state is ReflectorState.WATCHING and cluster.is_watched)

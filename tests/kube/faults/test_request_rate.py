@@ -1,7 +1,7 @@
 """A fault that never ends makes no hot loop: with production's waits, at most one request a second.
 
-Time is the test's: waits of the reflector move its clock, and requests take none. That is the worst case,
-as a real request takes its time; the log of the server has the virtual time of each.
+Time is the test's: waits of the reflector move its clock, and requests take none. This is the worst case,
+because a real request takes time. The log of the server has the virtual time of each request.
 """
 
 import asyncio
@@ -56,13 +56,10 @@ class Virtual:
         return log
 
     def busiest(self) -> int:
-        """The most requests in any window."""
         return max(sum(begin <= moment < begin + WINDOW_SECONDS for moment in self.log) for begin in self.log)
 
 
 class Lasting(Protocol):
-    """A watch that lasts."""
-
     def __call__(self, time: Virtual) -> Answer:
         """The answer, which takes `time` when it is given."""
 
