@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bench import crowds, limits, upgrade_bounds
+from bench import event_loop, limits, upgrade_bounds
 from bench.cluster import BenchCluster
 from bench.figure import Figure
 from detector.reporting.rendering_thread import rendered
@@ -128,7 +128,7 @@ CASES: dict[str, Callable[[], Work]] = {
     "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
     "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
-    **crowds.CASES,
+    **event_loop.CASES,
 }
 
 

@@ -1,4 +1,4 @@
-"""What limits cost: 5,000 questions that are all admitted, with limits and without, and the longest stop."""
+"""Measures 5,000 questions that are all admitted, with limits and without, and the longest stop."""
 
 import time
 from collections.abc import Mapping

@@ -69,7 +69,7 @@ class Strain:
         self._calls, self._cpu = await self._requests.count() - calls, self._detector_cpu - cpu
 
     def figures(self, case: str) -> list[Figure]:
-        """What was measured last."""
+        """The figures of the last measured block."""
         stops = self._noted_stops
         longest = max(stops, key=lambda stop: stop.seconds, default=NO_STOP)
         busiest = max(stops, key=lambda stop: stop.busy, default=NO_STOP)

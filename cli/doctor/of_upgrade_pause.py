@@ -17,7 +17,7 @@ from runtime.settings import Settings
 
 
 async def are_checks_paused(settings: Settings, discovery: Discovery) -> bool:
-    """Whether upgrade pauses are on, and a served kind signals upgrades of this cluster."""
+    """True if upgrade pauses are on and a served kind signals upgrades of this cluster."""
     if settings.upgrade_pause == "off":
         return False
     for signal in signals_upgrades_here(settings):

@@ -14,7 +14,7 @@ CAMEL_CASE = re.compile(r"(?:[A-Z][a-z]+)+")
 MAKERS = {"Event", "EventNote", "Severity", "Statement", "StormNote", "TargetNote", "of_check"}
 """Whoever imports or defines one of these says reasons of Events, or of conditions that are told by them."""
 NO_EVENTS = {
-    *("False", "Normal", "True", "Unknown", "Warning"),
+    *("False", "True", "Unknown"),
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
     *("HealthyNodeThresholdChange", "RemediationAllowed", "StormActive", "StormCooldownActive"),
     "TooManyUnhealthy",
