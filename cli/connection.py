@@ -51,8 +51,8 @@ NOT_FOR_US = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED}
 """Status codes of a call that our Temporal role, or a proxy, does not allow."""
 
 
-def _tell_version(is_asked: bool) -> None:  # noqa: FBT001  typer calls it
-    if is_asked:
+def _print_version(is_requested: bool) -> None:  # noqa: FBT001  typer calls it
+    if is_requested:
         typer.echo(f"paramedic {importlib.metadata.version('paramedic')}")
         raise typer.Exit
 
@@ -68,7 +68,7 @@ def choose_temporal(
     namespace: Annotated[str | None, typer.Option(help="Temporal namespace, as TEMPORAL_NAMESPACE.")] = None,
     *,
     version: Annotated[  # noqa: ARG001  its callback prints it
-        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     """Durable remediation of unhealthy Kubernetes nodes and machines."""

@@ -59,23 +59,23 @@ def is_interrupted() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def say(error: BaseException | str) -> None:
+def print_error(error: BaseException | str) -> None:
     """Print an error on standard error, on one line."""
     typer.secho(f"paramedic: {' '.join(plain(str(error)).split())}", fg="red", err=True)
 
 
 def fail(error: BaseException) -> typer.Exit:
     """Print the error; the exit to raise from it."""
-    say(error)
+    print_error(error)
     return typer.Exit(error.code if isinstance(error, CommandError) else ExitCode.FAILED)
 
 
-def say_usage(error: TyperException) -> ExitCode:
+def print_usage_error(error: TyperException) -> ExitCode:
     """Print what is wrong with a command line, and which help describes the right one."""
     context: typer.Context | None = getattr(error, "ctx", None)
     if message := error.format_message():  # an empty message means that typer has printed the help
         hint = f" (see {context.command_path} --help)" if context else ""
-        say(f"{message[0].lower()}{message[1:].removesuffix('.')}{hint}")
+        print_error(f"{message[0].lower()}{message[1:].removesuffix('.')}{hint}")
     return ExitCode.USAGE
 
 

@@ -199,12 +199,14 @@ async def read_task_failure(
         RPCError: Temporal cannot be asked.
 
     """
-    asked = GetWorkflowExecutionHistoryReverseRequest(
+    request = GetWorkflowExecutionHistoryReverseRequest(
         namespace=client.namespace,
         execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
         maximum_page_size=LATEST_EVENTS,
     )
-    answer = await client.workflow_service.get_workflow_execution_history_reverse(asked, timeout=rpc_timeout)
+    answer = await client.workflow_service.get_workflow_execution_history_reverse(
+        request, timeout=rpc_timeout
+    )
     for failed in _in_a_row(answer.history.events):
         await _decrypt(failed.workflow_task_failed_event_attributes.failure, client.data_converter)
         break

@@ -204,13 +204,13 @@ def _until(course: RequestCourse, now: datetime) -> str:
     return f"times out {_in(course.times_out_at, now)}"
 
 
-def _answer(seen: Observation | None, now: datetime) -> str:
-    if seen is None:
+def _answer(observation: Observation | None, now: datetime) -> str:
+    if observation is None:
         return "is being asked, and has not answered yet"
-    when = f", {ago(seen.answered_at, now)}" if seen.answered_at else ""
-    held = None if seen.may_be_admitted else seen.hold
-    verdict = f"held: {held}" if held else "admitted" if seen.is_admitted else "no hold"
-    return f"{seen.state}: {seen.named_reason}; {verdict}{when}"
+    when = f", {ago(observation.answered_at, now)}" if observation.answered_at else ""
+    held = None if observation.may_be_admitted else observation.hold
+    verdict = f"held: {held}" if held else "admitted" if observation.is_admitted else "no hold"
+    return f"{observation.state}: {observation.named_reason}; {verdict}{when}"
 
 
 def _story(page: IncidentPage) -> Iterator[Line]:

@@ -17,7 +17,7 @@ from temporalio.service import RPCError
 from cli.history import read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.state_query import NO_ANSWER, RPC_TIMEOUT, query_state
-from cli.terminal import plain, said_by
+from cli.terminal import error_sentence, plain
 from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload
 from workflows.messages import State
@@ -33,7 +33,7 @@ _ENDED_BY_ITSELF = ("Completed", "Failed")
 """A workflow fails if its workflow id is not the id of its incident."""
 
 
-class Asking:
+class StateQueries:
     """Sends the queries of one command and counts answers by cluster."""
 
     def __init__(self, client: Client) -> None:
@@ -65,7 +65,7 @@ class Asking:
         try:
             state = await query_state(handle, State, lambda: self._has_no_worker(cluster))
         except WorkflowQueryFailedError as error:
-            return dataclasses.replace(summary, problem=said_by(error))
+            return dataclasses.replace(summary, problem=error_sentence(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
         except RPCError as error:
@@ -75,7 +75,7 @@ class Asking:
 
     async def _why_silent(self, summary: IncidentSummary, error: RPCError) -> str:
         if error.status not in NO_ANSWER:
-            return said_by(error)
+            return error_sentence(error)
         if failure := await self._task_failure(summary):
             return failure
         cluster = summary.incident.cluster
@@ -103,9 +103,9 @@ class Asking:
         try:
             result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
         except WorkflowFailureError as error:
-            return dataclasses.replace(summary, problem=said_by(error.cause))
+            return dataclasses.replace(summary, problem=error_sentence(error.cause))
         except RPCError as error:
-            return dataclasses.replace(summary, problem=said_by(error))
+            return dataclasses.replace(summary, problem=error_sentence(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
         return dataclasses.replace(

@@ -137,9 +137,9 @@ class IncidentView(Frozen):
         )
 
 
-def _named(seen: Observation | None) -> Observation | None:
+def _named(observation: Observation | None) -> Observation | None:
     """The observation with a reason that names its target, to be read alone."""
-    return seen and seen.model_copy(update={"subject": "", "reason": seen.named_reason})
+    return observation and observation.model_copy(update={"subject": "", "reason": observation.named_reason})
 
 
 def _requests(state: State) -> tuple[RequestView, ...]:

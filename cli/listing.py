@@ -12,7 +12,7 @@ from temporalio.client import Client
 from cli.connection import temporal
 from cli.errors import carry_out
 from cli.incident_list import Filter, closed_incidents, open_incidents
-from cli.incident_queries import Asking
+from cli.incident_queries import StateQueries
 from cli.incident_summary import IncidentSummary
 from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
@@ -155,7 +155,7 @@ async def look(client: Client, wanted: Wanted) -> IncidentList:
     """
     found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
     closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
-    asked = await Asking(client).all([*found, *closed[: wanted.closed]])
+    asked = await StateQueries(client).all([*found, *closed[: wanted.closed]])
     shown = list(filter(wanted.shows, asked))
     nothing = "" if shown else await _nothing(client, wanted.filter)
     return IncidentList(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)

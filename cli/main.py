@@ -10,7 +10,7 @@ from typer import TyperException
 from cli.connection import choose_temporal
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
-from cli.errors import ExitCode, say, say_usage
+from cli.errors import ExitCode, print_error, print_usage_error
 from cli.listing import list_incidents
 from cli.orders import abort, hold, resume
 from cli.output import Output, in_foreground
@@ -52,11 +52,11 @@ def _run(output: Output) -> int:
         sys.argv[1:] = map(_argument, sys.argv[1:])
         code = app(standalone_mode=False)  # typer would draw a box around an error
     except TyperException as error:
-        return say_usage(error)
+        return print_usage_error(error)
     except ModuleNotFoundError as error:
         if error.name != "devcluster":
             raise
-        say("dev and demo need a source checkout of Paramedic: there, `make demo` runs them")
+        print_error("dev and demo need a source checkout of Paramedic: there, `make demo` runs them")
         code = ExitCode.FAILED
     except SystemExit as error:
         code = error.code

@@ -70,7 +70,7 @@ def _is_kind(text: str) -> bool:
     return any(text.casefold() in kind_names(kind_name(one.group_kind)) for one in kinds)
 
 
-def only_one(name: str, found: Sequence[IncidentSummary], what: str) -> IncidentSummary:
+def single_incident(name: str, found: Sequence[IncidentSummary], description: str) -> IncidentSummary:
     """The single incident of that name.
 
     Raises:
@@ -80,7 +80,7 @@ def only_one(name: str, found: Sequence[IncidentSummary], what: str) -> Incident
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NotFoundError(f"no {what} of {name!r}")
+        raise NotFoundError(f"no {description} of {name!r}")
     references = [summary.incident for summary in found]
     shown = sorted(map(_short, references))
     if len(set(shown)) < len(shown):
@@ -100,7 +100,7 @@ async def find_open(client: Client, name: str, cluster: str) -> IncidentSummary:
     if not found:
         advice = await unknown_cluster(client, cluster) or KEPT_OUT
         raise NotFoundError(f"no open incident of {name!r}; {advice}")
-    return only_one(name, found, "open incident")
+    return single_incident(name, found, "open incident")
 
 
 async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
@@ -117,7 +117,7 @@ async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
         found = _newest_of_each([summary for summary in closed if is_named(name, summary.incident)])
     if not found and (unknown := await unknown_cluster(client, cluster)):
         raise NotFoundError(f"no incident of {name!r}; {unknown}")
-    return only_one(name, found, "incident")
+    return single_incident(name, found, "incident")
 
 
 async def _open(client: Client, name: str, cluster: str) -> list[IncidentSummary]:

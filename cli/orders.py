@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 
 from cli.ages import OrderTime
 from cli.connection import because, temporal
-from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, say
+from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_queries import AT_ONCE, NO_WORKER
 from cli.incident_summary import IncidentSummary
@@ -87,7 +87,7 @@ def abort(
     cluster: Cluster = None,
 ) -> None:
     """Clean up and leave the node or Machine alone until it has recovered, the time is over, or resume."""
-    _give(context, names, GivenOrder(_message(AbortOrder, reason, duration), cluster or ""))
+    _send(context, names, GivenOrder(_message(AbortOrder, reason, duration), cluster or ""))
 
 
 def hold(
@@ -99,7 +99,7 @@ def hold(
     cluster: Cluster = None,
 ) -> None:
     """Do nothing new for the node or Machine until the time is over or resume; existing requests stay."""
-    _give(context, names, GivenOrder(_message(HoldOrder, reason, duration), cluster or ""))
+    _send(context, names, GivenOrder(_message(HoldOrder, reason, duration), cluster or ""))
 
 
 def resume(
@@ -115,35 +115,35 @@ def resume(
     An exhausted escalation starts again.
     """
     message = _message(ResumeOrder, reason, None).model_copy(update={"step": step or ""})
-    _give(context, names, GivenOrder(message, cluster or ""))
+    _send(context, names, GivenOrder(message, cluster or ""))
 
 
 def _message(kind: type[Message], reason: str | None, duration: timedelta | None) -> Message:
-    given = {"reason": reason, "for_seconds": duration.total_seconds() if duration else None}
-    return kind.model_validate({name: value for name, value in given.items() if value is not None})
+    arguments = {"reason": reason, "for_seconds": duration.total_seconds() if duration else None}
+    return kind.model_validate({name: value for name, value in arguments.items() if value is not None})
 
 
-def _give(context: typer.Context, given: Sequence[str], order: GivenOrder) -> None:
-    names = list(dict.fromkeys(given))
-    errors = carry_out(_give_all(context, names, order))
+def _send(context: typer.Context, arguments: Sequence[str], order: GivenOrder) -> None:
+    names = list(dict.fromkeys(arguments))
+    errors = carry_out(_send_all(context, names, order))
     if not errors:
         return
     if len(names) == 1:
         raise fail(errors[0])
     for error in errors:
-        say(error)
+        print_error(error)
     typer.echo(f"{order.name}: {len(names) - len(errors)} of {len(names)} done", err=True)
     raise typer.Exit(ExitCode.FAILED)
 
 
-async def _give_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
+async def _send_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
     """Give the order to all named incidents. Returns the errors."""
     async with temporal(context) as client:
-        answers = await bounded(AT_ONCE, lambda name: _give_one(client, name, order), names)
+        answers = await bounded(AT_ONCE, lambda name: _send_one(client, name, order), names)
     return [answer for answer in answers if answer is not None]
 
 
-async def _give_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
+async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
     """Give the order to one incident. Its error is returned, so that the others still get the order."""
     try:
         summary = await find_open(client, name, order.cluster)

@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
-from cli.errors import ExitCode, say
+from cli.errors import ExitCode, print_error
 from cli.terminal import without_hidden
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-Given = ParamSpec("Given")
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
@@ -78,15 +78,15 @@ class Output:
             return code
         if isinstance(trouble, BrokenPipeError):
             return ExitCode.UNHEARD
-        say(f"standard output cannot be written: {trouble.strerror}")
+        print_error(f"standard output cannot be written: {trouble.strerror}")
         return ExitCode.FAILED
 
 
-def in_foreground(command: Callable[Given, Result]) -> Callable[Given, Result]:
+def in_foreground(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Wrap a command that runs until it is interrupted: it also ends when its output cannot be written."""
 
     @functools.wraps(command)
-    def run(*arguments: Given.args, **options: Given.kwargs) -> Result:
+    def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
         end_unheard()
         return command(*arguments, **options)
 

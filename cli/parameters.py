@@ -49,8 +49,8 @@ def filled(text: str) -> str:
 def at_least(least: int, most: int = MOST) -> Callable[[str | int], int]:
     """Parse a whole number from `least` to `most`."""
 
-    def parse(given: str | int) -> int:
-        text = str(given)
+    def parse(value: str | int) -> int:
+        text = str(value)
         if re.fullmatch(r"[0-9]{1,18}", text) and least <= int(text) <= most:
             return int(text)
         end = "on" if most == MOST else f"to {most}"

@@ -32,7 +32,7 @@ RETENTION = timedelta(days=30)
 SHORTEST, LONGEST = timedelta(hours=1), timedelta(days=10 * 366)
 """The bounds of the retention. Many Temporal servers, and all namespaces of several clusters, require a
 day."""
-KNOWN_WITHIN_SECONDS, AGAIN_SECONDS = 60.0, 0.5
+NAMESPACE_READY_SECONDS, AGAIN_SECONDS = 60.0, 0.5
 """How long the servers of a Temporal cluster take, at most, to learn of a new namespace."""
 RPC_TIMEOUT = timedelta(seconds=10)
 
@@ -82,7 +82,7 @@ async def _set_up(context: typer.Context, retention: timedelta | None, *, is_cre
         done = ""
         if is_created or retention is not None:
             done = await _prepare(client, retention, is_created=is_created)
-        added = await _register_when_known(client) if is_created else await _register(client)
+        added = await _register_when_namespace_is_ready(client) if is_created else await _register(client)
         what = f"is set up{done}; added: {', '.join(added) or 'nothing, all were there'}"
         return f"namespace {client.namespace} {what}"
 
@@ -104,9 +104,9 @@ async def _prepare(client: Client, retention: timedelta | None, *, is_created: b
 
 async def _retention_of(client: Client) -> timedelta | None:
     """The retention; None if the namespace does not exist."""
-    asked = DescribeNamespaceRequest(namespace=client.namespace)
+    namespace_request = DescribeNamespaceRequest(namespace=client.namespace)
     try:
-        answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
+        answer = await client.workflow_service.describe_namespace(namespace_request, timeout=RPC_TIMEOUT)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
@@ -141,10 +141,10 @@ async def _set_retention(client: Client, retention: timedelta) -> None:
         raise
 
 
-async def _register_when_known(client: Client) -> tuple[str, ...]:
+async def _register_when_namespace_is_ready(client: Client) -> tuple[str, ...]:
     """Register; retry until the server knows the new namespace."""
     clock = asyncio.get_running_loop().time
-    end = clock() + KNOWN_WITHIN_SECONDS
+    end = clock() + NAMESPACE_READY_SECONDS
     while True:
         try:
             return await _register(client)

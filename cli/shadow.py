@@ -10,7 +10,7 @@ from cli.ages import parse_days
 from cli.connection import temporal
 from cli.errors import carry_out
 from cli.incident_list import Filter, ended_since, open_incidents
-from cli.incident_queries import Asking
+from cli.incident_queries import StateQueries
 from cli.known_clusters import unknown_cluster
 from cli.listing import OfCheck, OfCluster
 from cli.parameters import one_of, words
@@ -28,16 +28,16 @@ class ReportOutput(StrEnum):
     JSON = "json"
 
 
-def _time(given: str | timedelta) -> timedelta:
-    if isinstance(given, timedelta):
-        return given
+def _time(value: str | timedelta) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
     try:
-        time = parse_days(given)
+        time = parse_days(value)
     except ValueError as error:
-        raise typer.BadParameter(f"'{given}' is no time such as 7d, 12h or 90m") from error
+        raise typer.BadParameter(f"'{value}' is no time such as 7d, 12h or 90m") from error
     if timedelta() < time <= LONGEST:
         return time
-    raise typer.BadParameter(f"'{given}' must be longer than 0 and at most {LONGEST.days}d")
+    raise typer.BadParameter(f"'{value}' must be longer than 0 and at most {LONGEST.days}d")
 
 
 def shadow(
@@ -79,4 +79,4 @@ async def _read(context: typer.Context, wanted: Filter, since: datetime) -> tupl
     async with temporal(context) as client:
         found = [*await open_incidents(client, wanted), *await ended_since(client, wanted, since)]
         unknown = "" if found else await unknown_cluster(client, wanted.cluster)
-        return ShadowReport.of(await Asking(client).all(found), since), unknown
+        return ShadowReport.of(await StateQueries(client).all(found), since), unknown

@@ -237,15 +237,15 @@ class ShadowReport:
                 stamp(one.started_at),
                 one.target,
                 one.check,
-                _told(one.would_have),
-                _told(one.others),
+                _deeds(one.would_have),
+                _deeds(one.others),
                 "-" if later is None else _difference(later),
             )
             table.add_row(*map(Text, cells))
         return table
 
 
-def _told(deeds: Iterable[Deed]) -> str:
+def _deeds(deeds: Iterable[Deed]) -> str:
     return ", ".join(f"{one.what} at {stamp(one.at)}" for one in deeds) or "-"
 
 

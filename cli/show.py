@@ -10,7 +10,7 @@ from cli.connection import command_line, temporal
 from cli.errors import carry_out
 from cli.history import read_story
 from cli.incident_page import IncidentPage, incident_page
-from cli.incident_queries import Asking
+from cli.incident_queries import StateQueries
 from cli.incident_view import PageView
 from cli.names import NAME_HELP, find_any, incident_name
 from cli.next_steps import http_address, ui_link
@@ -59,7 +59,7 @@ def show(
 
 async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> IncidentPage:
     async with temporal(context) as client:
-        summary = await Asking(client).one(await find_any(client, name, cluster))
+        summary = await StateQueries(client).one(await find_any(client, name, cluster))
         story = await read_story(client, summary.incident.workflow_id, summary.run_id)
         link = ui_link(ui, client.namespace, summary) if ui else ""
         return IncidentPage(summary, tuple(story), link, datetime.now(UTC), name, command_line(context))

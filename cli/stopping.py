@@ -55,5 +55,5 @@ def start(
     typer.echo(carry_out(lift_stop(kubeconfig_context, _namespace(context.obj, namespace))))
 
 
-def _namespace(environment: Mapping[str, str], given: str | None) -> str:
-    return given or environment.get(LEASE_NAMESPACE_VARIABLE) or LEASE_NAMESPACE
+def _namespace(environment: Mapping[str, str], option: str | None) -> str:
+    return option or environment.get(LEASE_NAMESPACE_VARIABLE) or LEASE_NAMESPACE

@@ -51,7 +51,7 @@ def without_hidden(text: str) -> str:
     return _NEVER_OURS.sub(" ", text)
 
 
-def said_by(error: BaseException) -> str:
+def error_sentence(error: BaseException) -> str:
     """The error as one sentence, without control characters, as its text may come from anywhere."""
     return plain(one_sentence(error))
 
@@ -111,7 +111,7 @@ def phase_text(phase: Phase | str | None, *, is_held: bool = False) -> Text:
     return Text(f"{phase}{held}", style=_STYLES.get(phase, ""))
 
 
-def print_trimmed(what: RenderableType, console: Console) -> None:
+def print_trimmed(renderable: RenderableType, console: Console) -> None:
     with console.capture() as captured:
-        console.print(what)
+        console.print(renderable)
     typer.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))

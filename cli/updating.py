@@ -8,7 +8,7 @@ from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeou
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.errors import CommandError, NotFoundError, UsageError, is_interrupted, say
+from cli.errors import CommandError, NotFoundError, UsageError, is_interrupted, print_error
 from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.messages import UNKNOWN_STEP
@@ -36,7 +36,7 @@ async def answered(
             return await updating
     except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError) as error:
         if is_interrupted():
-            say(f"interrupted: {workflow_id} may have got {order} already")
+            print_error(f"interrupted: {workflow_id} may have got {order} already")
             raise asyncio.CancelledError from error
         raise WorkflowUpdateRPCTimeoutOrCancelledError from error
     except UnreadablePayload as error:

@@ -72,14 +72,14 @@ OURS = frozenset({DETECTOR, WORKER})
 """The field managers of our processes."""
 
 
-def identities(given: str, identity: str) -> tuple[str, ...]:
-    """The possible identities of the cluster that a person calls `given`, the likeliest first.
+def identities(configured: str, identity: str) -> tuple[str, ...]:
+    """The possible identities of the cluster that a person calls `configured`, the likeliest first.
 
-    `identity` is that of processes that are configured with `given`. If `given` already ends with the same
-    uid, it is itself an identity, unless a user has configured an identity as the name.
+    `identity` is that of processes with this configured name. If `configured` already ends with the same uid,
+    it is itself an identity, unless a user has configured an identity as the name.
     """
-    end = identity.removeprefix(given)
-    return (given, identity) if given.endswith(end) else (identity,)
+    end = identity.removeprefix(configured)
+    return (configured, identity) if configured.endswith(end) else (identity,)
 
 
 def configured_name(identity: str) -> str:

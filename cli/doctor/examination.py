@@ -45,16 +45,16 @@ async def _examine_both(
         async with await Transport.connect() as transport:
             connection = ClusterConnection.over(transport)
             identity = await read_cluster_identity(connection.client, settings.cluster)
-            meant = identities(settings.cluster, identity)
+            expected = identities(settings.cluster, identity)
             limit = await _back_off_limit(connection, settings)
             async with WorkloadConnections(connection.client) as workload_clusters:
                 connections = ClusterConnections(connection, workload_clusters)
                 of_cluster, of_temporal = await asyncio.gather(
                     ClusterExamination(connections, settings, watched, host).findings(),
-                    temporal_findings(environment, meant, limit),
+                    temporal_findings(environment, expected, limit),
                 )
-                of_installation = await _examine_installation(connection, settings, meant, environment)
-            return meant[0], [*of_installation, *of_cluster, *of_temporal]
+                of_installation = await _examine_installation(connection, settings, expected, environment)
+            return expected[0], [*of_installation, *of_cluster, *of_temporal]
     except KubernetesError as error:
         what = f"the cluster cannot be looked at: {error.message.rstrip('.')}"
         unreachable = problem("KubernetesUnreachable", what, "correct KUBECONFIG, or the API server")
@@ -64,7 +64,7 @@ async def _examine_both(
 async def _examine_installation(
     connection: ClusterConnection,
     settings: Settings,
-    meant: Sequence[str],
+    expected: Sequence[str],
     environment: Mapping[str, str],
 ) -> list[Finding]:
     try:
@@ -73,7 +73,7 @@ async def _examine_installation(
         return []
     temporal = temporal_namespace(environment)
     return list(
-        installation_findings(ParamedicStatusDocument.read(found).installation, meant, settings, temporal)
+        installation_findings(ParamedicStatusDocument.read(found).installation, expected, settings, temporal)
     )
 
 

@@ -61,8 +61,8 @@ class Examined(Frozen):
     def summary(self) -> str:
         """The cluster, and the number of findings of each severity."""
         where = f"cluster {self.cluster}: " if self.cluster else ""
-        told = [*([] if self.is_wrong else ["nothing is wrong"]), *self._counted]
-        return f"{where}{', '.join(told)}"
+        parts = [*([] if self.is_wrong else ["nothing is wrong"]), *self._counted]
+        return f"{where}{', '.join(parts)}"
 
     @property
     def _counted(self) -> list[str]:

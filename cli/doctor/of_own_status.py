@@ -27,14 +27,14 @@ def not_served() -> Finding:
 
 
 def installation_findings(
-    installation: Installation, meant: Sequence[str], settings: Settings, temporal: str
+    installation: Installation, expected: Sequence[str], settings: Settings, temporal: str
 ) -> Iterator[Finding]:
     """Compare the configuration of the installation in the namespace of `settings` with that of this command.
 
-    `meant` are the identities that the given name may mean, `temporal` is the Temporal namespace.
+    `expected` are the identities that the given name may mean, `temporal` is the Temporal namespace.
     """
     for what, variable, stored, given in (
-        ("the cluster", "PARAMEDIC_CLUSTER", installation.cluster, meant),
+        ("the cluster", "PARAMEDIC_CLUSTER", installation.cluster, expected),
         ("Leases in", "PARAMEDIC_LEASE_NAMESPACE", installation.lease_namespace, (settings.lease_namespace,)),
         ("the Temporal namespace", "TEMPORAL_NAMESPACE", installation.temporal_namespace, (temporal,)),
     ):

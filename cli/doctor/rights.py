@@ -70,8 +70,11 @@ class Rights:
         user = await self._who_am_i()
         unknown = [process for process in Process if self._account(process) != user]
         own = [need for need in needs if need.process not in unknown]
-        says = note if own else warning
-        return [*await self._missing(own, _SELF_REVIEWS), *(_unreviewed(one, user, says) for one in unknown)]
+        finding = note if own else warning
+        return [
+            *await self._missing(own, _SELF_REVIEWS),
+            *(_unreviewed(one, user, finding) for one in unknown),
+        ]
 
     async def _missing(self, needs: Sequence[Right], reviews: Resource) -> list[Finding]:
         refused = await asyncio.gather(*(self._refused(need, reviews) for need in needs))
@@ -82,8 +85,8 @@ class Rights:
 
     async def _may(self, need: Right, verb: str, reviews: Resource) -> bool:
         resource, _, subresource = need.resource.partition("/")
-        asked = {"group": need.group, "resource": resource, "subresource": subresource, "verb": verb}
-        spec: Object = {"resourceAttributes": asked | {"namespace": need.namespace, "name": need.name}}
+        attributes = {"group": need.group, "resource": resource, "subresource": subresource, "verb": verb}
+        spec: Object = {"resourceAttributes": attributes | {"namespace": need.namespace, "name": need.name}}
         if reviews is _REVIEWS:
             spec |= {"user": self._account(need.process), "groups": self._groups}
         body: Object = {"apiVersion": reviews.api_version, "kind": reviews.kind, "spec": spec}
@@ -109,8 +112,8 @@ def _may_not(need: Right, verbs: Sequence[str]) -> Finding:
     return problem("RightMissing", what, f"apply {need.granted_by}")
 
 
-def _unreviewed(process: Process, user: str, says: Callable[[str, str, str], Finding]) -> Finding:
-    return says(
+def _unreviewed(process: Process, user: str, finding: Callable[[str, str, str], Finding]) -> Finding:
+    return finding(
         "RightsUnknown",
         f"{user!r} cannot review the rights of the {process}",
         f"run it as an administrator, or as the ServiceAccount {SERVICE_ACCOUNTS[process]}",

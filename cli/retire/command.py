@@ -66,7 +66,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         settings = Settings.from_environment(environment)
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
-    asked = RetireOptions(
+    options = RetireOptions(
         settings,
         kubeconfig_context,
         timeout,
@@ -75,8 +75,8 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
         is_without_temporal=is_without_temporal,
         beside=tuple(beside or ()),
     )
-    carry_out(perform(context, asked, typer.echo, _tell_progress))
+    carry_out(perform(context, options, typer.echo, _print_progress))
 
 
-def _tell_progress(sentence: str) -> None:
+def _print_progress(sentence: str) -> None:
     typer.echo(sentence, err=True)

@@ -39,9 +39,9 @@ class IncidentStep:
 
 
 def next_step(
-    summary: IncidentSummary, *, is_handed_over: bool, has_worker: bool, was_told: bool
+    summary: IncidentSummary, *, is_handed_over: bool, has_worker: bool, was_abort_sent: bool
 ) -> IncidentStep:
-    """The next step; `was_told`: this command has sent `abort` already."""
+    """The next step; `was_abort_sent`: this command has sent `abort` already."""
     if is_handed_over:
         return IncidentStep(IncidentAction.END, "what exists is left to the operators")
     if not has_worker:
@@ -50,7 +50,7 @@ def next_step(
         return IncidentStep(IncidentAction.END, "its code fails, so it cannot clean up")
     if summary.state is None:
         problem = IncidentStep(IncidentAction.WAIT, summary.problem)
-        return problem if was_told else IncidentStep(IncidentAction.ABORT, "so that it cleans up")
+        return problem if was_abort_sent else IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.memory.left_alone is None:
         return IncidentStep(IncidentAction.ABORT, "so that it cleans up")
     if summary.state.phase == Phase.LEFT_ALONE or summary.state.memory.clean_up_at is not None:

@@ -117,18 +117,18 @@ class OwnedObject:
         return f"{self.disposal} {self.name}: {self.why}"
 
 
-def owned_objects(snapshot: Snapshot, whose: Ownership) -> tuple[OwnedObject, ...]:
+def owned_objects(snapshot: Snapshot, ownership: Ownership) -> tuple[OwnedObject, ...]:
     """All objects of ours, and the marks that stay for their owners."""
-    owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, whose))]
-    ours = [(one, incident) for one, incident in owned if incident.cluster == whose.cluster]
-    of_others = [incident for _, incident in owned if incident.cluster != whose.cluster]
+    owned = [(one, incident) for one in snapshot.requests if (incident := _incident_of(one, ownership))]
+    ours = [(one, incident) for one, incident in owned if incident.cluster == ownership.cluster]
+    of_others = [incident for _, incident in owned if incident.cluster != ownership.cluster]
     incidents = frozenset(incident for _, incident in ours)
     return (
-        *(_request(one, whose) for one, _ in ours),
-        *(_of_another(one, incident) for one, incident in owned if incident.cluster != whose.cluster),
-        *_leases(snapshot, whose, incidents, frozenset(map(_sign, of_others))),
-        *_pauses(snapshot, whose),
-        *_own_leases(snapshot, whose.cluster),
+        *(_request(one, ownership) for one, _ in ours),
+        *(_of_another(one, incident) for one, incident in owned if incident.cluster != ownership.cluster),
+        *_leases(snapshot, ownership, incidents, frozenset(map(_sign, of_others))),
+        *_pauses(snapshot, ownership),
+        *_own_leases(snapshot, ownership.cluster),
         *_marks(snapshot.markable),
     )
 
@@ -157,9 +157,9 @@ def running_operators(kinds: Iterable[CheckKind], leases: Sequence[LeaseRecord],
     ]
 
 
-def _incident_of(stored: Stored, whose: Ownership) -> IncidentReference | None:
+def _incident_of(stored: Stored, ownership: Ownership) -> IncidentReference | None:
     """The incident of a request, in any cluster; None if the request is not ours."""
-    return incident_on(stored) or whose.adopted.get(stored.metadata.uid)
+    return incident_on(stored) or ownership.adopted.get(stored.metadata.uid)
 
 
 def incident_on(stored: Stored) -> IncidentReference | None:
@@ -170,8 +170,8 @@ def incident_on(stored: Stored) -> IncidentReference | None:
     return ListedIncident(request.metadata.annotations[INCIDENT], None).as_named
 
 
-def _request(stored: Stored, whose: Ownership) -> OwnedObject:
-    if whose.is_handed_over:
+def _request(stored: Stored, ownership: Ownership) -> OwnedObject:
+    if ownership.is_handed_over:
         return OwnedObject(stored, Disposition.LEAVE, "its operator goes on with it")
     if stored.metadata.deletion_timestamp is None:
         return OwnedObject(stored, Disposition.DELETE, "Paramedic made or adopted it")
@@ -187,12 +187,14 @@ def _of_another(stored: Stored, incident: IncidentReference) -> OwnedObject:
 
 def _leases(
     snapshot: Snapshot,
-    whose: Ownership,
+    ownership: Ownership,
     in_use: frozenset[IncidentReference],
     of_others: frozenset[tuple[str, str]],
 ) -> Iterator[OwnedObject]:
-    signed = {_sign(one) for one in (*whose.incidents, *whose.earlier, *in_use)}
-    locks = {one.check.lock_holder(one.target.name) for one in (*whose.incidents, *whose.earlier, *in_use)}
+    signed = {_sign(one) for one in (*ownership.incidents, *ownership.earlier, *in_use)}
+    locks = {
+        one.check.lock_holder(one.target.name) for one in (*ownership.incidents, *ownership.earlier, *in_use)
+    }
     busy = {name for name, _ in map(_sign, in_use)}
     busy_locks = {one.check.lock_holder(one.target.name) for one in in_use}
     for body in snapshot.target_leases:
@@ -200,12 +202,12 @@ def _leases(
         name, holder = lease.metadata.name, lease.spec.holder_identity or ""
         is_lock = name == CONTROL_PLANE_LOCK
         is_signed = (name, holder) in signed or (is_lock and holder in locks)
-        is_known = is_signed or (whose.is_without_temporal and (name, holder) not in of_others)
+        is_known = is_signed or (ownership.is_without_temporal and (name, holder) not in of_others)
         if not is_known:
             continue
         if not _is_of_worker(body):  # the operator uses the same holder identity, and may hold it by now
             continue
-        if whose.is_handed_over:
+        if ownership.is_handed_over:
             why = "it runs out by itself" if is_lock else f"{holder} goes on to hold it"
             yield OwnedObject(stored, Disposition.LEAVE, why)
         elif name in busy or (is_lock and holder in busy_locks):
@@ -227,7 +229,7 @@ def _sign(incident: IncidentReference) -> tuple[str, str]:
     return name_for(target.kind_name, target.namespace, target.name), incident.check.lease_holder
 
 
-def _pauses(snapshot: Snapshot, whose: Ownership) -> Iterator[OwnedObject]:
+def _pauses(snapshot: Snapshot, ownership: Ownership) -> Iterator[OwnedObject]:
     for kind, stored in snapshot.pausable:
         annotations = kind.upgrade_pause
         if annotations is None:
@@ -239,8 +241,8 @@ def _pauses(snapshot: Snapshot, whose: Ownership) -> Iterator[OwnedObject]:
         check = PausableCheck.of(reference, named, annotations)
         if not check.is_marked or check.is_going:
             continue
-        if whose.is_handed_over or snapshot.upgrading:
-            is_left = whose.is_handed_over or not check.is_paused
+        if ownership.is_handed_over or snapshot.upgrading:
+            is_left = ownership.is_handed_over or not check.is_paused
             why = snapshot.upgrading or "it was paused for an upgrade"
             advice = f"take {annotations.paused} and {annotations.mark} off when no upgrade goes on"
             yield OwnedObject(stored, Disposition.LEAVE if is_left else Disposition.AWAIT, f"{why}; {advice}")

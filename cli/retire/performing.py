@@ -48,9 +48,9 @@ class RetireOptions:
 
 async def perform(
     context: typer.Context,
-    asked: RetireOptions,
-    tell: Callable[[str], None],
-    tell_progress: Callable[[str], None],
+    options: RetireOptions,
+    print_line: Callable[[str], None],
+    print_progress: Callable[[str], None],
 ) -> None:
     """Retire the cluster, or print the plan.
 
@@ -58,35 +58,35 @@ async def perform(
         CommandError: the cluster is not retired, or that is unknown.
 
     """
-    settings = asked.settings
+    settings = options.settings
     try:
-        async with await Transport.connect(context=asked.kubeconfig_context) as transport:
+        async with await Transport.connect(context=options.kubeconfig_context) as transport:
             connection = ClusterConnection.over(transport)
             identity, *_ = identities(
                 settings.cluster, await read_cluster_identity(connection.client, settings.cluster)
             )
-            async with _workflows(context, asked, identity, _plainly(tell)) as workflows:
+            async with _workflows(context, options, identity, _plainly(print_line)) as workflows:
                 cluster = RetiredCluster(connection, settings)
                 retirement = Retirement(
                     cluster,
                     workflows,
                     identity,
-                    beside=asked.beside,
-                    is_handed_over=asked.is_handed_over,
+                    beside=options.beside,
+                    is_handed_over=options.is_handed_over,
                     scale_down=lambda name: (
                         f"`kubectl -n {settings.namespace} scale deployment {name} --replicas=0`"
                     ),
-                    tell=_plainly(tell),
-                    tell_progress=_plainly(tell_progress),
+                    print_line=_plainly(print_line),
+                    print_progress=_plainly(print_progress),
                 )
-                if asked.is_dry:
-                    await _say_plan(retirement, asked, identity, _plainly(tell))
+                if options.is_dry:
+                    await _print_plan(retirement, options, identity, _plainly(print_line))
                     return
                 await retirement.examine()
-                tell(await order_stop(asked.kubeconfig_context, settings.lease_namespace, STOP))
-                left = await retirement.carry_out(asked.within)
+                print_line(await order_stop(options.kubeconfig_context, settings.lease_namespace, STOP))
+                left = await retirement.carry_out(options.within)
                 evidence = await cluster.evidence()
-                _say_end(left, evidence, asked, identity, _plainly(tell))
+                _print_end(left, evidence, options, identity, _plainly(print_line))
     except KubernetesError as error:
         raise CommandError(error.message) from error
     except ValidationError as error:
@@ -97,46 +97,48 @@ async def perform(
 
 @asynccontextmanager
 async def _workflows(
-    context: typer.Context, asked: RetireOptions, identity: str, tell: Callable[[str], None]
+    context: typer.Context, options: RetireOptions, identity: str, print_line: Callable[[str], None]
 ) -> AsyncIterator[ClusterWorkflows | NoWorkflows]:
-    if asked.is_without_temporal:
+    if options.is_without_temporal:
         yield NoWorkflows()
         return
     async with temporal(context) as client:
-        verb = "handed over" if asked.is_handed_over else "retired"
+        verb = "handed over" if options.is_handed_over else "retired"
         reason = f"{verb} by {client.identity}"
-        yield ClusterWorkflows(client, identity, reason, tell, is_handed_over=asked.is_handed_over)
+        yield ClusterWorkflows(client, identity, reason, print_line, is_handed_over=options.is_handed_over)
 
 
-def _plainly(tell: Callable[[str], None]) -> Callable[[str], None]:
-    return lambda sentence: tell(plain(sentence))
+def _plainly(print_line: Callable[[str], None]) -> Callable[[str], None]:
+    return lambda sentence: print_line(plain(sentence))
 
 
-async def _say_plan(
-    retirement: Retirement, asked: RetireOptions, identity: str, tell: Callable[[str], None]
+async def _print_plan(
+    retirement: Retirement, options: RetireOptions, identity: str, print_line: Callable[[str], None]
 ) -> None:
     planned = await retirement.planned()
-    tell(f"of the cluster {identity}, `paramedic retire` would")
-    tell(f"stop everything new, by the namespace {asked.settings.lease_namespace}")
+    print_line(f"of the cluster {identity}, `paramedic retire` would")
+    print_line(f"stop everything new, by the namespace {options.settings.lease_namespace}")
     for one in planned:
-        tell(one)
+        print_line(one)
 
 
-def _say_end(
+def _print_end(
     left: tuple[OwnedObject, ...],
     evidence: str,
-    asked: RetireOptions,
+    options: RetireOptions,
     identity: str,
-    tell: Callable[[str], None],
+    print_line: Callable[[str], None],
 ) -> None:
     """Print the objects that are left, and the next command."""
     for one in left:
-        tell(f"left {one.name}: {one.why}")
+        print_line(f"left {one.name}: {one.why}")
     if evidence:
-        tell(f"left {evidence}")
-    stop = f"the stop on the namespace {asked.settings.lease_namespace}"
-    tell(f"left {stop}: no other controller reads it, and `paramedic start` lifts it if Paramedic comes back")
-    if asked.is_without_temporal:
-        tell(UNKNOWN.format(identity))
-    done = "handed over" if asked.is_handed_over else "retired"
-    tell(f"{identity} is {done}: nothing of Paramedic is under way there; {UNINSTALL}")
+        print_line(f"left {evidence}")
+    stop = f"the stop on the namespace {options.settings.lease_namespace}"
+    print_line(
+        f"left {stop}: no other controller reads it, and `paramedic start` lifts it if Paramedic comes back"
+    )
+    if options.is_without_temporal:
+        print_line(UNKNOWN.format(identity))
+    done = "handed over" if options.is_handed_over else "retired"
+    print_line(f"{identity} is {done}: nothing of Paramedic is under way there; {UNINSTALL}")

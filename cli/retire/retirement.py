@@ -39,7 +39,7 @@ from runtime.process_names import DETECTOR, WORKER
 
 BETWEEN_ROUNDS = timedelta(seconds=1)
 QUIET_ROUNDS = 2
-MOST_TOLD = 10
+MOST_WAITS_SHOWN = 10
 """The most reasons in the message of a time-out."""
 _DONE = {Disposition.DELETE: "deleted", Disposition.UNPAUSE: "unpaused"}
 
@@ -71,8 +71,8 @@ class Retirement:
         beside: Collection[str],
         is_handed_over: bool,
         scale_down: Callable[[str], str],
-        tell: Callable[[str], None],
-        tell_progress: Callable[[str], None],
+        print_line: Callable[[str], None],
+        print_progress: Callable[[str], None],
     ) -> None:
         """`beside`: other known names of this cluster; `scale_down`: the command that ends a process."""
         self._cluster = cluster
@@ -81,8 +81,8 @@ class Retirement:
         self._beside = beside
         self._is_handed_over = is_handed_over
         self._scale_down = scale_down
-        self._tell = tell
-        self._tell_progress = tell_progress
+        self._print_line = print_line
+        self._print_progress = print_progress
         self._progress = ""
 
     async def planned(self) -> list[str]:
@@ -102,7 +102,7 @@ class Retirement:
             *(f"wait for {process} {one} to end: {advice}" for process, one, advice in await self._running()),
             *(f"{name}: {how}" for name in sorted(names)),
             *(f"{one}: end it" for one in await self._workflows.strangers()),
-            *map(str, owned_objects(snapshot, await self._whose())),
+            *map(str, owned_objects(snapshot, await self._ownership())),
         ]
 
     async def examine(self) -> None:
@@ -134,8 +134,12 @@ class Retirement:
                     self._show(latest.waits)
                     await asyncio.sleep(BETWEEN_ROUNDS.total_seconds() if quiet < QUIET_ROUNDS else 0)
         except TimeoutError as error:
-            waits = "; ".join(latest.waits[:MOST_TOLD]) or "it was not looked at twice"
-            more = f"; and {len(latest.waits) - MOST_TOLD} more" if len(latest.waits) > MOST_TOLD else ""
+            waits = "; ".join(latest.waits[:MOST_WAITS_SHOWN]) or "it was not looked at twice"
+            more = (
+                f"; and {len(latest.waits) - MOST_WAITS_SHOWN} more"
+                if len(latest.waits) > MOST_WAITS_SHOWN
+                else ""
+            )
             message = f"not retired yet: {waits}{more}; `paramedic retire` goes on from here"
             raise CommandError(message) from error
         return latest.left
@@ -182,18 +186,18 @@ class Retirement:
             return RetirementPass(waits=(error.message,))
 
     async def _sweep(self, snapshot: Snapshot) -> RetirementPass:
-        found = owned_objects(snapshot, await self._whose())
+        found = owned_objects(snapshot, await self._ownership())
         due = [one for one in found if one.disposal in _DONE]
         waits = [f"{one.name}: {one.why}" for one in found if one.disposal is Disposition.AWAIT]
         for one in due:
             if problem := await self._cluster.dispose(one):
                 waits.append(problem)
             else:
-                self._tell(f"{_DONE[one.disposal]} {one.name}: {one.why}")
+                self._print_line(f"{_DONE[one.disposal]} {one.name}: {one.why}")
         left = tuple(one for one in found if one.disposal is Disposition.LEAVE)
         return RetirementPass(tuple(waits), bool(due), left)
 
-    async def _whose(self) -> Ownership:
+    async def _ownership(self) -> Ownership:
         return Ownership(
             self._identity,
             frozenset(self._workflows.incidents),
@@ -210,5 +214,5 @@ class Retirement:
         more = f"; and for {len(waits) - 1} more" if len(waits) > 1 else ""
         progress = f"{self._workflows.progress}; waits for {waits[0]}{more}"
         if progress != self._progress:
-            self._tell_progress(progress)
+            self._print_progress(progress)
         self._progress = progress

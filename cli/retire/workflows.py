@@ -12,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.errors import CommandError, NotFoundError, UsageError
 from cli.incident_list import Filter, open_incidents
-from cli.incident_queries import AT_ONCE, Asking
+from cli.incident_queries import AT_ONCE, StateQueries
 from cli.incident_summary import IncidentSummary
 from cli.known_clusters import known_clusters
 from cli.orders import GivenOrder, send
@@ -48,15 +48,21 @@ class ClusterWorkflows:
     """The open workflows of one cluster, by its identity."""
 
     def __init__(
-        self, client: Client, cluster: str, reason: str, tell: Callable[[str], None], *, is_handed_over: bool
+        self,
+        client: Client,
+        cluster: str,
+        reason: str,
+        print_line: Callable[[str], None],
+        *,
+        is_handed_over: bool,
     ) -> None:
-        """`reason` is recorded in each aborted or ended workflow; `tell` prints a line for each."""
+        """`reason` is recorded in each aborted or ended workflow; `print_line` prints a line for each."""
         self._client = client
         self._cluster = cluster
         self._reason = reason
-        self._tell = tell
+        self._print_line = print_line
         self._is_handed_over = is_handed_over
-        self._told: set[str] = set()
+        self._aborted: set[str] = set()
         self._open = 0
         self.incidents: set[IncidentReference] = set()
         """The incidents that were seen open so far."""
@@ -125,11 +131,11 @@ class ClusterWorkflows:
         if not listed:
             return (*await self._end_strangers(), *await self._end_upgrade_pause())
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
-        asked = await Asking(self._client).all(listed) if self._needs_answers(has_worker) else listed
-        for one in asked:
+        answered = await StateQueries(self._client).all(listed) if self._needs_answers(has_worker) else listed
+        for one in answered:
             known = one.state.memory.requests if one.state else ()
             self.adopted |= {request.uid: one.incident for request in known}
-        waits = await bounded(AT_ONCE, lambda one: self._advance(one, has_worker=has_worker), asked)
+        waits = await bounded(AT_ONCE, lambda one: self._advance(one, has_worker=has_worker), answered)
         still_open = tuple(wait for wait in waits if wait)
         self._open = len(still_open)
         return still_open
@@ -153,7 +159,7 @@ class ClusterWorkflows:
             summary,
             is_handed_over=self._is_handed_over,
             has_worker=has_worker,
-            was_told=summary.incident.workflow_id in self._told,
+            was_abort_sent=summary.incident.workflow_id in self._aborted,
         )
         incident = summary.incident
         name = f"{incident.check.name}/{incident.target.name}"
@@ -172,8 +178,8 @@ class ClusterWorkflows:
             )
         except NotFoundError:
             return ""
-        self._told.add(summary.incident.workflow_id)
-        self._tell(f"{name}: {answer}")
+        self._aborted.add(summary.incident.workflow_id)
+        self._print_line(f"{name}: {answer}")
         return f"{name}: it cleans up"
 
     async def strangers(self) -> list[Stranger]:
@@ -211,5 +217,5 @@ class ClusterWorkflows:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return ""
             raise
-        self._tell(f"{name} has ended: {step.why}")
+        self._print_line(f"{name} has ended: {step.why}")
         return ""

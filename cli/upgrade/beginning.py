@@ -62,7 +62,7 @@ def as_written(name: str) -> str:
     return next((full for kind in kinds if (full := with_kind(name, kind)) != name), name)
 
 
-async def cluster_meant(client: Client, cluster: str) -> str:
+async def resolve_cluster(client: Client, cluster: str) -> str:
     """The identity of the cluster with that name, or of the only cluster; a worker polls for it.
 
     Raises:
@@ -79,9 +79,9 @@ async def cluster_meant(client: Client, cluster: str) -> str:
         raise NotFoundError(f"there are several clusters, say which with --cluster: {', '.join(polled)}")
     if called:
         raise NotFoundError(f"no worker of {', '.join(called)} answers; nothing was ordered")
-    whose = f"called {cluster!r}" if cluster else "known by its workflows"
+    description = f"called {cluster!r}" if cluster else "known by its workflows"
     raise NotFoundError(
-        f"no cluster that a worker works for is {whose}: say which with --cluster, by its full name, "
+        f"no cluster that a worker works for is {description}: say which with --cluster, by its full name, "
         "as in the ids of its workflows (prod-1a2b3c4d)"
     )
 

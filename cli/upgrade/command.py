@@ -13,7 +13,7 @@ from cli.known_clusters import unknown_cluster
 from cli.parameters import filled, one_of, words
 from cli.show import PageOutput
 from cli.terminal import console, plain, print_trimmed
-from cli.upgrade.finding import asked, last_upgrades, open_upgrades
+from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import forget, pause, unpause
 from cli.upgrade.page import upgrade_page
 from cli.upgrade.summary import UpgradeSummary
@@ -54,9 +54,9 @@ def show_upgrades(
         _print(summaries, cluster or "", unknown, command_line(context))
 
 
-def _refuse_before(order: str, given: dict[str, str | None]) -> None:
+def _refuse_before(order: str, options: dict[str, str | None]) -> None:
     """Refuse an option that would have no effect before a subcommand."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None:
             raise typer.BadParameter(
                 f"is an option of `paramedic upgrade`, not of {order}", param_hint=option
@@ -68,7 +68,7 @@ async def _read(context: typer.Context, cluster: str) -> tuple[Sequence[UpgradeS
     async with temporal(context) as client:
         found = await open_upgrades(client, cluster) or await last_upgrades(client, cluster)
         unknown = "" if found else await unknown_cluster(client, cluster)
-        return await asyncio.gather(*(asked(client, one) for one in found)), unknown
+        return await asyncio.gather(*(with_state(client, one) for one in found)), unknown
 
 
 def _print(summaries: Sequence[UpgradeSummary], cluster: str, unknown: str, command: str) -> None:

@@ -17,7 +17,7 @@ from cli.incident_queries import NO_WORKER, OTHER_VERSION
 from cli.parameters import is_cluster_called
 from cli.state_query import NO_ANSWER, query_state
 from cli.state_query import RPC_TIMEOUT as QUERY_TIMEOUT
-from cli.terminal import plain, said_by
+from cli.terminal import error_sentence, plain
 from cli.upgrade.summary import UpgradeSummary
 from runtime.payload_codec import UnreadablePayload
 from workflows.upgrade_contracts import (
@@ -76,12 +76,12 @@ async def find_one(client: Client, cluster: str) -> UpgradeSummary | None:
     return found[0] if found else None
 
 
-async def asked(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
+async def with_state(client: Client, summary: UpgradeSummary) -> UpgradeSummary:
     """The summary with its present or last state; if that is unknown, `problem` says why."""
     try:
         state = await (_state(client, summary) if summary.is_open else _end(client, summary))
     except (WorkflowQueryFailedError, WorkflowFailureError) as error:
-        return dataclasses.replace(summary, problem=said_by(error))
+        return dataclasses.replace(summary, problem=error_sentence(error))
     except UnreadablePayload as error:
         return dataclasses.replace(summary, problem=plain(str(error)), is_unreadable=True)
     except ValidationError:
@@ -118,7 +118,7 @@ async def _end(client: Client, summary: UpgradeSummary) -> UpgradePauseState | N
 
 async def _why_silent(client: Client, summary: UpgradeSummary, error: RPCError) -> str:
     if error.status not in NO_ANSWER:
-        return said_by(error)
+        return error_sentence(error)
     try:
         failure = await read_task_failure(client, summary.workflow_id, summary.run_id, QUERY_TIMEOUT)
     except RPCError:

@@ -20,8 +20,8 @@ from cli.names import object_name
 from cli.orders import Reason
 from cli.parameters import filled, is_called
 from cli.updating import RPC_TIMEOUT, answered
-from cli.upgrade.beginning import as_written, beginning, cluster_meant, refuse_without_upgrade
-from cli.upgrade.finding import asked, find_one
+from cli.upgrade.beginning import as_written, beginning, refuse_without_upgrade, resolve_cluster
+from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary
 from health.model.references import CheckReference
 from objects.durations import in_words
@@ -108,12 +108,12 @@ async def _execute(context: typer.Context, name: str, order: Order, cluster: str
     order = order.model_copy(update={"identity": identity_of(context.obj)})
     async with temporal(context) as client:
         # A cluster is not chosen just because it is the only one with an upgrade at the moment.
-        cluster = cluster or await cluster_meant(client, "")
+        cluster = cluster or await resolve_cluster(client, "")
         found = await find_one(client, cluster)
         if found is None:
             named, answer = await _start(client, name, order, cluster)
         else:
-            named, answer = found.cluster, await _send(client, await asked(client, found), name, order)
+            named, answer = found.cluster, await _send(client, await with_state(client, found), name, order)
     return f"{named}: {answer}{standing(order, datetime.now(UTC))}"
 
 
@@ -131,7 +131,7 @@ async def _send(client: Client, summary: UpgradeSummary, name: str, order: Order
 async def _start(client: Client, name: str, order: Order, cluster: str) -> tuple[str, str]:
     """The cluster, and the answer of the upgrade pause that this order starts."""
     refuse_without_upgrade(order, cluster)
-    named, update = await cluster_meant(client, cluster), NAMES[type(order)]
+    named, update = await resolve_cluster(client, cluster), NAMES[type(order)]
     updating = client.execute_update_with_start_workflow(
         update,
         order.model_copy(update={"check": as_written(name)}),

@@ -12,7 +12,7 @@ from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWor
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.history import TaskFailure
-from cli.incident_queries import AT_ONCE, BUSY, NO_WORKER, Asking
+from cli.incident_queries import AT_ONCE, BUSY, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
@@ -71,7 +71,7 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskFailure]:
 
 async def asked(script: Script, count: int) -> Sequence[IncidentSummary]:
     client = await Client.connect("127.0.0.1:1", lazy=True, interceptors=[script])
-    return await Asking(client).all(map(summary, range(count)))
+    return await StateQueries(client).all(map(summary, range(count)))
 
 
 def summary(number: int) -> IncidentSummary:

@@ -8,9 +8,9 @@ from unicodedata import category
 import pytest
 from pydantic import BaseModel
 
-from cli.errors import say
+from cli.errors import print_error
 from cli.output import PlainText
-from cli.terminal import PLAIN_DATA, plain, said_by, without_hidden
+from cli.terminal import PLAIN_DATA, error_sentence, plain, without_hidden
 
 EVIL = "\x1b[31mred\x1b[0m\r\nnode-9  Held\x07\x7f\x9b2J\u2028end"
 HIDDEN = {"Cc", "Cf", "Zl", "Zp"}
@@ -59,7 +59,7 @@ def test_stream_writes_nothing_that_is_hidden() -> None:
 
 
 def test_error_of_a_worker_is_said_plain() -> None:
-    assert not set(said_by(RuntimeError(f"{EVIL}\u202e"))) & set("\x1b\r\n\x07\x9b\u202e")
+    assert not set(error_sentence(RuntimeError(f"{EVIL}\u202e"))) & set("\x1b\r\n\x07\x9b\u202e")
 
 
 @pytest.mark.parametrize("hint", [Order, None])
@@ -77,5 +77,5 @@ def test_summary_of_a_timer_is_read_plain() -> None:
 
 
 def test_error_is_printed_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    say(f"no incident of {EVIL}")
+    print_error(f"no incident of {EVIL}")
     assert capsys.readouterr().err == "paramedic: no incident of [31mred [0m node-9 Held 2J end\n"

@@ -24,7 +24,7 @@ def says(phase: Phase, **memory: Any) -> IncidentSummary:
 
 
 @pytest.mark.parametrize(
-    ("summary", "was_told", "action"),
+    ("summary", "was_abort_sent", "action"),
     [
         (SILENT, False, IncidentAction.ABORT),
         (SILENT, True, IncidentAction.WAIT),
@@ -38,9 +38,9 @@ def says(phase: Phase, **memory: Any) -> IncidentSummary:
     ],
 )
 def test_incident_is_ended_when_it_has_cleaned_up_or_cannot(
-    summary: IncidentSummary, *, was_told: bool, action: IncidentAction
+    summary: IncidentSummary, *, was_abort_sent: bool, action: IncidentAction
 ) -> None:
-    step = next_step(summary, is_handed_over=False, has_worker=True, was_told=was_told)
+    step = next_step(summary, is_handed_over=False, has_worker=True, was_abort_sent=was_abort_sent)
 
     assert step.action is action
 
@@ -50,7 +50,7 @@ def test_incident_that_is_handed_over_or_has_no_worker_is_ended_as_it_is(
     *, is_handed_over: bool, has_worker: bool
 ) -> None:
     step = next_step(
-        says(Phase.REMEDIATING), is_handed_over=is_handed_over, has_worker=has_worker, was_told=False
+        says(Phase.REMEDIATING), is_handed_over=is_handed_over, has_worker=has_worker, was_abort_sent=False
     )
 
     assert step.action is IncidentAction.END
