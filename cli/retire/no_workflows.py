@@ -1,4 +1,4 @@
-"""NoWorkflows: stands in for `Workflows` if Temporal is lost; it knows no workflow."""
+"""NoWorkflows: stands in for `ClusterWorkflows` if Temporal is lost; it knows no workflow."""
 
 from cli.incident_summary import IncidentSummary
 from cli.retire.identification import Traces
@@ -7,7 +7,7 @@ from runtime.strangers import Stranger
 
 
 class NoWorkflows:
-    """The interface of `Workflows`, without Temporal: all answers are empty."""
+    """The interface of `ClusterWorkflows`, without Temporal: all answers are empty."""
 
     progress = "Temporal is not asked"
     namespace = ""
