@@ -35,6 +35,8 @@ class UpgradePauseInput(RunInput):
     cluster: str
     memory: str = ""
     """The memory of the previous run, packed (`health.upgrade.packed_memory`)."""
+    cancelled_at: datetime | None = None
+    """When the previous run, which could not read `memory`, was cancelled; None: it was not."""
 
 
 class ObserveUpgradeInput(Frozen):
@@ -109,6 +111,8 @@ class UpgradePauseState(Frozen):
 
     details: str
     """The state of the pause, in words."""
+    unreadable: ShortText = ""
+    """Why the memory of the previous run cannot be read, so that nothing is changed; "": it was read."""
     observed: UpgradeObservation | None = None
     """The latest observation, with the checks of this page; None: none yet."""
     handled: tuple[Handled, ...] = ()

@@ -52,7 +52,6 @@ with workflow.unsafe.imports_passed_through():
 
 CANCELLED = UnpauseOrder(reason="cancelled in Temporal")
 NOTHING_SEEN = "asks the detector"
-HOW_TO_GO_ON = "terminate this workflow, and the next one begins with the annotations alone"
 STATE_PAGE = 200
 """Checks in one answer of the query `state`: 0.8 MB with the longest texts."""
 GROWN = 3
@@ -65,13 +64,23 @@ MEMORY_UNREADABLE = "MemoryUnreadable"
 
 
 def _handed_over(start: UpgradePauseInput) -> PauseMemory:
-    """The memory of the previous run. An unreadable memory is not an empty one: it forbids every change."""
+    """The memory of the previous run, with the cancel that an unreadable memory could not keep."""
     if not start.memory or not start.is_handed_over():
         return PauseMemory()
+    memory = _read(start)
+    return ordered(memory, CANCELLED, start.cancelled_at) if start.cancelled_at else memory
+
+
+def _read(start: UpgradePauseInput) -> PauseMemory:
+    """The memory in the input. An unreadable memory is not an empty one: it forbids every change."""
     try:
         return unpacked(start.memory)
     except UnreadableMemory as error:
-        why = f"the memory of the run before cannot be read ({error}); {HOW_TO_GO_ON}"
+        command = f"temporal workflow terminate --workflow-id {upgrade_pause_id(start.cluster)}"
+        why = (
+            f"the memory of the run before cannot be read. `{command}` ends this workflow, and the next one "
+            f"unpauses the checks with our mark when no upgrade is under way. The cause: {error}"
+        )
         return PauseMemory(unreadable=why)
 
 
@@ -166,6 +175,7 @@ class UpgradePause:
         checks = tuple(seen[uid] for uid in page if uid in seen)
         return UpgradePauseState(
             details=self._details,
+            unreadable=memory.unreadable,
             observed=self._seen and self._seen.model_copy(update={"checks": checks}),
             handled=tuple(handled[uid] for uid in page if uid in handled),
             failed=tuple(failed[uid] for uid in page if uid in failed),
@@ -266,9 +276,15 @@ class UpgradePause:
         """
         has_grown = workflow.info().get_current_history_length() > GROWN * self._loaded_events > 0
         if is_new_run_due() and has_grown and workflow.all_handlers_finished():
-            begin_a_new_run(
-                UpgradePauseInput(cluster=self._cluster, memory=self._unread or packed(self._memory))
-            )
+            begin_a_new_run(self._handed_on())
+
+    def _handed_on(self) -> UpgradePauseInput:
+        """The input of the next run. A run without a readable memory takes no order but a cancel."""
+        if not self._unread:
+            return UpgradePauseInput(cluster=self._cluster, memory=packed(self._memory))
+        orders = self._memory.orders
+        cancelled_at = orders[-1].given if orders else None
+        return UpgradePauseInput(cluster=self._cluster, memory=self._unread, cancelled_at=cancelled_at)
 
     async def _rest(self, passed: Pass) -> None:
         self._is_resting, self._wakes_at = True, passed.until

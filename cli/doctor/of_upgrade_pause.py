@@ -1,10 +1,13 @@
-"""Findings about the upgrade pause: the cluster has more checks than it takes."""
+"""Findings about the upgrade pause: too many checks for it, or a memory that it cannot read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from cli.doctor.finding import Finding, warning
+from temporalio.client import Client
+
+from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_checks import STORED_CHECKS, StoredCheck
+from cli.upgrade.finding import open_upgrades, with_state
 from health.gate.pause_progress import MOST_CHECKS
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
@@ -40,6 +43,26 @@ async def bound_findings(
     )
     advice = "let one check select the machines of several; another remediator does not see this hold"
     return [warning("TooManyPausableChecks", what, advice)]
+
+
+async def memory_findings(client: Client, clusters: Sequence[str]) -> list[Finding]:
+    """The open upgrade pauses of these clusters that cannot read the memory of their previous run.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    found = {one.workflow_id: one for name in clusters for one in await open_upgrades(client, name)}
+    states = [(await with_state(client, one)).state for one in found.values()]
+    return [_unreadable(state.unreadable) for state in states if state and state.unreadable]
+
+
+def _unreadable(why: str) -> Finding:
+    what = f"the upgrade pause changes no check, and the checks that it paused stay paused: {why}"
+    advice = "run this command; the orders to the pause are then lost"
+    return problem(
+        "UpgradePauseMemoryUnreadable", what, f"{advice} (docs/upgrades.md#a-memory-that-cannot-be-read)"
+    )
 
 
 async def _count(

@@ -13,6 +13,7 @@ from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_temporal_protection import protection_findings
+from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.history import read_task_failure
 from cli.parameters import quoted
@@ -142,7 +143,8 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     # Without the search attributes there are no incidents, and Temporal would refuse the query.
     failing = await task_failure_findings(client, cluster) if cluster and not not_set_up else []
     strange = await stranger_findings(client, cluster) if cluster and not not_set_up else []
-    return [*too_short, *not_set_up, *polled, *failing, *strange]
+    unread = await memory_findings(client, cluster)
+    return [*too_short, *not_set_up, *polled, *failing, *strange, *unread]
 
 
 async def _retention(client: Client) -> timedelta | None:

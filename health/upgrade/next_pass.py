@@ -57,7 +57,8 @@ class Pass:
 
 def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
     if memory.unreadable:
-        return Pass(memory, f"changes nothing: {memory.unreadable}")
+        cancelled = "; it was cancelled, and obeys once the memory can be read" if memory.orders else ""
+        return Pass(memory, f"changes nothing{cancelled}: {memory.unreadable}")
     if observed.why_nothing_is_done:
         return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
     memory = _of_this_upgrade(observed, memory, now)

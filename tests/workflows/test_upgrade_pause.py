@@ -16,7 +16,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from health.upgrade.memory import CheckPauseState
+from health.upgrade.memory import CheckPauseState, PauseMemory
+from health.upgrade.orders import OrderName
+from health.upgrade.packed_memory import packed
 from health.upgrade.pausable_check import PauseAction
 from tests.kube.eventually import eventually
 from tests.workflows.upgrading import Upgrading
@@ -314,6 +316,7 @@ async def test_memory_that_cannot_be_read_changes_nothing_and_the_next_run_gets_
         first = await upgrading.start(SPOILT)
         with pytest.raises(WorkflowUpdateFailedError) as refused:
             await upgrading.handle.execute_update(UpgradePause.pause, PauseOrder())
+        await upgrading.handle.cancel()
         for _ in range(EDITS):
             await upgrading.wake()
         state = await upgrading.rests()
@@ -321,12 +324,27 @@ async def test_memory_that_cannot_be_read_changes_nothing_and_the_next_run_gets_
         inputs = [history.events[0] for history in await upgrading.histories()]
         await upgrading.handle.terminate()
 
-    assert "the memory of the run before cannot be read (it is damaged: " in state.details
+    command = f"`temporal workflow terminate --workflow-id {upgrading.workflow_id}`"
+    assert f"the memory of the run before cannot be read. {command} ends this workflow" in state.details
+    assert state.details.startswith("changes nothing; it was cancelled, and obeys once ")
+    assert [(one.order, one.reason) for one in state.orders] == [(OrderName.UNPAUSE, "cancelled in Temporal")]
+    assert " The cause: it is damaged: " in state.unreadable
     assert getattr(refused.value.cause, "type", "") == MEMORY_UNREADABLE
     assert later != first.first_execution_run_id
     assert all(SPOILT.encode() in start.SerializeToString() for start in inputs)
     assert (upgrading.patches, upgrading.annotations()) == ([], {"a": "", "b": ""})
     assert upgrading.changes.progress.handled == frozenset()
+
+
+async def test_run_that_can_read_the_memory_obeys_the_cancel_of_the_run_that_could_not(
+    upgrading: Upgrading,
+) -> None:
+    upgrading.edit("a", is_paused=True, is_marked=True)
+    await upgrading.start(packed(PauseMemory()), cancelled_at=upgrading.since)
+    await upgrading.becomes(a="M", b="")
+    await ends(upgrading)
+    await upgrading.result()
+    assert upgrading.annotations() == {"a": "", "b": ""}
 
 
 async def test_pause_survives_a_worker_and_a_detector_that_are_away(

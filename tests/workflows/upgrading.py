@@ -181,8 +181,8 @@ class Upgrading:
         ):
             yield
 
-    async def start(self, memory: str = "") -> Handle:
-        start = UpgradePauseInput(cluster=self.cluster, memory=memory)
+    async def start(self, memory: str = "", cancelled_at: datetime | None = None) -> Handle:
+        start = UpgradePauseInput(cluster=self.cluster, memory=memory, cancelled_at=cancelled_at)
         return await self.client.start_workflow(
             UpgradePause.run,
             start,
