@@ -24,6 +24,7 @@ from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
+from objects.clusters import MANAGEMENT_CLUSTER
 from runtime.guard import Guard
 
 UNKNOWN_UID = "unknown"
@@ -69,7 +70,9 @@ class ClusterState(StateView):
 
     def tell_all(self) -> None:
         """Notify handlers that every answer may have changed."""
-        self.resync.add(self.checks, self._concerned_of_all())
+        self.resync.add(
+            self.checks, {check: self._concerned_of(check) for check in self._checks_and_owners()}
+        )
 
     def tell_of(self, check: CheckReference) -> None:
         """Notify handlers that every answer of one check may have changed."""
@@ -79,9 +82,9 @@ class ClusterState(StateView):
         self.event_handlers.notify_change(check, None)
         self.resync.add((), {check: targets})
 
-    def _concerned_of_all(self) -> dict[CheckReference, frozenset[str]]:
-        """The names of the targets that need an incident, by check."""
-        return {check: self._concerned_of(check) for check in {*self.checks, *self.requests.owners()}}
+    def _checks_and_owners(self) -> set[CheckReference]:
+        """All checks, and deleted checks that still own requests."""
+        return {*self.checks, *self.requests.owners()}
 
     def _concerned_of(self, check: CheckReference) -> frozenset[str]:
         return self.requests.targets_of(check) | self._concerned(self.checks.get(check))
@@ -107,20 +110,38 @@ class ClusterState(StateView):
             self.event_handlers.notify_change(reference, None)
 
     def take_context(self, context: ClusterContext) -> None:
-        """Replace the cluster context, and notify handlers if it changed."""
+        """Replace the cluster context, and notify handlers of the checks that a change may concern."""
         if context == self.cluster_context:
             return
-        before, of_kinds = self._concerned_of_all(), self.cluster_context.of_kinds
+        checks = self._affected_by(context)
+        before = {check: self._concerned_of(check) for check in checks}
+        of_kinds = self.cluster_context.of_kinds
         self.cluster_context = context
         self.event_handlers.notify_context()
         for reference, check in self.checks.items():
             if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
                 self._see_selected(reference, check)
-        after = self._concerned_of_all()
         # Notify incidents that are no longer wanted, too.
         self.resync.add(
-            self.checks, {check: names | before.get(check, set()) for check, names in after.items()}
+            [check for check in checks if check in self.checks],
+            {check: names | self._concerned_of(check) for check, names in before.items()},
         )
+
+    def _affected_by(self, context: ClusterContext) -> set[CheckReference]:
+        """The checks whose answers may change with this context.
+
+        These are all checks, unless only entries of workload clusters changed: the API server of such a
+        cluster can change its entries at will.
+        """
+        every = self._checks_and_owners()
+        changed = context.changed_clusters(self.cluster_context)
+        if changed is None or MANAGEMENT_CLUSTER in changed:
+            return every
+        return {check for check in every if changed & self._clusters_of(check, context)}
+
+    def _clusters_of(self, reference: CheckReference, context: ClusterContext) -> set[str]:
+        check = self.checks.get(reference)
+        return set() if check is None else {check.managed_cluster, check.node_cluster_in(context)}
 
     def templates_changed(self, api_version: str, kind: str) -> None:
         """Notify the checks that name a template of this kind."""
@@ -267,7 +288,7 @@ class ClusterState(StateView):
 
     def all_wanted(self) -> Iterator[IncidentReference]:
         """All incidents that should exist, over all checks and targets."""
-        for check in {*self.checks, *self.requests.owners()}:
+        for check in self._checks_and_owners():
             for target in self._concerned_of(check):
                 yield from self.wanted(check, target)
 

@@ -3,10 +3,14 @@
 import asyncio
 from datetime import timedelta
 
-from detector.watching.node_watch import NodeWatch
+from detector.watching.node_watch import TOO_OLD, NodeWatch
 from detector.watching.source import THEY_NOT_YET
 from health.gate.clock_skew import workload_skew
+from kube.server_clock import monotonic_clock
 from objects.clusters import SecretField
+
+KEEP_CAUSE_SECONDS = 60.0
+_WITHOUT_CAUSE = ("", THEY_NOT_YET, TOO_OLD)
 
 
 class WorkloadCluster:
@@ -18,6 +22,9 @@ class WorkloadCluster:
         self._is_read = False
         self._unusable = ""
         """Why the Secret leads to no connection."""
+        self._shown = ""
+        """The problem as of the last look; a cause stays the same for a minute."""
+        self._shown_since = 0.0
         self.was_tried = asyncio.Event()
         """Set when its Nodes were read, or the first try failed."""
         self._skew: timedelta | None = None
@@ -46,12 +53,24 @@ class WorkloadCluster:
 
     def problem(self, limit: timedelta) -> str:
         """Why its Nodes must not be judged; "" if they may."""
+        present = self._present_problem(limit)
+        return present and (self._shown or present)
+
+    def _present_problem(self, limit: timedelta) -> str:
         return self._unusable or self.nodes.problem(limit) or ("" if self._is_read else THEY_NOT_YET)
 
     def look(self, limit: timedelta, of_management: timedelta | None, *, is_distrusted: bool = False) -> None:
         """Look at the connection, and store the skew of its clock; call it more often than every `limit`."""
         self.nodes.look(limit, is_distrusted=is_distrusted)
         self._skew = self.clock_skew(of_management)
+        self._show(self._present_problem(limit))
+
+    def _show(self, problem: str) -> None:
+        """Keep a cause for a minute: its API server writes the text, and each new text wakes incidents."""
+        now = monotonic_clock()
+        is_kept = self._shown not in _WITHOUT_CAUSE and now - self._shown_since < KEEP_CAUSE_SECONDS
+        if not problem or not is_kept:
+            self._shown, self._shown_since = problem, now
 
     def clock_skew(self, of_management: timedelta | None) -> timedelta | None:
         """How far its clock is ahead of the management cluster's; None within the tolerance.

@@ -5,7 +5,7 @@ counted, and existing requests are still cleaned up and marked (rules 7 and 17).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -53,6 +53,15 @@ class ClusterContext:
     """The maintenance windows that were open at the last look. Each decision looks again; a change of this
     set wakes waiting incidents, regardless of their last hold."""
 
+    def changed_clusters(self, before: "ClusterContext") -> frozenset[str] | None:
+        """The clusters whose entries alone differ from those of `before`; None if anything else differs."""
+        earlier = {name: getattr(before, name) for name in _BY_CLUSTER}
+        if replace(self, **earlier, outages=before.outages) != before:
+            return None
+        changed = (getattr(self, name).items() ^ entries.items() for name, entries in earlier.items())
+        in_fields = {cluster for entries in changed for cluster, _ in entries}
+        return self.outages.changed_clusters(before.outages) | in_fields
+
     def upgrade_of(self, cluster: str) -> Upgrade:
         """The most severe known upgrade of a managed cluster or of this one."""
         return gravest((self.upgrade, self.cluster_upgrades.of(cluster)))
@@ -85,6 +94,10 @@ class ClusterContext:
         if why is not None:
             return workload_cluster_hold(cluster, why)
         return None if skew is None else workload_clock_hold(cluster, skew)
+
+
+_BY_CLUSTER = ("reconnected", "unreachable", "clock_skews", "distrusted", "back", "vanished")
+"""The fields of `ClusterContext` with an entry for each cluster."""
 
 
 def _latest(*times: datetime | None) -> datetime | None:

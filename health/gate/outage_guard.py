@@ -233,6 +233,12 @@ class Outages:
         ends = (self._of(cluster, group).ended for group in {"", zone})
         return max((end for end in ends if end is not None), default=None)
 
+    def changed_clusters(self, before: "Outages") -> frozenset[str]:
+        """The clusters whose entries differ from those of `before`."""
+        groups = self.by_group.items() ^ before.by_group.items()
+        gone = self.zones_of_gone.items() ^ before.zones_of_gone.items()
+        return frozenset({group.cluster for group, _ in groups} | {cluster for (cluster, _), _ in gone})
+
     @property
     def suspected(self) -> list[SuspectedOutage]:
         """The outages that hold now, one per group."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from detector.watching import workload_clusters
+from detector.watching import workload_cluster, workload_clusters
 from detector.watching.node_watch import LOST, BlindTime, NodeWatch
+from detector.watching.source import THEY_NOT_YET
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.kinds.clusterapi.cluster import kubeconfig_secret
 from kube.connection import ClusterConnection
@@ -124,6 +125,37 @@ async def test_secret_that_turns_unusable_holds_and_comes_back(watched: Watched)
 
         del watched.errors[EAST]
         await eventually(lambda: not watched.clusters.unreachable(LIMIT))
+
+
+@pytest.mark.rule("rule 33/unreachable")
+async def test_cause_that_changes_its_text_is_told_once_a_minute_and_anew_after_the_cluster_was_well(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(workload_cluster, "monotonic_clock", lambda: now)
+
+    async def told_after(error: str) -> str:
+        watched.errors[EAST] = NotConfigured(error)
+        tried = watched.tried
+        await eventually(lambda: watched.tried > tried + 1)
+        watched.clusters.look(LIMIT)
+        return watched.clusters.unreachable(LIMIT)[EAST]
+
+    async with watched.running():
+        watched.name(EAST, WEST)
+        watched.clusters.look(LIMIT)
+        assert set(watched.clusters.unreachable(LIMIT).values()) == {THEY_NOT_YET}
+        assert await told_after("r1") == "r1"  # the words "not yet" name no cause, and are not kept
+        now += 59
+        assert await told_after("r2") == "r1"
+        now += 1
+        assert await told_after("r3") == "r3"
+
+        del watched.errors[EAST]
+        await eventually(lambda: watched.clusters.is_read(EAST))
+        watched.clusters.look(LIMIT)
+        assert watched.clusters.unreachable(LIMIT).get(EAST, "") == ""
+        assert await told_after("r4") == "r4"
 
 
 @pytest.mark.rule("rule 33")
