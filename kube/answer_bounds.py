@@ -17,10 +17,17 @@ MOST_OF_A_PAGE = 2 * MIB
 MOST_ITEMS_OF_A_PAGE = 1_000
 """In objects; we ask for 100."""
 MOST_OF_A_LIST = 512 * MIB
-"""In bytes: 10,000 of the largest Nodes, twice the size of the largest cluster."""
+"""In bytes as received, page after page: 10,000 of the largest Nodes. Only the records of a page are kept."""
+MOST_KEPT = 128 * MIB
+"""In bytes of memory, as kube/memory_bound.py estimates it, for the records of one list or store: a Node
+counts 2 to 6 KB, whatever its size in the answer, so 20,000 Nodes fit. The Deployment allows 512 Mi."""
 MOST_PAGES = 5_000
 """Pages of one list; an API server may answer with empty pages for ever."""
 MOST_OBJECTS = 50_000
-"""Objects of one list."""
+"""Objects of one list, or of one store that a watch adds to."""
 MOST_UNDECODABLE = 1_000
-"""Objects of one list that do not decode; each is kept and logged."""
+"""Objects of one list or store that do not decode; the key and the error of each are kept."""
+LONGEST_NAME = 253
+LONGEST_NAMESPACE = 63
+LONGEST_VERSION = 128
+"""In characters: an API server allows no longer names, and a resourceVersion is a number of 64 bits."""

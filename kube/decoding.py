@@ -16,7 +16,13 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, cast
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError, to_json
 
-from kube.answer_bounds import MOST_ITEMS_OF_A_PAGE, MOST_OF_AN_OBJECT
+from kube.answer_bounds import (
+    LONGEST_NAME,
+    LONGEST_NAMESPACE,
+    LONGEST_VERSION,
+    MOST_ITEMS_OF_A_PAGE,
+    MOST_OF_AN_OBJECT,
+)
 from kube.errors import Malformed
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
@@ -114,9 +120,14 @@ class _AnyEvent(FrozenObject):
 
 
 class _Identity(FrozenObject):
-    name: str = ""
-    namespace: str = ""
-    resource_version: str = ""
+    """The metadata of an undecodable object, or of a bookmark; a longer name makes the answer Malformed.
+
+    A name that is cut could be the name of another object.
+    """
+
+    name: str = Field(default="", max_length=LONGEST_NAME)
+    namespace: str = Field(default="", max_length=LONGEST_NAMESPACE)
+    resource_version: str = Field(default="", max_length=LONGEST_VERSION)
 
     def undecodable(self, error: str) -> Undecodable:
         return Undecodable(Key(self.namespace, self.name), self.resource_version, error)
@@ -237,4 +248,4 @@ def _place(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = _shortened(".".join(str(part) for part in problem["loc"]), _LONGEST_FIELD)
     where = f"{field}: " if field else ""  # there is no field if the whole is not JSON, or not an object
-    return f"{where}{problem['msg']}"
+    return f"{where}{_shortened(problem['msg'], _LONGEST_FIELD)}"

@@ -1,14 +1,15 @@
 """Lists one kind completely, in pages of one consistent moment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Generic
 
 from kube import answer_bounds
 from kube.decoding import Decoder, Undecodable
 from kube.decoding_thread import decoded
-from kube.errors import Malformed, TooLarge
-from kube.record import RecordT
+from kube.errors import TooLarge
+from kube.memory_bound import check_bound, memory_of
+from kube.record import Key, RecordT, key_of
 from kube.transport import Query, Transport
 
 
@@ -19,6 +20,8 @@ class ObjectList(Generic[RecordT]):
     records: list[RecordT]
     undecodable: list[Undecodable]
     resource_version: str
+    memory: dict[Key, int] = field(default_factory=dict)
+    """The memory of each record, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +89,10 @@ class PageReader:
     def _count(self, page: bytes) -> bytes:
         self._pages += 1
         self._bytes += len(page)
-        check_bound(self._path, self._pages, answer_bounds.MOST_PAGES, "pages")
-        check_bound(self._path, self._bytes, answer_bounds.MOST_OF_A_LIST, "bytes")
+        what = f"The list of {self._path}"
+        check_bound(what, self._pages, answer_bounds.MOST_PAGES, "pages")
+        check_bound(what, self._bytes, answer_bounds.MOST_OF_A_LIST, "bytes")
         return page
-
-
-def check_bound(path: str, number: int, most: int, things: str) -> None:
-    """Raise Malformed if the list at `path` has more than `most` of `things`."""
-    if number > most:
-        raise Malformed(f"The list of {path} has over {most} {things}.", path=path)
 
 
 async def list_all(
@@ -108,14 +106,19 @@ async def list_all(
     """
     records: list[RecordT] = []
     undecodable: list[Undecodable] = []
-    reader, token = PageReader(transport, path, paging), ""
+    memory: dict[Key, int] = {}
+    reader, token, what, kept = PageReader(transport, path, paging), "", f"The list of {path}", 0
     while True:
         answer = await reader.read([*selected, *([("continue", token)] if token else ())])
         page = await decoded(decoder.page, answer)
         records.extend(page.records)
         undecodable.extend(page.undecodable)
-        check_bound(path, len(records), answer_bounds.MOST_OBJECTS, "objects")
-        check_bound(path, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
+        here = [(key_of(record), memory_of(record)) for record in page.records]
+        memory.update(here)
+        kept += sum(size for _, size in here)  # an object may be listed again and again
+        check_bound(what, len(records), answer_bounds.MOST_OBJECTS, "objects")
+        check_bound(what, kept, answer_bounds.MOST_KEPT, "bytes of records")
+        check_bound(what, len(undecodable), answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         token = page.token
         if not token:
-            return ObjectList(records, undecodable, page.resource_version)
+            return ObjectList(records, undecodable, page.resource_version, memory)

@@ -16,8 +16,10 @@ from typing import Generic
 
 from pydantic import BaseModel
 
+from kube import answer_bounds
 from kube.decoding import Seen, Undecodable
 from kube.listing import ObjectList
+from kube.memory_bound import StoreMemory, check_bound
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
 from kube.server_clock import monotonic_clock
 from kube.undecodable_log import UndecodableLog
@@ -90,7 +92,8 @@ class ObjectStore(Generic[RecordT]):
     ) -> None:
         """`source` names the objects in the log, and `clock` paces it, in seconds of a steady clock."""
         self._store: Store[RecordT] = Store()
-        self._undecodable = UndecodableObjects(UndecodableLog(source, clock), on_undecodable)
+        self._memory = StoreMemory(source)
+        self._undecodable = UndecodableObjects(source, UndecodableLog(source, clock), on_undecodable)
 
     @property
     def records(self) -> Mapping[Key, RecordT]:
@@ -113,33 +116,49 @@ class ObjectStore(Generic[RecordT]):
     def replace(self, listed: ObjectList[RecordT]) -> list[Change[RecordT]]:
         """Take over a complete list; call `report_undecodable` before the changes are reported."""
         self._undecodable.replace(listed.undecodable)
+        self._memory.replace(listed.memory)
         return self._store.replace(listed.records)
 
     def clear(self) -> list[Change[RecordT]]:
         """Remove all objects, because the kind is no longer served."""
         self._undecodable.replace(())
+        self._memory.replace({})
         return self._store.replace(())
 
     def apply(self, seen: Seen[RecordT]) -> list[Change[RecordT]]:
-        """Apply one event of a watch; its changes."""
+        """Apply one event of a watch; its changes.
+
+        Raises Malformed: the store would exceed kube/answer_bounds.py; the store is as before.
+        """
         if isinstance(seen.found, Undecodable):
             return self._leave_out(seen.kind, seen.found)
         key = key_of(seen.found)
+        if seen.kind is ChangeKind.DELETED:
+            self._undecodable.discard(key)
+            return self._remove(key)
+        self._memory.put(seen.found)
         self._undecodable.discard(key)
-        return self._store.remove(key) if seen.kind is ChangeKind.DELETED else self._store.put(seen.found)
+        return self._store.put(seen.found)
 
     def _leave_out(self, kind: ChangeKind, found: Undecodable) -> list[Change[RecordT]]:
         if kind is ChangeKind.DELETED:
             self._undecodable.discard(found.key)
         else:
             self._undecodable.add(found)
-        return self._store.remove(found.key)
+        return self._remove(found.key)
+
+    def _remove(self, key: Key) -> list[Change[RecordT]]:
+        self._memory.remove(key)
+        return self._store.remove(key)
 
 
 class UndecodableObjects:
     """The objects that do not decode, with their errors, by key."""
 
-    def __init__(self, log: UndecodableLog, on_undecodable: Callable[[Key, str], None] | None) -> None:
+    def __init__(
+        self, source: str, log: UndecodableLog, on_undecodable: Callable[[Key, str], None] | None
+    ) -> None:
+        self._what = f"The cache of {source}"
         self._log = log
         self._on_undecodable = on_undecodable
         self._versions: dict[Key, str] = {}
@@ -151,8 +170,13 @@ class UndecodableObjects:
         """The error of each object; a read-only view."""
 
     def add(self, undecodable: Undecodable) -> None:
-        """Record and report an undecodable object; a known version is not reported again."""
+        """Record and report an undecodable object; a known version is not reported again.
+
+        Raises Malformed: there are too many of them.
+        """
         was_reported = undecodable.key in self._errors
+        number = len(self._errors) + (not was_reported)
+        check_bound(self._what, number, answer_bounds.MOST_UNDECODABLE, "objects that do not decode")
         if not self._note(undecodable):
             return
         if not was_reported:

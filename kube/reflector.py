@@ -19,7 +19,8 @@ The reactions to the end of a request:
     429                                  wait for Retry-After, watch again
     403                                  wait long, watch again: an administrator must grant a role
     404 of a list, confirmed, twice      not served: the cache is empty; wait, list again
-    410, an ERROR line, anything else    wait, list again
+    410, an ERROR line, too many         wait, list again
+    objects, anything else
 """
 
 import asyncio
@@ -287,8 +288,9 @@ class Reflector(Generic[RecordT]):
             await time_slice.yield_if_over()  # a buffer may hold thousands of lines
             match await decoded(self._decoder.line, line):
                 case Seen() as seen:
-                    self._freshness.reached(seen.resource_version)
-                    self._report_changes(self._object_store.apply(seen))
+                    changes = self._object_store.apply(seen)
+                    self._freshness.reached(seen.resource_version)  # not before the store has the object
+                    self._report_changes(changes)
                 case Bookmark(resource_version):
                     self._freshness.reached(resource_version)
                 case WatchError(status):

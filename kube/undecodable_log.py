@@ -15,8 +15,6 @@ MOST_LINES_AT_ONCE = 10
 SECONDS_FOR_A_LINE = 6.0
 MOST_NAMED = 5
 """The most objects with their errors in one line."""
-LONGEST_NAME = 253
-"""In characters: what Kubernetes allows. An API server that is not trusted may send more."""
 
 _logger = logging.getLogger(__name__)
 
@@ -48,4 +46,4 @@ class UndecodableLog:
 
 
 def _name(key: Key) -> str:
-    return "/".join(part[:LONGEST_NAME] for part in key if part)
+    return "/".join(part for part in key if part)

@@ -131,6 +131,7 @@ async def test_list_with_one_object_that_is_too_large_is_refused(
     ("bound", "message"),
     [
         ("MOST_OBJECTS", "has over 2 objects"),
+        ("MOST_KEPT", "has over 2 bytes of records"),
         ("MOST_UNDECODABLE", "has over 2 objects that do not decode"),
     ],
 )

@@ -135,3 +135,17 @@ def test_long_name_of_a_broken_field_is_cut() -> None:
 
     assert page.undecodable[0].error.startswith("metadata.labels.kkk")
     assert len(page.undecodable[0].error) < 500
+
+
+@pytest.mark.parametrize(("field", "longest"), [("name", 253), ("namespace", 63), ("resourceVersion", 128)])
+def test_answer_with_an_undecodable_object_whose_name_is_too_long_is_malformed(
+    field: str, longest: int
+) -> None:
+    def line(length: int) -> bytes:
+        named = {"name": "a", field: "1" * length}
+        return _bytes(event("ADDED", {"metadata": named, "spec": {"size": "big"}}))
+
+    assert isinstance(DECODER.line(line(longest)), Seen)
+    with pytest.raises(Malformed) as refused:
+        DECODER.line(line(1_000_000))
+    assert len(str(refused.value)) < 500

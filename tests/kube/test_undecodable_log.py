@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from kube.decoding import Undecodable
 from kube.record import Key
 from kube.undecodable_log import (
-    LONGEST_NAME,
     MOST_LINES_AT_ONCE,
     MOST_NAMED,
     SECONDS_FOR_A_LINE,
@@ -63,12 +62,6 @@ def test_list_without_new_objects_is_not_logged() -> None:
     watched = Watched()
     watched.add()
     assert watched.lines == []
-
-
-def test_name_that_kubernetes_does_not_allow_is_cut() -> None:
-    watched = Watched()
-    watched.add("n" * 1_000_000)
-    assert len(watched.lines[0]) < LONGEST_NAME + 100
 
 
 @given(st.lists(st.tuples(st.floats(0, 60), st.integers(0, 100)), max_size=30))

@@ -1,0 +1,114 @@
+"""The objects of one source take a bounded memory, also those that a watch adds."""
+
+import pytest
+
+from kube import answer_bounds
+from kube.decoding import Seen, Undecodable
+from kube.errors import Malformed
+from kube.memory_bound import memory_of
+from kube.object_store import ObjectStore
+from kube.record import ChangeKind, Key
+from kube.transport import Transport
+from tests.kube.api_server import ApiServer, lines, said
+from tests.kube.eventually import eventually
+from tests.kube.objects import PATH, Widget, event, listed, widget
+from tests.kube.watched import reflecting
+
+MIB = answer_bounds.MIB
+
+
+def store() -> ObjectStore[Widget]:
+    return ObjectStore("widgets", None)
+
+
+def labelled(name: str, length: int) -> Widget:
+    body = widget(name, 1)
+    return Widget.model_validate({**body, "metadata": {**body["metadata"], "labels": {"a": "b" * length}}})
+
+
+def added(found: Widget | Undecodable) -> Seen[Widget]:
+    return Seen(ChangeKind.ADDED, found)
+
+
+def undecodable(name: str) -> Undecodable:
+    return Undecodable(Key("", name), "1", "wrong")
+
+
+def test_watch_adds_records_up_to_the_bound_of_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_bounds, "MOST_KEPT", 4 * MIB)
+    widgets = store()
+    for number in range(3):
+        widgets.apply(added(labelled(f"w-{number}", MIB)))
+
+    with pytest.raises(Malformed, match=r"^The cache of widgets has over 4194304 bytes of records\.$"):
+        widgets.apply(added(labelled("w-3", MIB)))
+    assert [key.name for key in widgets.records] == ["w-0", "w-1", "w-2"]
+
+
+def test_record_that_grows_is_counted_by_its_new_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_bounds, "MOST_KEPT", 4 * MIB)
+    widgets, small = store(), labelled("a", 1)
+    widgets.apply(added(small))
+    for length in (MIB, 2 * MIB, 3 * MIB):
+        widgets.apply(added(labelled("a", length)))
+    with pytest.raises(Malformed):
+        widgets.apply(added(labelled("a", 5 * MIB)))
+    assert len(widgets.records[Key("", "a")].metadata.labels["a"]) == 3 * MIB
+
+
+@pytest.mark.parametrize("end", ["DELETED", "undecodable"])
+def test_object_that_goes_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setattr(answer_bounds, "MOST_OBJECTS", 2)
+    monkeypatch.setattr(answer_bounds, "MOST_KEPT", 3 * MIB)
+    widgets = store()
+    for number in range(100):
+        widget_now = labelled(f"w-{number}", MIB)
+        widgets.apply(added(widget_now))
+        if end == "DELETED":
+            widgets.apply(Seen(ChangeKind.DELETED, widget_now))
+        else:
+            widgets.apply(added(undecodable(f"w-{number}")))
+    assert not widgets.records
+
+
+def test_watch_adds_objects_up_to_the_bound_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_bounds, "MOST_OBJECTS", 2)
+    monkeypatch.setattr(answer_bounds, "MOST_UNDECODABLE", 2)
+    widgets = store()
+    for name in ("a", "b", "a"):
+        widgets.apply(added(labelled(name, 1)))
+        widgets.apply(added(undecodable(f"not-{name}")))
+
+    with pytest.raises(Malformed, match=r"^The cache of widgets has over 2 objects\.$"):
+        widgets.apply(added(labelled("c", 1)))
+    with pytest.raises(Malformed, match=r"^The cache of widgets has over 2 objects that do not decode\.$"):
+        widgets.apply(added(undecodable("not-c")))
+    assert [key.name for key in widgets.records] == ["a", "b"]
+    assert [key.name for key in widgets.undecodable] == ["not-a", "not-b"]
+
+
+def test_memory_counts_the_texts_of_a_record() -> None:
+    body = widget("a", 1)
+    metadata = {**body["metadata"], "labels": {f"{number:05}": "" for number in range(10_000)}}
+    many = Widget.model_validate({**body, "metadata": metadata})
+
+    assert memory_of(labelled("a", MIB)) - memory_of(labelled("a", 0)) == MIB
+    assert memory_of(many) > 10_000 * 64
+
+
+@pytest.mark.parametrize("bound", ["MOST_OBJECTS", "MOST_UNDECODABLE"])
+async def test_source_that_a_watch_makes_too_large_is_a_problem_and_stays_at_its_version(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(answer_bounds, bound, 2)
+    size = "big" if bound == "MOST_UNDECODABLE" else 1
+    items = [widget(f"w-{number}", number, size=size) for number in range(1, 4)]
+    server.answer("GET", PATH, said(listed(2, *items[:2])), said(listed(3, *items)))
+    server.watch(PATH, lines(event("ADDED", items[2]), then="silent"))
+
+    async with reflecting(transport) as (reflector, _):
+        await eventually(lambda: len(server.lists()) >= 3)
+        assert "has over 2 objects" in reflector.problem
+        assert len({*reflector.store, *reflector.undecodable}) == 2
+        assert len(server.watches()) == 1
+        assert reflector._freshness.position == "2"  # noqa: SLF001  a later one would prove an age without the object
