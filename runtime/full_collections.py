@@ -23,19 +23,20 @@ class FullCollections:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._all_examined = clock()
+        self._last_due = clock()
 
     def __call__(self, phase: str, information: Mapping[str, int]) -> None:
         if information["generation"] != FULL:
             return
         if phase == "stop":
             gc.freeze()
-        elif self._is_due() and gc.get_freeze_count() <= MOST_EXAMINED:
-            self._all_examined = self._clock()
-            gc.unfreeze()
+        elif self._is_due():
+            self._last_due = self._clock()
+            if gc.get_freeze_count() <= MOST_EXAMINED:  # to count them walks through them
+                gc.unfreeze()
 
     def _is_due(self) -> bool:
-        return self._clock() - self._all_examined >= ALL_AGAIN_AFTER.total_seconds()
+        return self._clock() - self._last_due >= ALL_AGAIN_AFTER.total_seconds()
 
 
 def keep_full_collections_short() -> None:

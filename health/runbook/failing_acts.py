@@ -39,6 +39,10 @@ class FailingActs(Frozen):
         row = f"{self.count} times in a row, " if self.count > 1 else ""
         return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
 
+    def delays(self, seen: Observation, now: datetime) -> bool:
+        """True if the next act would have the same inputs, and is not due yet."""
+        return self.goes_on(seen) and now < self.next_act
+
     def goes_on(self, seen: Observation) -> bool:
         """True if the next act would have the same inputs."""
         return self.basis == _basis_of(seen)

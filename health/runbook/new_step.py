@@ -69,7 +69,7 @@ def new_step(
     stop = stop_awaited_until(over, memory)
     if stop is not None and now < stop:
         return _wait_for_stop(stop, seen, memory, now)
-    if _is_held(seen, memory):
+    if _is_held(seen, memory, now):
         return _wait_for_detector(seen, now)
     if number >= len(seen.steps) or seen.fact is None:
         return _not_yet(NOTHING_TO_ACT_ON, seen, now, Until(now + ASK_AGAIN, ASKS_AGAIN))
@@ -110,7 +110,7 @@ def _wait_for_stop(until: datetime, seen: Observation, memory: Memory, now: date
 
 def _wait_between_acts(number: int, seen: Observation, memory: Memory, now: datetime) -> Wait | None:
     failing = memory.failing
-    if failing is not None and failing.goes_on(seen) and now < failing.next_act:
+    if failing is not None and failing.delays(seen, now):
         return _not_yet(failing.words, seen, now, Until(failing.next_act, "its next attempt to act is due"))
     due = due_after_a_loss(seen, memory)
     if due is not None and now < due:
@@ -123,13 +123,16 @@ def _not_yet(why: str, seen: Observation, now: datetime, until: Until) -> Wait:
     return wait(Phase.HELD, seen.details(why), now, until)
 
 
-def _is_held(seen: Observation, memory: Memory) -> bool:
+def _is_held(seen: Observation, memory: Memory, now: datetime) -> bool:
     """True if another hold than the missing admission applies.
 
-    In shadow the incident itself skips back-off after `resume`.
+    An incident that backs off after a failed act asked for no slot: a limit says nothing to it, and its next
+    question is due with its next act. In shadow the incident itself skips back-off after `resume`.
     """
     if seen.hold is None or seen.hold.reason is HoldReason.NO_ADMISSION:
         return False
+    if seen.hold.reason is HoldReason.LIMIT and memory.failing is not None:
+        return not memory.failing.delays(seen, now)
     is_skipped = memory.is_shadow and memory.skips_back_off
     return not (is_skipped and seen.hold.reason is HoldReason.BACK_OFF)
 

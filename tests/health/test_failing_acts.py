@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.gate.answer import answered
 from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
@@ -98,6 +99,25 @@ def test_row_that_waits_says_why_how_often_and_until_when() -> None:
 def test_act_is_made_when_its_wait_is_over() -> None:
     failing = _third()
     assert isinstance(next_move(SEEN, Memory(failing=failing), failing.next_act), TakeStep)
+
+
+@pytest.mark.rule("rule 49")
+def test_incident_that_backs_off_after_failed_acts_asks_no_sooner_where_a_limit_is_reached() -> None:
+    failing = _third()
+    memory = Memory(failing=failing)
+    full = Hold(reason=HoldReason.LIMIT, message="10 are under way", ask_again_seconds=1800)
+    limited = SEEN.model_copy(update={"hold": full, "admission": None})
+
+    def move(now: datetime) -> Wait:
+        answer = answered(limited, memory.intent(now), lambda: full)
+        result = next_move(answer, memory, now)
+        assert isinstance(result, Wait)
+        return result
+
+    before = failing.next_act - timedelta(seconds=1)
+    assert move(NOW).requeue_after(NOW) == failing.next_act - NOW
+    assert move(before).requeue_after(before) == timedelta(seconds=1)
+    assert move(failing.next_act).requeue_after(failing.next_act) == timedelta(minutes=30)
 
 
 @pytest.mark.rule("rule 47/403")
