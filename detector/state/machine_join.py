@@ -15,7 +15,7 @@ from objects.clusters import MANAGEMENT_CLUSTER
 
 
 class MachineLike(Protocol):
-    """A Machine of OpenShift or of Cluster API."""
+    """A Machine of any kind, by its link to a Node."""
 
     @property
     def node_name(self) -> str:

@@ -173,8 +173,14 @@ class World(Nodes):
         return (await self.temporal.count_workflows(query)).count > 0
 
     async def until_phase(self, node: str, phase: str) -> None:
+        """Wait until the open incident of a node is in a phase; an ended run answers queries as well."""
+
         async def is_in_phase() -> bool:
-            return await self.has_incident(node) and (await self.state(node)).phase == phase
+            query = (
+                f"WorkflowId = '{(await self.incident(node)).workflow_id}' AND ExecutionStatus = 'Running'"
+            )
+            is_open = (await self.temporal.count_workflows(query)).count > 0
+            return is_open and (await self.state(node)).phase == phase
 
         await self.until(is_in_phase, f"{node} never was in phase {phase}")
 

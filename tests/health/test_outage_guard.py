@@ -82,12 +82,14 @@ GUARDS = st.builds(
 def test_one_more_silent_node_never_ends_a_suspicion(
     guard: OutageGuard, silent: list[datetime], healthy: int, age: int
 ) -> None:
-    """The additional silent Node was healthy before, or is a new Node."""
-    total, more = len(silent) + healthy, [*silent, NOW - SECOND * age]
+    """The additional silent Node was healthy before, or is a new Node that fell silent with the others."""
+    total = len(silent) + healthy
     before = NO_OUTAGE.after(guard, ALL, total, silent, NOW).suspected
-    for total_then in (max(total, len(more)), total + 1):
-        if before is not None:
-            assert NO_OUTAGE.after(guard, ALL, total_then, more, NOW).suspected is not None
+    if before is None:
+        return
+    was_healthy = [*silent, NOW - SECOND * age]
+    assert NO_OUTAGE.after(guard, ALL, max(total, len(was_healthy)), was_healthy, NOW).suspected is not None
+    assert NO_OUTAGE.after(guard, ALL, total + 1, [*silent, before.began], NOW).suspected is not None
 
 
 @given(GUARDS, TIMES, st.integers(0, 30))
