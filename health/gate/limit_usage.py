@@ -77,6 +77,24 @@ class _Limit(NamedTuple):
     is_of_starts: bool = False
 
 
+@dataclass(slots=True)
+class _Counts:
+    """How remediations that count alike count while a selection is made."""
+
+    free: tuple[tuple[tuple[Slot, ...], int], ...]
+    """The slots of each limit, with how many targets may be selected for them."""
+    uses: tuple[Slot, ...]
+    """The slots that a selected target is to use."""
+    is_refused: bool = False
+
+    def full(self, selection: Selection) -> tuple[Slot, ...] | None:
+        """The slots of the first limit that allows no further target; None: all limits allow it."""
+        for slots, free in self.free:
+            if sum(map(selection.count, slots)) >= free:
+                return slots
+        return None
+
+
 @dataclass
 class LimitUsage:
     """The remediations that count, by the limits that count them; two are equal if their numbers are."""
@@ -137,18 +155,27 @@ class LimitUsage:
 
         A refused target does not block targets that other limits still allow, for example in another zone.
         """
-        selection, refused = Selection(), set()
+        selection = Selection()
+        counts: dict[Hashable, _Counts] = {}
         for one in sorted(waiting, key=lambda one: one.place):
             alike = one.remediation.counts_as
-            if alike in refused:  # no slot was freed since
+            known = counts.get(alike) or counts.setdefault(alike, self._counts(one.remediation, now))
+            if known.is_refused:  # no slot was freed since
                 continue
-            refusal = self.refusal(one, now, selection)
-            if refusal is None:
-                selection.add(one, self._slots(one.remediation) + self._start_slots(one.remediation.check))
+            full = known.full(selection)
+            if full is None:
+                selection.add_last(one, known.uses)
             else:
-                refused.add(alike)
-                selection.wait_for(refusal.slots)
+                known.is_refused = True
+                selection.wait_for(full)
         return selection
+
+    def _counts(self, remediation: LimitedRemediation, now: datetime) -> _Counts:
+        limits = self._limits(remediation)
+        return _Counts(
+            free=tuple((limit.slots, limit.most - self._number(limit, now)) for limit in limits),
+            uses=self._slots(remediation) + self._start_slots(remediation.check),
+        )
 
     def has_room_for(self, selection: Selection, beside: LimitedRemediation, now: datetime) -> bool:
         """True if all selected targets may begin beside a remediation that has taken its slots."""
@@ -188,7 +215,9 @@ class LimitUsage:
                 yield _Limit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)
 
     def _number(self, limit: _Limit, now: datetime, own: _Counted = _NOTHING) -> int:
-        number = sum(self._used[slot] - (slot in own.slots) for slot in limit.slots)
+        number = sum(self._used.get(slot, 0) for slot in limit.slots)
+        if own.slots:
+            number -= sum(map(own.slots.count, limit.slots))
         return number + self._recent_starts(limit.slots[0], now) if limit.is_of_starts else number
 
     def _recent_starts(self, slot: Slot, now: datetime) -> int:

@@ -4,7 +4,7 @@ A selected target stays so until it begins, leaves, or the next selection is mad
 only where the selected targets before it leave room.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -30,11 +30,11 @@ class Selection:
     def __contains__(self, name: str) -> bool:
         return name in self._selected
 
-    def add(self, waiting: Waiting, slots: tuple[Slot, ...]) -> None:
-        """Select a target that is to use these slots."""
+    def add_last(self, waiting: Waiting, slots: tuple[Slot, ...]) -> None:
+        """Select a target that is to use these slots; its place is after those of all selected targets."""
         self._selected[waiting.name] = waiting.place, slots
         for slot in slots:
-            insort(self._places[slot], waiting.place)
+            self._places[slot].append(waiting.place)
 
     def remove(self, name: str) -> tuple[Slot, ...]:
         """Remove a target that begins or leaves; returns its slots, none if it was not selected."""

@@ -1,10 +1,12 @@
 """How many remediations may be under way and begin, and who waits longest goes first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from health.gate.limit_usage import LimitUsage, Use
 from health.gate.limits import LimitedRemediation, Limits, LimitScope, Waiting
@@ -123,6 +125,56 @@ def test_oldest_target_goes_first_and_blocks_no_target_that_its_limit_does_not_h
     assert counted.words(one(zone="d"), *line) == (
         "1 remediation is under way, 2 that wait for longer come first, at most 3 allowed by the policy"
     )
+
+
+ZONES = st.sampled_from(["a", "b", None])
+LIMITS = st.builds(
+    limits,
+    maxInFlight=st.none() | st.integers(1, 6),
+    maxInFlightByLabel=st.just({}) | st.builds(lambda most: {ZONE: most}, st.integers(1, 4)),
+    maxStartsPerHour=st.none() | st.integers(1, 6),
+)
+
+
+@given(
+    chosen=st.tuples(LIMITS, LIMITS),
+    counted=st.lists(st.builds(one, st.sampled_from([WORKERS, INFRA]), ZONES), max_size=3),
+    waits=st.lists(st.tuples(st.integers(1, 3), st.sampled_from([WORKERS, INFRA]), ZONES), max_size=9),
+)
+def test_selection_is_what_targets_get_that_ask_in_their_order(
+    chosen: tuple[Limits, Limits],
+    counted: list[LimitedRemediation],
+    waits: list[tuple[int, CheckReference, str | None]],
+) -> None:
+    usage, asked = (Usage(chosen[0], **chosen[1].model_dump(by_alias=True)) for _ in range(2))
+    for remediation in counted:
+        usage.count(remediation)
+        asked.count(remediation)
+    line = [
+        Waiting(NOW - minutes * MINUTE, str(number), one(check, zone))
+        for number, (minutes, check, zone) in enumerate(waits)
+    ]
+
+    admitted = []
+    for wanted in sorted(line, key=lambda wanted: wanted.place):
+        if asked.limits.refusal(wanted, NOW) is None:
+            asked.limits.put(wanted.name, Use(wanted.remediation.check, wanted.remediation, is_reserved=True))
+            admitted.append(wanted.name)
+    assert list(usage.limits.select(line, NOW)) == admitted
+
+
+def test_selection_reads_the_limits_once_for_all_targets_that_count_alike() -> None:
+    counted, calls = Usage(maxInFlight=10_000, maxInFlightByLabel={ZONE: 10_000}, maxStartsPerHour=10_000), 0
+    scopes_of = counted.limits.scopes_of
+
+    def counting(check: CheckReference) -> Iterable[LimitScope]:
+        nonlocal calls
+        calls += 1
+        return scopes_of(check)
+
+    counted.limits.scopes_of = counting
+    assert len(counted.limits.select([waiting(str(number), 1) for number in range(100)], NOW)) == 100
+    assert calls <= 5
 
 
 def test_target_counts_once_and_what_was_counted_for_it_is_taken_back_by_whatever_limits_hold_then() -> None:
