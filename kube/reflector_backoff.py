@@ -6,7 +6,8 @@ request fails.
 
 A 410 after an outage means that the server is back: its clients have returned spread over the limit that the
 outage led to, and a second long wait would only leave them without data. The same holds for 403: a server
-that has just started knows no roles for a moment. Only a lasting 403 leads to a long wait.
+that has just started knows no roles for a moment. So the first 410 or 403 begins the waits anew, and no
+later one does until a watch lasted: a server that alternates its errors is asked less and less often, too.
 """
 
 import random
@@ -39,24 +40,26 @@ class ReflectorBackoff:
 
     def __init__(self, waits: Callable[[], Waits]) -> None:
         self._waits = waits
-        self._failures = 0
-        self._last: type[KubernetesError] | None = None
+        self.reset()
 
     def reset(self) -> None:
         """Forget the failures, after a while without any."""
         self._failures = 0
-        self._last = None
+        self._forbidden = 0
+        """The number of 403s in a row."""
+        self._is_back = False
+        """True after a 410 or 403."""
 
     def after(self, error: KubernetesError) -> timedelta:
         """The wait after this failure, with the server's Retry-After."""
-        if isinstance(error, Expired | Forbidden) and type(error) is not self._last:
-            self._failures = 0
-        self._last = type(error)
+        if isinstance(error, Expired | Forbidden) and not self._is_back:
+            self._failures, self._is_back = 0, True
+        self._forbidden = self._forbidden + 1 if isinstance(error, Forbidden) else 0
         waits = self._waits()
         longest = waits.absent if isinstance(error, NotFound) else waits.longest
         self._failures += 1
         backoff = Backoff(waits.first, longest, jitter=FULL_JITTER)
         drawn = backoff.wait(self._failures, random.random())  # noqa: S311  no secret
-        if isinstance(error, Forbidden) and self._failures > waits.starting:
+        if self._forbidden > waits.starting:
             return waits.forbidden
         return retry_after(error) + drawn

@@ -1,6 +1,8 @@
 from datetime import timedelta
 from statistics import mean
 
+import pytest
+
 from kube.errors import Expired, Forbidden, KubernetesError, NotFound, TooManyRequests, Unreachable
 from kube.reflector_backoff import ReflectorBackoff, Waits
 
@@ -85,8 +87,29 @@ def test_waits_grow_while_each_watch_is_expired() -> None:
     assert waited > timedelta(seconds=500)
 
 
+@pytest.mark.parametrize("other", [FAULT, Expired("no"), NotFound("no")])
+def test_waits_grow_while_a_server_alternates_between_403_and_another_error(other: KubernetesError) -> None:
+    backoff = ReflectorBackoff(Waits)
+    waited = sum(
+        (backoff.after(error) for _ in range(100) for error in (Forbidden("no"), other)), timedelta()
+    )
+
+    assert waited > timedelta(seconds=1_500)
+
+
+def test_reset_makes_the_next_403_of_a_starting_server_short_again() -> None:
+    backoff = ReflectorBackoff(Waits)
+    for _ in range(10):
+        backoff.after(Forbidden("no"))
+    backoff.reset()
+    for _ in range(10):
+        backoff.after(FAULT)
+
+    assert backoff.after(Forbidden("no")) <= timedelta(seconds=2)
+
+
 def test_requests_are_few_also_where_expiry_and_another_fault_take_turns() -> None:
     backoff = ReflectorBackoff(Waits)
     waited = sum((backoff.after(error) for _ in range(100) for error in (FAULT, Expired("no"))), timedelta())
 
-    assert waited > timedelta(seconds=200)
+    assert waited > timedelta(seconds=1_500)
