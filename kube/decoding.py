@@ -200,7 +200,7 @@ class Decoder(Generic[RecordT]):
         if event.type == "ERROR":
             return WatchError(_status(event.object))
         if event.type not in ChangeKind.__members__:
-            raise Malformed(f"A watch reports {event.type}, which is unknown.")
+            raise Malformed(f"A watch reports {_quoted(event.type)}, which is unknown.")
         return Seen(ChangeKind(event.type), self._one(event.object))
 
     def _one(self, item: dict[str, Any]) -> RecordT | Undecodable:

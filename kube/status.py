@@ -27,6 +27,7 @@ from objects.fail_fast import FailFast
 _LONGEST_RETRY_AFTER_SECONDS = 300  # more is never meant, and an unbounded number could overflow
 _MOST_DIGITS = 20  # longer numbers are ignored
 _LONGEST_MESSAGE = 256  # characters; admission plugins quote whole objects
+_LONGEST_REASON = 128  # characters; it is one word
 _REDIRECTS = range(300, 400)
 _NOT_FOUND = 404
 _CONFLICT = 409
@@ -89,7 +90,7 @@ def from_status(
     return kind(
         _sentence(request, code, answered),
         status=code,
-        reason=answered.reason,
+        reason=_cut(answered.reason, _LONGEST_REASON),
         path=path,
         retry_after=retry_after,
     )
@@ -107,11 +108,13 @@ def _class_of(code: int, answered: Status) -> type[KubernetesError]:
 
 
 def _sentence(request: str, code: int, answered: Status) -> str:
-    answer = f"{request} was answered {code} {answered.reason}".rstrip()
-    message = answered.message.strip()
-    if len(message) > _LONGEST_MESSAGE:
-        message = message[: _LONGEST_MESSAGE - 1] + "…"
+    answer = f"{request} was answered {code} {_cut(answered.reason, _LONGEST_REASON)}".rstrip()
+    message = _cut(answered.message.strip(), _LONGEST_MESSAGE)
     return f"{answer}: {message}" if message else f"{answer}."
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _read(body: bytes) -> Status:

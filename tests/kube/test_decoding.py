@@ -149,3 +149,9 @@ def test_answer_with_an_undecodable_object_whose_name_is_too_long_is_malformed(
     with pytest.raises(Malformed) as refused:
         DECODER.line(line(1_000_000))
     assert len(str(refused.value)) < 500
+
+
+def test_long_type_of_an_event_is_cut() -> None:
+    with pytest.raises(Malformed, match=r"^A watch reports 'TTT.*…, which is unknown\.$") as refused:
+        DECODER.line(_bytes(event("T" * 1_000_000, widget("a", 1))))
+    assert len(str(refused.value)) < 200

@@ -65,6 +65,13 @@ def test_long_message_is_cut() -> None:
     assert error.message.endswith("m…")
 
 
+def test_long_reason_is_cut() -> None:
+    error = classify("GET /x", "/x", 500, _status("r" * 1_000_000))
+
+    assert len(error.message) < 128 + 60
+    assert error.reason == "r" * 127 + "…"
+
+
 def test_wait_is_read_from_the_header_or_else_from_the_status() -> None:
     body = _status("TooManyRequests", retryAfterSeconds=3)
 
