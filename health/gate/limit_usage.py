@@ -113,8 +113,11 @@ class LimitUsage:
             self._counted[target] = after
         if after == before:
             return SlotChange(use.in_flight)
-        self._used.subtract(before.slots)
         self._used.update(after.slots)
+        for slot in before.slots:
+            self._used[slot] -= 1
+            if not self._used[slot]:
+                del self._used[slot]  # else every value that a label ever had would stay
         self._replace_starts(before, after)
         return _change(use.in_flight, before, after)
 

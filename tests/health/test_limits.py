@@ -177,6 +177,14 @@ def test_selection_reads_the_limits_once_for_all_targets_that_count_alike() -> N
     assert calls <= 5
 
 
+def test_values_of_labels_are_forgotten_with_their_last_remediation() -> None:
+    counted = Usage(maxInFlightByLabel={ZONE: 5})
+    for number in range(100):
+        counted.limits.put("n1", Use(WORKERS, one(zone=str(number))))
+    counted.limits.put("n1", Use(WORKERS))
+    assert not counted.limits._used  # noqa: SLF001  a leak shows nowhere else
+
+
 def test_target_counts_once_and_what_was_counted_for_it_is_taken_back_by_whatever_limits_hold_then() -> None:
     counted = Usage(maxInFlight=1)
     target = counted.count(one())
