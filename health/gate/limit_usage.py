@@ -232,8 +232,8 @@ class LimitUsage:
     ) -> Hold:
         most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
         if limit.is_of_starts:
-            words = f"{_remediations(number + first)} began within the last hour"
-            return limit_hold(f"{words}, {most}", self._until_free(limit, number + first, now))
+            words = f"{_remediations(number)} began within the last hour{_come_first(first)}, {most}"
+            return limit_hold(words, self._until_free(limit, number + first, now))
         words = f"{_remediations(number)} {'is' if number == 1 else 'are'} under way"
         where = _where(limit.label, remediation) if limit.label else ""
         return limit_hold(f"{words}{where}{_come_first(first)}, {most}", _ASK_AGAIN_SECONDS)

@@ -112,6 +112,16 @@ def test_starts_count_for_an_hour_and_the_hold_ends_with_the_oldest() -> None:
     assert hold.ask_again_seconds == 20 * 60
 
 
+def test_hold_by_starts_tells_those_that_began_from_those_that_wait_for_longer() -> None:
+    counted = Usage(maxStartsPerHour=3)
+    counted.count_starts(NOW - 40 * MINUTE)
+
+    assert counted.words(one(), waiting("n1", 9), waiting("n2", 5)) == (
+        "1 remediation began within the last hour, 2 that wait for longer come first, "
+        "at most 3 allowed by the policy"
+    )
+
+
 def waiting(name: str, minutes: int, zone: str = "a") -> Waiting:
     return Waiting(NOW - minutes * MINUTE, name, one(zone=zone))
 
