@@ -12,6 +12,9 @@ cluster may fail and recover at once: 1,000 Nodes change 6,000 times, and 6,300 
 Nodes in a cluster of 5,000 uses a fifth of its 30,300. After that each Node may change once a minute, which
 is 88 times a second for 5,000 Nodes. An upgrade that reboots 100 Nodes every five minutes, with 20 changes
 each, makes 7 changes a second.
+
+The number of Nodes is the largest since the level was last zero: a removed Node changes three times
+(cordoned, not Ready, deleted), and must not take its share of the budget along.
 """
 
 from typing import NamedTuple
@@ -46,6 +49,8 @@ class ChangeBudget:
     def __init__(self) -> None:
         self._level = 0.0
         self._as_of = 0.0
+        self._most_nodes = 0
+        """The largest number of Nodes since the level was last zero."""
         self._since = 0.0
         """When the level rose from zero."""
         self._changes = 0
@@ -55,8 +60,7 @@ class ChangeBudget:
 
     def count(self, nodes: int, now: float) -> None:
         """Count a change in a cluster with `nodes` Nodes."""
-        budget = budget_for(nodes)
-        self._drain(budget, now)
+        budget = self._drain(nodes, now)
         self._level, self._changes = self._level + 1, self._changes + 1
         if self._level > budget.at_once:
             self.excess = self.excess or self._described(budget, now)
@@ -64,16 +68,19 @@ class ChangeBudget:
 
     def look(self, nodes: int, now: float) -> None:
         """Clear `excess` once the cluster is within its budget again."""
-        budget = budget_for(nodes)
-        self._drain(budget, now)
+        budget = self._drain(nodes, now)
         if self._level <= budget.at_once - CALM_SECONDS * budget.per_second:
             self.excess = ""
 
-    def _drain(self, budget: Budget, now: float) -> None:
-        self._level = max(0.0, self._level - (now - self._as_of) * budget.per_second)
+    def _drain(self, nodes: int, now: float) -> Budget:
+        """Lower the level by the time that has passed; returns the budget now."""
+        self._most_nodes = max(self._most_nodes, nodes)
+        passed = now - self._as_of
+        self._level = max(0.0, self._level - passed * budget_for(self._most_nodes).per_second)
         self._as_of = now
         if self._level == 0:
-            self._since, self._changes = now, 0
+            self._since, self._changes, self._most_nodes = now, 0, nodes
+        return budget_for(self._most_nodes)
 
     def _described(self, budget: Budget, now: float) -> str:
         # Keep the numbers of that moment: a changed sentence would change the answer for each incident.

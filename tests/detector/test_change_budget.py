@@ -31,6 +31,23 @@ def test_no_real_cluster_goes_over_its_budget(nodes: int, changes: int, seconds:
     assert budget.excess == ""
 
 
+@pytest.mark.parametrize(("nodes", "a_second"), [(1_000, 20), (3_000, 50), (200, 5)])
+def test_cluster_that_is_scaled_down_stays_within_its_budget(nodes: int, a_second: int) -> None:
+    budget = ChangeBudget()
+    for removed in range(nodes):
+        left, now = nodes - removed, 1_000 + removed / a_second
+        for seen in (left, left, left - 1):  # cordoned, not Ready, deleted
+            budget.count(seen, now)
+        assert budget.excess == "", f"at {left} Nodes"
+
+
+def test_budget_of_more_nodes_ends_once_the_level_is_zero() -> None:
+    budget = ChangeBudget()
+    budget.count(5_000, 1_000)
+    change(budget, 20, 2_000, begin=1_001, seconds=2)
+    assert "the budget for 20 Nodes" in budget.excess
+
+
 def test_cluster_that_flaps_goes_over_its_budget_within_seconds_and_the_numbers_are_told() -> None:
     budget = ChangeBudget()
     change(budget, 20, 2_000, begin=1_000, seconds=2)
