@@ -75,7 +75,7 @@ class ChangeBudget:
     def _drain(self, nodes: int, now: float) -> Budget:
         """Lower the level by the time that has passed; returns the budget now."""
         self._most_nodes = max(self._most_nodes, nodes)
-        passed = now - self._as_of
+        passed = max(0.0, now - self._as_of)  # a clock that goes back raises no level
         self._level = max(0.0, self._level - passed * budget_for(self._most_nodes).per_second)
         self._as_of = now
         if self._level == 0:

@@ -48,6 +48,13 @@ def test_budget_of_more_nodes_ends_once_the_level_is_zero() -> None:
     assert "the budget for 20 Nodes" in budget.excess
 
 
+def test_clock_that_goes_back_does_not_raise_the_level() -> None:
+    budget = ChangeBudget()
+    budget.count(20, 1_000)
+    budget.count(20, 100)
+    assert budget.excess == ""
+
+
 def test_cluster_that_flaps_goes_over_its_budget_within_seconds_and_the_numbers_are_told() -> None:
     budget = ChangeBudget()
     change(budget, 20, 2_000, begin=1_000, seconds=2)
