@@ -26,10 +26,12 @@ from kube.answer_bounds import MIB, MOST_OF_A_PAGE, MOST_OF_AN_OBJECT
 from kube.decoding import Decoder
 from kube.decoding_thread import decoded
 from kube.errors import Malformed
-from objects.yaml_document import LONGEST
+from objects.yaml_document import LONGEST, MOST_PARTS
 
 LONGEST_STOP_MILLISECONDS = 200
 MOST_MEMORY_MIB = 100
+MOST_KEYS = MOST_PARTS - 1
+"""The keys of the largest policy: the mapping is a part, too."""
 _TICK = 0.001
 _LONGEST_CASE_SECONDS = 60.0
 _CREATED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,6 +64,11 @@ def _policy(text: str) -> Work:
             PolicyDocument.parse(text[:LONGEST])
 
     return work
+
+
+def policy_of_many_keys() -> str:
+    """A text of as many keys as the parser accepts; each has at most six bytes."""
+    return "".join(f"{number:x}:\n" for number in range(MOST_KEYS))
 
 
 def _line(labels: bytes, conditions: bytes, more: bytes = b"") -> Work:
@@ -117,7 +124,7 @@ def _recovering_nodes() -> Work:
 _OBJECT, _PAGE = MOST_OF_AN_OBJECT, MOST_OF_A_PAGE
 CASES: dict[str, Callable[[], Work]] = {
     "policy of base-60 digits": lambda: _policy("shadow: " + "1:" * LONGEST),
-    "policy of 5,000 keys": lambda: _policy("\n".join(f"a{n}: b" for n in range(LONGEST // 5))),
+    f"policy of {MOST_KEYS:,} keys": lambda: _policy(policy_of_many_keys()),
     "watch line, numbers as conditions": lambda: _line(b"{}", _repeated(b"1", _OBJECT)),
     "watch line, empty conditions": lambda: _line(b"{}", _repeated(b"{}", _OBJECT)),
     "watch line, good conditions": lambda: _line(b"{}", _repeated(b'{"type":"a","status":"b"}', _OBJECT)),
@@ -132,7 +139,7 @@ CASES: dict[str, Callable[[], Work]] = {
 }
 
 
-async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no case needs a server
+async def measure(cluster: BenchCluster) -> list[Figure]:
     """Run each case in a process of its own, to measure its memory alone."""
     figures = []
     for name in CASES:
@@ -142,7 +149,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:  # noqa: ARG001  no ca
             Figure(f"memory, {name}", cost.memory_mib, MOST_MEMORY_MIB, "MiB"),
         ]
     figures += await asyncio.to_thread(limits.measure_limits)
-    return [*figures, *upgrade_bounds.figures()]
+    return [*figures, *upgrade_bounds.figures(cluster.transport)]
 
 
 def _in_a_process(name: str) -> Cost:
