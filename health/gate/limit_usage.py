@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from health.gate.limits import HOUR, LimitedRemediation, LimitScope, ScopesOf, Waiting, limit_hold
+from health.gate.applied_limit import AppliedLimit, applied_limits
+from health.gate.limits import HOUR, LimitedRemediation, ScopesOf, Waiting, limit_hold
 from health.gate.selection import Selection
-from health.gate.slots import Slot, slot_of_all, slot_of_starts, slots_in_flight, slots_of_value
+from health.gate.slots import Slot, slot_of_starts, slots_in_flight
 from health.model.observation import Hold
 from health.model.references import CheckReference
 
@@ -64,17 +65,6 @@ class LimitRefusal(NamedTuple):
     hold: Hold
     slots: tuple[Slot, ...]
     """While all of these stay used, the remediation is refused."""
-
-
-class _Limit(NamedTuple):
-    """One limit, as it applies to one remediation."""
-
-    most: int
-    scope: LimitScope
-    slots: tuple[Slot, ...]
-    """The slots that count for it."""
-    label: str = ""
-    is_of_starts: bool = False
 
 
 @dataclass(slots=True)
@@ -203,21 +193,13 @@ class LimitUsage:
             number = self._number(limit, now, own)
             first = sum(selection.count_before(wanted.place, slot) for slot in limit.slots)
             if number + first >= limit.most:
-                return LimitRefusal(self._hold(limit, wanted.remediation, number, first, now), limit.slots)
+                return LimitRefusal(self._hold(limit, number, first, now), limit.slots)
         return None
 
-    def _limits(self, remediation: LimitedRemediation) -> Iterator[_Limit]:
-        for scope in self.scopes_of(remediation.check):
-            limits = scope.limits
-            if limits.max_in_flight is not None:
-                yield _Limit(limits.max_in_flight, scope, (slot_of_all(scope),))
-            for label, most in limits.max_in_flight_by_label.items():
-                slots = slots_of_value(scope, label, remediation.labels.get(label))
-                yield _Limit(most, scope, slots, label)
-            if limits.max_starts_per_hour is not None:
-                yield _Limit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)
+    def _limits(self, remediation: LimitedRemediation) -> Iterator[AppliedLimit]:
+        return applied_limits(self.scopes_of(remediation.check), remediation)
 
-    def _number(self, limit: _Limit, now: datetime, own: _Counted = _NOTHING) -> int:
+    def _number(self, limit: AppliedLimit, now: datetime, own: _Counted = _NOTHING) -> int:
         number = sum(self._used.get(slot, 0) for slot in limit.slots)
         if own.slots:
             number -= sum(map(own.slots.count, limit.slots))
@@ -227,18 +209,16 @@ class LimitUsage:
         starts = self._starts.get(slot, [])
         return len(starts) - bisect_right(starts, now - HOUR)
 
-    def _hold(
-        self, limit: _Limit, remediation: LimitedRemediation, number: int, first: int, now: datetime
-    ) -> Hold:
+    def _hold(self, limit: AppliedLimit, number: int, first: int, now: datetime) -> Hold:
         most = f"at most {limit.most} allowed by {limit.scope.chosen_by}"
         if limit.is_of_starts:
             words = f"{_remediations(number)} began within the last hour{_come_first(first)}, {most}"
             return limit_hold(words, self._until_free(limit, number + first, now))
         words = f"{_remediations(number)} {'is' if number == 1 else 'are'} under way"
-        where = _where(limit.label, remediation) if limit.label else ""
+        where = f" with {limit.labelled}" if limit.label else ""
         return limit_hold(f"{words}{where}{_come_first(first)}, {most}", _ASK_AGAIN_SECONDS)
 
-    def _until_free(self, limit: _Limit, number: int, now: datetime) -> float:
+    def _until_free(self, limit: AppliedLimit, number: int, now: datetime) -> float:
         """Seconds until enough of the starts are an hour old to allow another one."""
         starts = self._starts.get(limit.slots[0], [])
         frees = bisect_right(starts, now - HOUR) + number - limit.most
@@ -257,11 +237,6 @@ def _change(by: LimitedRemediation | None, before: _Counted, after: _Counted) ->
 
 def _remediations(number: int) -> str:
     return f"{number} remediation{'' if number == 1 else 's'}"
-
-
-def _where(label: str, remediation: LimitedRemediation) -> str:
-    value = remediation.labels.get(label)
-    return f" with {label}={'?' if value is None else value}"
 
 
 def _come_first(first: int) -> str:

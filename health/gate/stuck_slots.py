@@ -7,12 +7,13 @@ time would warn about slow remediators. While no target waits, a long remediatio
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.limits import LimitedRemediation, LimitScope, ScopesOf, Waiting
-from health.gate.slots import Slot, slot_of_all, slots_in_flight, slots_of_value
+from health.gate.applied_limit import AppliedLimit, applied_limits
+from health.gate.limits import LimitedRemediation, ScopesOf, Waiting
+from health.gate.slots import Slot, slots_in_flight
 from health.model.references import CheckReference
 from objects.durations import in_words
 from objects.timestamps import stamp
@@ -55,24 +56,19 @@ class StuckSlots:
         return f"{self.limit} is reached, and these have been {since}: {names}{others}"
 
 
-@dataclass(frozen=True)
-class _Limit:
-    words: str
-    most: int
-    scope: LimitScope
-    slots: tuple[Slot, ...]
-
-
 def stuck_slots(
     scopes_of: ScopesOf, under_way: Iterable[UnderWay], waiting: Iterable[Waiting], now: datetime
 ) -> tuple[StuckSlots, ...]:
     """The limits in flight that remediations have filled for too long while targets wait."""
-    limits: dict[str, _Limit] = {}
+    limits: dict[str, AppliedLimit] = {}
     checks: defaultdict[str, set[CheckReference]] = defaultdict(set)
     for remediation in {one.remediation.counts_as: one.remediation for one in waiting}.values():
-        for limit in _limits(scopes_of(remediation.check), remediation):
-            limits[limit.words] = limit
-            checks[limit.words].add(remediation.check)
+        for limit in applied_limits(scopes_of(remediation.check), remediation):
+            if limit.is_of_starts:  # starts leave the last hour by themselves
+                continue
+            words = _words(limit)
+            limits[words] = limit
+            checks[words].add(remediation.check)
     holders = _holders(scopes_of, under_way) if limits else {}
     stuck = {words: _stuck(limit, holders, now) for words, limit in sorted(limits.items())}
     return tuple(
@@ -90,7 +86,9 @@ def _holders(scopes_of: ScopesOf, under_way: Iterable[UnderWay]) -> Mapping[Slot
     return holders
 
 
-def _stuck(limit: _Limit, holders: Mapping[Slot, Sequence[UnderWay]], now: datetime) -> tuple[UnderWay, ...]:
+def _stuck(
+    limit: AppliedLimit, holders: Mapping[Slot, Sequence[UnderWay]], now: datetime
+) -> tuple[UnderWay, ...]:
     found = [one for slot in limit.slots for one in holders.get(slot, ())]
     if len(found) < limit.most:
         return ()
@@ -98,15 +96,7 @@ def _stuck(limit: _Limit, holders: Mapping[Slot, Sequence[UnderWay]], now: datet
     return tuple(sorted(old, key=lambda one: (one.since, one.target)))
 
 
-def _limits(scopes: Iterable[LimitScope], wanted: LimitedRemediation) -> Iterator[_Limit]:
-    """The limits in flight that bear on a remediation."""
-    for scope in scopes:
-        most = scope.limits.max_in_flight
-        if most is not None:
-            words = f"maxInFlight={most} of {scope.chosen_by}"
-            yield _Limit(words, most, scope, (slot_of_all(scope),))
-        for label, most_of_value in scope.limits.max_in_flight_by_label.items():
-            value = wanted.labels.get(label)
-            where = f"{label}={'?' if value is None else value}"
-            words = f"maxInFlightByLabel {where}: {most_of_value} of {scope.chosen_by}"
-            yield _Limit(words, most_of_value, scope, slots_of_value(scope, label, value))
+def _words(limit: AppliedLimit) -> str:
+    if limit.label:
+        return f"maxInFlightByLabel {limit.labelled}: {limit.most} of {limit.scope.chosen_by}"
+    return f"maxInFlight={limit.most} of {limit.scope.chosen_by}"
