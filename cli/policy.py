@@ -15,8 +15,8 @@ import typer
 from pydantic import BaseModel, Field, ValidationError
 
 from cli.errors import UsageError, fail
-from health.gate.invalid_check import problem_of
 from health.gate.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from health.gate.policy_problem import policy_problem
 from objects.durations import in_words
 from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document
@@ -85,7 +85,7 @@ def _of_config_map(content: Mapping[str, Any]) -> PolicyDocument:
     try:
         manifest = _Manifest.model_validate(content)
     except ValidationError as error:
-        raise InvalidPolicyError(str(problem_of(error.errors()[0]))) from error
+        raise InvalidPolicyError(policy_problem(error)) from error
     if manifest.metadata.name != POLICY:
         raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
     return document_of(manifest.data)

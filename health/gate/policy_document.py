@@ -13,11 +13,12 @@ from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from health.gate.held_nodes import HeldNodes
-from health.gate.invalid_check import InvalidCheckError, cut, problem_of
+from health.gate.invalid_check import InvalidCheckError, cut
 from health.gate.limits import Limits
 from health.gate.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
 from health.gate.outage_guard import WrittenGuard
 from health.gate.policy import Policy
+from health.gate.policy_problem import policy_problem
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
@@ -74,12 +75,11 @@ class PolicyDocument(Bounded):
 
     @classmethod
     def _first_problem(cls, error: ValidationError) -> str:
-        first = error.errors()[0]
-        if first["type"] != "extra_forbidden":
-            return str(problem_of(first))
-        where = cut(".".join(map(str, first["loc"])))
+        first, problem = error.errors()[0], policy_problem(error)
+        if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
+            return problem
         known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
-        return f"{where}: there is no such field" + (f", there are {known}" if len(first["loc"]) == 1 else "")
+        return f"{problem}, there are {known}"
 
     def over(self, defaults: Policy) -> Policy:
         """The policy: the fields named here, and `defaults` for the others."""

@@ -64,11 +64,16 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
         ),
         (
             manifest("shadow: perhaps"),
-            "policy.yaml: shadow: Input should be a valid boolean (found 'perhaps')",
+            "policy.yaml: shadow: must be true or false (found 'perhaps')",
         ),
         (manifest("{}", name="policy"), "metadata.name: must be paramedic-policy (found 'policy')"),
         (manifest("{}", key="policy.yml"), "data.policy.yml: there is no such key, there is policy.yaml"),
-        ("kind: ConfigMap", "metadata: Field required"),
+        ("kind: ConfigMap", "metadata: is missing"),
+        ("kind: ConfigMap\nmetadata:", "metadata: must be a mapping (found null)"),
+        (
+            manifest("{}").replace("policy.yaml: |\n    {}", "policy.yaml: true"),
+            "data.policy.yaml: must be text (found true)",
+        ),
         ("a: [", "policy.yaml: line "),
         ("# " + "x" * 300_000, "policy.yaml: it is longer than "),
     ],
