@@ -131,6 +131,10 @@ CASES: dict[str, Callable[[], Work]] = {
     "watch line, numbers as labels": lambda: _line(_mapping(b"1", _OBJECT), b"[]"),
     "watch line, good labels": lambda: _line(_mapping(b'""', _OBJECT), b"[]"),
     "watch line, an unknown field": lambda: _line(b"{}", b"[]", b',"x":' + _repeated(b"{}", _OBJECT)),
+    "watch line, an unknown field of a bad object": lambda: _line(
+        b"{}", b"1", b',"x":' + _repeated(b"[]", _OBJECT)
+    ),
+    "watch line, lists as labels": lambda: _line(_repeated(b"[]", _OBJECT), b"[]"),
     "page of numbers": lambda: _page(_repeated(b"1", _PAGE)),
     "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
     "status of 5,000 recovering nodes": _recovering_nodes,

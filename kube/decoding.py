@@ -1,7 +1,8 @@
 """Decodes the bytes of a list page or a watch line into records. Pure.
 
 Fast path: the whole page or line is validated at once from its bytes. Only if that fails are its parts
-examined, to find a bookmark, an error, or the object that does not decode.
+examined, to find a bookmark, an error, or the object that does not decode. Of a line, only the
+metadata is read again.
 
 The items of a page are counted one by one. `max_length` would cost up to a second: its error contains the
 whole list as Python values.
@@ -114,11 +115,6 @@ class _ObjectEvent(FrozenObject, Generic[ItemT]):
     object: ItemT
 
 
-class _AnyEvent(FrozenObject):
-    type: str
-    object: dict[str, Any]
-
-
 class _Identity(FrozenObject):
     """The metadata of an undecodable object, or of a bookmark; a longer name makes the answer Malformed.
 
@@ -135,6 +131,21 @@ class _Identity(FrozenObject):
 
 class _Identified(FrozenObject):
     metadata: _Identity
+
+
+class _Other(FrozenObject):
+    metadata: _Identity | None = None
+
+
+class _OtherEvent(FrozenObject):
+    """Any event, without the object's other fields: as Python values they would take up to a second."""
+
+    type: str
+    object: _Other
+
+
+class _ErrorEvent(FrozenObject):
+    object: Status
 
 
 class Decoder(Generic[RecordT]):
@@ -173,8 +184,8 @@ class Decoder(Generic[RecordT]):
         """
         try:
             event = self._event.model_validate_json(line)
-        except ValidationError:
-            return self._other_line(line)
+        except ValidationError as error:
+            return _other_line(line, error)
         return Seen(ChangeKind(event.type), event.object)
 
     def _page_one_by_one(self, answer: bytes) -> ListPage[RecordT]:
@@ -190,19 +201,6 @@ class Decoder(Generic[RecordT]):
             page.metadata.token,
         )
 
-    def _other_line(self, line: bytes) -> Seen[RecordT] | Bookmark | WatchError:
-        try:
-            event = _AnyEvent.model_validate_json(line)
-        except ValidationError as error:
-            raise Malformed(f"A line of a watch is no event: {_place(error)}") from error
-        if event.type == "BOOKMARK":
-            return Bookmark(_identity(event.object).resource_version)
-        if event.type == "ERROR":
-            return WatchError(_status(event.object))
-        if event.type not in ChangeKind.__members__:
-            raise Malformed(f"A watch reports {_quoted(event.type)}, which is unknown.")
-        return Seen(ChangeKind(event.type), self._one(event.object))
-
     def _one(self, item: dict[str, Any]) -> RecordT | Undecodable:
         who, encoded = _identity(item), to_json(item)
         if len(encoded) > MOST_OF_AN_OBJECT:
@@ -212,6 +210,24 @@ class Decoder(Generic[RecordT]):
             return cast("RecordT", self._model.model_validate_json(encoded))
         except ValidationError as error:
             return who.undecodable(_first(error))
+
+
+def _other_line(line: bytes, why: ValidationError) -> Seen[Any] | Bookmark | WatchError:
+    """Decode a line that is no event with a good object, which `why` describes."""
+    try:
+        event = _OtherEvent.model_validate_json(line)
+        if event.type == "ERROR":
+            return WatchError(_ErrorEvent.model_validate_json(line).object)
+    except ValidationError as error:
+        raise Malformed(f"A line of a watch is no event: {_place(error)}") from error
+    if event.type != "BOOKMARK" and event.type not in ChangeKind.__members__:
+        raise Malformed(f"A watch reports {_quoted(event.type)}, which is unknown.")
+    who = event.object.metadata
+    if who is None:
+        raise Malformed("An object of a watch has no metadata.")
+    if event.type == "BOOKMARK":
+        return Bookmark(who.resource_version)
+    return Seen(ChangeKind(event.type), who.undecodable(_first(why).removeprefix("object.")))
 
 
 def _identity(item: dict[str, Any]) -> _Identity:
@@ -228,13 +244,6 @@ def _quoted(value: object) -> str:
 
 def _shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _status(item: dict[str, Any]) -> Status:
-    try:
-        return Status.model_validate(item)
-    except ValidationError as error:
-        raise Malformed(f"The error of a watch is no Status: {_first(error)}") from error
 
 
 def _first(error: ValidationError) -> str:

@@ -2,10 +2,12 @@
 
 One thread decodes for the whole process: at most one large answer is decoded at a time, and its size is
 bounded (kube/answer_bounds.py). pydantic holds the GIL while it parses one answer, up to 100 ms for the worst
-page.
+page. Garbage is not collected meanwhile: an invalid answer becomes up to 500,000 lists, which a collection
+would examine again and again, for seconds, and which references alone free.
 """
 
 import asyncio
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -24,4 +26,14 @@ async def decoded(decode: Callable[[bytes], T], answer: bytes) -> T:
     """Return `decode(answer)`, and raise what it raises."""
     if len(answer) <= SMALL:
         return decode(answer)
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, decode, answer)
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, _without_collections, decode, answer)
+
+
+def _without_collections(decode: Callable[[bytes], T], answer: bytes) -> T:
+    if not gc.isenabled():
+        return decode(answer)
+    gc.disable()
+    try:
+        return decode(answer)
+    finally:
+        gc.enable()

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -155,3 +156,18 @@ def test_long_type_of_an_event_is_cut() -> None:
     with pytest.raises(Malformed, match=r"^A watch reports 'TTT.*…, which is unknown\.$") as refused:
         DECODER.line(_bytes(event("T" * 1_000_000, widget("a", 1))))
     assert len(str(refused.value)) < 200
+
+
+def test_unknown_field_of_an_object_that_does_not_decode_becomes_no_python_values() -> None:
+    line = _bytes(event("ADDED", widget("a", 1, size="big") | {"unknown": [[]] * 100_000}))
+    tracemalloc.start()
+    try:
+        seen = DECODER.line(line)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert isinstance(seen, Seen)
+    assert isinstance(seen.found, Undecodable)
+    assert seen.found.error.startswith("spec.size: ")
+    assert peak < 1_000_000
