@@ -83,7 +83,9 @@ def _from_kubeconfig(files: str, context: str | None) -> Load:
                 persist_config=False,
             )
         except yaml.YAMLError:  # changed meanwhile; the error quotes the line, maybe a token
-            raise NotConfigured(f"The kubeconfig {found.files} cannot be used: it is no YAML.") from None
+            raise NotConfigured(
+                f"The kubeconfig {found.files} cannot be used: it is not valid YAML."
+            ) from None
         except _UNREADABLE as error:
             raise NotConfigured(f"The kubeconfig {found.files} cannot be used: {error}") from error
         _strip_token(configuration)

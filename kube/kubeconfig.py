@@ -75,10 +75,10 @@ def _read(path: Path) -> Content:
     except OSError as error:
         raise _unusable(path, error.strerror or type(error).__name__) from error
     except UnicodeDecodeError as error:
-        raise _unusable(path, "it is no text") from error
+        raise _unusable(path, "it is not UTF-8 text") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        why = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
+        why = f"line {mark.line + 1} is not valid YAML" if mark else "it is not valid YAML"
         raise _unusable(path, why) from None  # the error quotes that line, which may hold a token
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         # PyYAML's constructors raise these for a scalar that does not fit its tag.
@@ -86,7 +86,7 @@ def _read(path: Path) -> Content:
     if not content:
         raise _unusable(path, "it is empty")
     if not isinstance(content, dict):
-        raise _unusable(path, "it is YAML, but no mapping")
+        raise _unusable(path, "it is YAML, but not a mapping")
     return content
 
 

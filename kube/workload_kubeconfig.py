@@ -190,4 +190,4 @@ def _text(entry: Mapping[str, Any], entry_name: str, name: str) -> str:
     value = entry.get(name)
     if value is None or isinstance(value, str):
         return value or ""
-    _refuse(f"the {name} of {entry_name} is no text")
+    _refuse(f"the {name} of {entry_name} is not text")

@@ -61,7 +61,7 @@ def read_document(text: bytes | str) -> Document:
     if content in (None, {}):
         raise EmptyDocumentError(is_mapping=content is not None)
     if not isinstance(content, dict):
-        raise NoDocumentError("it is YAML, but no mapping")
+        raise NoDocumentError("it is YAML, but not a mapping")
     return content
 
 
@@ -72,7 +72,7 @@ def _decoded(text: bytes | str) -> str:
             raise NoDocumentError(f"it is longer than {LONGEST // 1024} KiB")
         return encoded.decode()
     except UnicodeError:
-        why = "it is no text"
+        why = "it is not UTF-8 text"
     raise NoDocumentError(why)
 
 
@@ -82,7 +82,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
         yield from yaml.parse(text, Loader=_PARSER)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        why = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
+        why = f"line {mark.line + 1} is not valid YAML" if mark else "it is not valid YAML"
     if why:
         raise NoDocumentError(why)
 
@@ -140,7 +140,7 @@ class _Reader:
 
     def _key(self, event: yaml.Event) -> str:
         if not isinstance(event, yaml.ScalarEvent) or event.tag is not None:
-            raise self._refused("it has a key that is no plain text")
+            raise self._refused("it has a key that is not plain text")
         return str(event.value)
 
     def _sequence(self) -> list[object]:

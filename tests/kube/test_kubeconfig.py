@@ -17,12 +17,12 @@ from tests.kube.api_server import ApiServer, said
 Change = Callable[[dict[str, Any]], object]
 CONTENTS = [
     pytest.param("", "it is empty", id="empty"),
-    pytest.param("a: b\nc: [\n", "line 3 is no YAML", id="no YAML"),
-    pytest.param("\x00", "it is no YAML", id="control characters"),
+    pytest.param("a: b\nc: [\n", "line 3 is not valid YAML", id="no YAML"),
+    pytest.param("\x00", "it is not valid YAML", id="control characters"),
     pytest.param('a: !!int ""', "it has a value that cannot be read", id="a tag that does not fit"),
     pytest.param("a: " + "[" * 4000 + "]" * 4000, "it has a value that cannot be read", id="too deep"),
-    pytest.param("a text", "it is YAML, but no mapping", id="text"),
-    pytest.param("[a]", "it is YAML, but no mapping", id="a list"),
+    pytest.param("a text", "it is YAML, but not a mapping", id="text"),
+    pytest.param("[a]", "it is YAML, but not a mapping", id="a list"),
     pytest.param("a: b", "it has no current-context", id="something else"),
 ]
 CHANGES: list[Any] = [
@@ -86,7 +86,7 @@ async def test_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, content: st
 async def test_line_that_is_no_yaml_is_not_told_also_not_by_a_traceback(tmp_path: Path) -> None:
     file = tmp_path / "broken"
     file.write_text("users:\n- user:\n    token: hunter2: more\n")
-    with pytest.raises(NotConfigured, match="line 3 is no YAML") as caught:
+    with pytest.raises(NotConfigured, match="line 3 is not valid YAML") as caught:
         await Transport.connect(str(file))
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
@@ -94,7 +94,7 @@ async def test_line_that_is_no_yaml_is_not_told_also_not_by_a_traceback(tmp_path
 async def test_path_that_is_no_text_file_is_refused(tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x9e")
-    assert await refusal(binary) == f"The kubeconfig {binary} cannot be used: it is no text."
+    assert await refusal(binary) == f"The kubeconfig {binary} cannot be used: it is not UTF-8 text."
     assert await refusal(tmp_path) == f"The kubeconfig {tmp_path} cannot be used: it is a directory."
 
 

@@ -423,7 +423,7 @@ async def test_closed_cluster_gets_a_new_connection_and_no_other_is_touched(
         pytest.param(
             said(secret_of(f"token: [{TOKEN}\n")),
             NotConfigured,
-            f"The kubeconfig in {SECRET} cannot be used: line 2 is no YAML.",
+            f"The kubeconfig in {SECRET} cannot be used: line 2 is not valid YAML.",
             id="no YAML",
         ),
         pytest.param(

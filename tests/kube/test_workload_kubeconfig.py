@@ -93,7 +93,7 @@ REFUSED: list[tuple[Change, str]] = [
         cluster(server="https://east/\nhunter2"),
         "the server of its cluster has characters that it cannot have",
     ),
-    (cluster(server=["hunter2"]), "the server of its cluster is no text"),
+    (cluster(server=["hunter2"]), "the server of its cluster is not text"),
     (
         dashed(cluster, tls_server_name="a hunter2"),
         "the tls-server-name of its cluster has characters that it cannot have",
@@ -102,7 +102,7 @@ REFUSED: list[tuple[Change, str]] = [
     (dashed(cluster, certificate_authority_data=encoded("hunter2")), NO_CERTIFICATE),
     (dashed(cluster, certificate_authority_data=encoded("\xff")), NO_CERTIFICATE),
     (user(token="a\r\nhunter2: b"), "the token of its user has characters that it cannot have"),
-    (user(token=20), "the token of its user is no text"),
+    (user(token=20), "the token of its user is not text"),
     (only(), "its user has neither a token nor client-certificate-data"),
     (only(token=" "), "its user has neither a token nor client-certificate-data"),
     (
@@ -119,7 +119,7 @@ REFUSED: list[tuple[Change, str]] = [
         "the client-key-data of its user is encrypted",
     ),
     (top(current_context=""), "it has no current-context"),
-    (top(current_context=["hunter2"]), "the current-context of it is no text"),
+    (top(current_context=["hunter2"]), "the current-context of it is not text"),
     (top(current_context="hunter2"), "its current-context names a context that it does not have"),
     (top(contexts={"hunter2": 1}), "its current-context names a context that it does not have"),
     (context(cluster=None), "its current context names no cluster"),
@@ -137,10 +137,10 @@ REFUSED: list[tuple[Change, str]] = [
 ]
 DOCUMENTS = [
     pytest.param(b"", "it is empty", id="empty"),
-    pytest.param(b"\xffhunter2", "it is no text", id="no text"),
-    pytest.param(b"hunter2", "it is YAML, but no mapping", id="a word"),
-    pytest.param(b"a: b\ntoken: [hunter2\n", "line 3 is no YAML", id="no YAML"),
-    pytest.param(b"token: hunter2\x00", "it is no YAML", id="control characters"),
+    pytest.param(b"\xffhunter2", "it is not UTF-8 text", id="no text"),
+    pytest.param(b"hunter2", "it is YAML, but not a mapping", id="a word"),
+    pytest.param(b"a: b\ntoken: [hunter2\n", "line 3 is not valid YAML", id="no YAML"),
+    pytest.param(b"token: hunter2\x00", "it is not valid YAML", id="control characters"),
     pytest.param(b"a: !!python/object:hunter2 {}", "it has a tag", id="an object of Python"),
     pytest.param(b"token: !hunter2 a", "it has a tag", id="a tag that is a credential"),
     pytest.param(b"a: b\nhunter2: 1\nhunter2: 2\n", "a key stands twice in one mapping", id="twice"),

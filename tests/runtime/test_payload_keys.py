@@ -38,7 +38,7 @@ def test_without_a_file_there_are_none() -> None:
     ("text", "why"),
     [
         ("", "it is empty"),
-        (SECRET, "it is YAML, but no mapping"),
+        (SECRET, "it is YAML, but not a mapping"),
         ("keys: []", LIST),
         (f"keys: {{'2026': {SECRET}}}", LIST),
         (f"keys: [{{name: a, secret: {SHORT}}}]", f"keys[0].secret: {KEY}"),
@@ -61,10 +61,10 @@ def test_without_a_file_there_are_none() -> None:
             f"encrypt: maybe\nkeys: [{{name: a, secret: {SECRET}}}]",
             "encrypt: Input should be a valid boolean",
         ),
-        (f"keys: [{SECRET}: '", "line 1 is no YAML"),
+        (f"keys: [{SECRET}: '", "line 1 is not valid YAML"),
         (f"keys: !!binary {SECRET}", "it has a tag"),
         (f"# {SECRET}" * 1000, "it is longer than 32 KiB"),
-        ("\udcff", "it is no text"),
+        ("\udcff", "it is not UTF-8 text"),
     ],
 )
 def test_file_that_cannot_be_used_is_told_by_setting_and_field_and_never_by_value(
