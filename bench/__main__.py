@@ -10,6 +10,7 @@ from bench import actions, bounds, crowd, large, latency, machines, outage, requ
 from bench.cluster import BenchCluster, bench_cluster
 from bench.clusterapi import flapping, marks, workload_clusters
 from bench.figure import Figure, table
+from runtime.full_collections import keep_full_collections_short
 
 Measure = Callable[[BenchCluster], Awaitable[list[Figure]]]
 
@@ -43,6 +44,7 @@ def main(names: list[str]) -> int:
     if unknown:
         sys.stderr.write(f"bench knows {', '.join(MEASUREMENTS)}, not {', '.join(unknown)}\n")
         return 2
+    keep_full_collections_short()  # as our processes do
     figures = asyncio.run(_measure(names or list(MEASUREMENTS)))
     sys.stdout.write(table(figures) + "\n")
     return int(any(figure.verdict == "SHORT" for figure in figures))
