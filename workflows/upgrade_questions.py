@@ -12,7 +12,7 @@ from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 from workflows.upgrade_contracts import ObserveUpgradeInput
 
-MOST_WAITS_SHOWN = 2_000
+MOST_UIDS = 2_000
 """The maximum of uids in one question: 80 KB."""
 
 
@@ -32,12 +32,12 @@ class UpgradeQuestions:
         """The next question, for these settled checks of the upgrade with these transitions."""
         handled = frozenset(settled)
         unsettled = self._told - handled
-        is_anew = transitions != self._told_of or len(unsettled) > MOST_WAITS_SHOWN
+        is_anew = transitions != self._told_of or len(unsettled) > MOST_UIDS
         told = handled if is_anew else handled - self._told
         return ObserveUpgradeInput(
             cluster=self._cluster,
             transitions=transitions,
-            handled=tuple(sorted(told))[:MOST_WAITS_SHOWN],
+            handled=tuple(sorted(told))[:MOST_UIDS],
             unsettled=() if is_anew else tuple(sorted(unsettled)),
             is_anew=is_anew,
             session=self._session,

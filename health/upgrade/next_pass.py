@@ -25,7 +25,7 @@ MOST_PATCHES = 200
 """Per pass, so that even at half a second each, all are written before the facts are too old."""
 SEEN_WITHIN = timedelta(seconds=30)
 """When to look again for a write that is not visible yet; an edit right after it may hide it."""
-MOST_WAITS_SHOWN = 5
+MOST_UNWRITTEN_SHOWN = 5
 """The maximum of failed writes named in the details."""
 
 
@@ -81,7 +81,7 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
         warning=_warning(observed, memory) if warn_at and warn_at <= now else "",
         until=min(times, default=None),
         is_over=observed.is_over and not wanted and kept_until is None and not unseen,
-        unwritten=tuple(map(str, memory.failed[:MOST_WAITS_SHOWN])),
+        unwritten=tuple(map(str, memory.failed[:MOST_UNWRITTEN_SHOWN])),
     )
 
 
