@@ -33,7 +33,6 @@ from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.own_polls import OwnPolls
 from detector.registry import WATCHED_KINDS
-from detector.reporting.event_queue import RateLimiter
 from detector.reporting.own_status import OwnStatus
 from detector.reporting.reporters import Reporters
 from detector.reporting.snapshot_builder import SnapshotBuilder
@@ -58,6 +57,7 @@ from health.gate.shadow import is_in_shadow
 from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
 from kube.leader import LeaderElection
+from kube.rate_limiter import RateLimiter
 from kube.reflector_settings import PATIENT, ReflectorSettings
 from runtime import task_failures
 from runtime.connections import Connections, connected

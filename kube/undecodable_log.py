@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from kube.decoding import Undecodable
+from kube.rate_limiter import RateLimiter
 from kube.record import Key
 
 MOST_LINES_AT_ONCE = 10
@@ -24,19 +25,15 @@ class UndecodableLog:
 
     def __init__(self, source: str, clock: Callable[[], float]) -> None:
         self._source = source
-        self._clock = clock
-        self._next = clock() - MOST_LINES_AT_ONCE * SECONDS_FOR_A_LINE
-        """When the next line would be due at the steady rate; earlier times allow lines at once."""
+        self._rate_limiter = RateLimiter(MOST_LINES_AT_ONCE, 1 / SECONDS_FOR_A_LINE, clock)
         self._omitted = 0
         """The objects without a line since the last line."""
 
     def add(self, new: Sequence[Undecodable]) -> None:
         """Log objects that stopped decoding in one line, or count them for the next line."""
-        now = self._clock()
-        if not new or self._next > now - SECONDS_FOR_A_LINE:
+        if not new or not self._rate_limiter.allow():
             self._omitted += len(new)
             return
-        self._next = max(self._next, now - MOST_LINES_AT_ONCE * SECONDS_FOR_A_LINE) + SECONDS_FOR_A_LINE
         count, self._omitted = len(new) + self._omitted, 0
         named = [f"{_name(one.key)}: {one.error}" for one in new[:MOST_NAMED]]
         more = f"; and {count - len(named)} more" if count > len(named) else ""

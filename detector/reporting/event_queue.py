@@ -14,35 +14,12 @@ from health.model.references import CheckReference
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
 from kube.events import Events
+from kube.rate_limiter import RateLimiter
 from objects.event import Event, InvolvedObject
 
 _log = logging.getLogger(__name__)
 
 TRY_AGAIN_SECONDS = 1.0
-
-
-class RateLimiter:
-    """A token bucket that all its callers share."""
-
-    def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
-        self._burst = burst
-        self._interval = 1 / per_second
-        self._clock = clock
-        self._next = clock() - burst * self._interval
-        """When the token after those taken so far would be due at the steady rate."""
-
-    async def acquire(self) -> None:
-        """Take a token, and wait until it is due."""
-        wait = self.reserve()
-        if wait > 0:
-            await asyncio.sleep(wait)
-
-    def reserve(self) -> float:
-        """Take a token; returns the seconds until it is due."""
-        now = self._clock()
-        # Unused tokens are kept for a burst, and no more.
-        self._next = max(self._next, now - self._burst * self._interval) + self._interval
-        return max(0.0, self._next - now)
 
 
 class EventQueue:

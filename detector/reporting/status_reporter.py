@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from detector.answers.storms import Storms
-from detector.reporting.event_queue import EventQueue, RateLimiter
+from detector.reporting.event_queue import EventQueue
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord
@@ -32,6 +32,7 @@ from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound, retry_after
+from kube.rate_limiter import RateLimiter
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from objects.backoff import Backoff

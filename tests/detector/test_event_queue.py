@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.reporting.event_queue import EventQueue, RateLimiter
+from detector.reporting.event_queue import EventQueue
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.model.references import CheckReference
 from kube.client import Client
+from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS
 from kube.transport import Transport
 from objects.event import Event, Severity

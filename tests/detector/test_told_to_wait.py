@@ -11,7 +11,7 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.reporting.event_queue import EventQueue, RateLimiter
+from detector.reporting.event_queue import EventQueue
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
@@ -21,6 +21,7 @@ from health.gate.policy import Policy
 from health.model.references import CheckReference
 from kube.client import Client
 from kube.connection import ClusterConnection
+from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from objects.event import Event, Severity

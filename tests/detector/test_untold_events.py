@@ -6,8 +6,9 @@ from contextlib import suppress
 import pytest
 
 from detector.reporting import event_queue
-from detector.reporting.event_queue import EventQueue, RateLimiter
+from detector.reporting.event_queue import EventQueue
 from kube.client import Client
+from kube.rate_limiter import RateLimiter
 from objects.event import Event, Severity
 from tests.detector.small_cluster import CHECK
 from tests.kube.api_server import ApiServer, refused, said

@@ -12,7 +12,6 @@ from aiohttp import web
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.reporting.event_queue import RateLimiter
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.check_state import CheckRecord
@@ -22,6 +21,7 @@ from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
 from kube.client import Client
+from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS, Object, resource_of
 from kube.transport import Transport
 from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, named

@@ -1,10 +1,10 @@
-"""The rate of Events."""
+"""A burst and a steady rate, of Events and of log lines."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.reporting.event_queue import RateLimiter
+from kube.rate_limiter import RateLimiter
 
 
 class Clock:
@@ -29,6 +29,14 @@ def test_rest_makes_room_for_a_burst_and_no_more() -> None:
     clock.now += 60
 
     assert [rate_limiter.reserve() for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
+
+
+def test_token_that_is_not_due_is_refused_and_not_taken() -> None:
+    clock = Clock()
+    rate_limiter = RateLimiter(burst=2, per_second=10, clock=clock)
+    assert [rate_limiter.allow() for _ in range(4)] == [True, True, False, False]
+    clock.now += 0.15
+    assert [rate_limiter.allow() for _ in range(2)] == [True, False]
 
 
 @given(st.lists(st.floats(min_value=0, max_value=1), max_size=60))
