@@ -10,16 +10,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bench import event_loop, limits, upgrade_bounds
+from bench import event_loop, limits, upgrade_bounds, workers
 from bench.cluster import BenchCluster
-from bench.figure import Figure
+from bench.figure import Figure, longest_stop
 from detector.reporting.rendering_thread import rendered
 from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.gate.policy_document import InvalidPolicyError, PolicyDocument
 from health.gate.threshold import Allowance
-from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
-from health.model.references import CheckReference, RequestReference
+from health.model.references import RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY
 from kube.answer_bounds import MIB, MOST_OF_A_PAGE, MOST_OF_AN_OBJECT
@@ -29,7 +28,6 @@ from kube.errors import Malformed
 from objects.yaml_document import LONGEST, MOST_PARTS
 from runtime.full_collections import keep_full_collections_short
 
-LONGEST_STOP_MILLISECONDS = 200
 MOST_MEMORY_MIB = 100
 MOST_KEYS = MOST_PARTS - 1
 """The keys of the largest policy: the mapping is a part, too."""
@@ -37,17 +35,6 @@ _TICK = 0.001
 _LONGEST_CASE_SECONDS = 60.0
 _CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 _TARGETS = 5_000
-_TEMPLATE = {"apiVersion": "example.com/v1", "kind": "RebootTemplate", "namespace": "a", "name": "reboot"}
-_CHECK = {
-    "apiVersion": "remediation.medik8s.io/v1alpha1",
-    "kind": "NodeHealthCheck",
-    "metadata": {"name": "workers", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
-    "spec": {
-        "selector": {"matchLabels": {"role": "worker"}},
-        "minHealthy": "51%",
-        "remediationTemplate": _TEMPLATE,
-    },
-}
 
 Work = Callable[[], Awaitable[object]]
 
@@ -55,7 +42,7 @@ Work = Callable[[], Awaitable[object]]
 class Cost(NamedTuple):
     """The longest block of the event loop, and the memory of one case."""
 
-    stop_milliseconds: float
+    stop_seconds: float
     memory_mib: float
 
 
@@ -111,13 +98,12 @@ def _recovering_nodes() -> Work:
     requests = (RequestSnapshot(reference=reference, created=_CREATED),)
     names = [f"node-{number}" for number in range(_TARGETS)]
     targets = {name: TargetSnapshot(name, f"uid-{name}", HEALTHY, requests) for name in names}
-    kind = CHECK_KINDS[CheckReference(kind="NodeHealthCheck", name="workers").group_kind]
-    check = kind.parse(_CHECK)
+    check = workers.KIND.parse(workers.check_object(_CREATED, "51%"))
     snapshot = CheckSnapshot(check, "u", Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS), targets)
 
     async def work() -> None:
-        stored = await rendered(snapshot, lambda: kind.status_patch(snapshot, {}, _CREATED))
-        await rendered(snapshot, lambda: kind.status_patch(snapshot, stored, _CREATED))
+        stored = await rendered(snapshot, lambda: workers.KIND.status_patch(snapshot, {}, _CREATED))
+        await rendered(snapshot, lambda: workers.KIND.status_patch(snapshot, stored, _CREATED))
 
     return work
 
@@ -150,7 +136,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     for name in CASES:
         cost = await asyncio.to_thread(_in_a_process, name)
         figures += [
-            Figure(f"longest stop, {name}", cost.stop_milliseconds, LONGEST_STOP_MILLISECONDS, "ms"),
+            longest_stop(name, cost.stop_seconds),
             Figure(f"memory, {name}", cost.memory_mib, MOST_MEMORY_MIB, "MiB"),
         ]
     figures += await asyncio.to_thread(limits.measure_limits)
@@ -177,7 +163,7 @@ async def _measured(work: Work) -> Cost:
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
-    return Cost(_stops[-1] * 1000, _memory() - before)
+    return Cost(_stops[-1], _memory() - before)
 
 
 _stops: list[float] = [0.0]

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
+from bench.workers import CHECK, KIND, check_object, unknown_node
 from detector.answers.observation_builder import CheckFreshness, Observer
 from detector.answers.remediation_limits import RemediationLimits
 from detector.answers.storms import Storms
@@ -22,7 +23,6 @@ from detector.state.cluster_state import ClusterState
 from health.gate.cluster_context import ClusterContext
 from health.gate.global_stop import Stop
 from health.gate.policy import DEFAULTS, Policy
-from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.observation import Hold, Observation
 from health.model.references import CheckReference, IncidentReference
@@ -33,9 +33,6 @@ from runtime.problems import Problems
 
 _TARGETS = 5_000
 _CREATED, _NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-_CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
-_KIND = CHECK_KINDS[_CHECK.group_kind]
-_TEMPLATE = {"apiVersion": "example.com/v1", "kind": "RebootTemplate", "namespace": "a", "name": "reboot"}
 _FRESH = CheckFreshness(timedelta(), timedelta(minutes=1))
 _NAMES = tuple(f"node-{number}" for number in range(_TARGETS))
 
@@ -43,7 +40,7 @@ Work = Callable[[], Awaitable[object]]
 
 
 class _Calls(IncidentCalls):
-    """Answers at once."""
+    """Answers calls of Temporal at once, and keeps the open incidents."""
 
     def __init__(self) -> None:
         self.open: dict[str, IncidentReference] = {}
@@ -52,7 +49,7 @@ class _Calls(IncidentCalls):
         self.open[incident.workflow_id] = incident
 
     async def wake_workflow(self, workflow_id: str) -> None:
-        """Nothing is woken."""
+        """Do nothing: the measure ends with the call."""
 
     async def running(self) -> list[ListedIncident]:
         return [ListedIncident(name, incident) for name, incident in self.open.items()]
@@ -97,13 +94,14 @@ class _Crowd:
         self._fill()
 
     def _fill(self) -> None:
-        record = CheckRecord.model_validate(_check_object())
-        self.state.check_changed(_KIND, _CHECK, record)
+        record = CheckRecord.model_validate(check_object(_CREATED))
+        self.state.check_changed(KIND, CHECK, record)
         for name in _NAMES:
-            self.state.target_changed(node_name(name), Node.model_validate(_node(name)))
+            self.state.target_changed(
+                node_name(name), Node.model_validate(unknown_node(name, _CREATED, _CREATED))
+            )
 
     def request_all(self) -> None:
-        """Let each Node have a request."""
         for name in _NAMES:
             request = RemediationRequest.model_validate(_request(name))
             self.state.request_changed("example.com/v1", "Reboot", request, exists=True)
@@ -145,38 +143,18 @@ def _now() -> datetime:
     return _NOW
 
 
-def _check_object() -> Mapping[str, object]:
-    return {
-        "apiVersion": "remediation.medik8s.io/v1alpha1",
-        "kind": "NodeHealthCheck",
-        "metadata": {"name": "workers", "uid": "u", "generation": 1, "creationTimestamp": _CREATED},
-        "spec": {
-            "selector": {"matchLabels": {"role": "worker"}},
-            "minHealthy": 0,
-            "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "duration": "5m"}],
-            "remediationTemplate": _TEMPLATE,
-        },
-    }
-
-
-def _metadata(name: str) -> dict[str, object]:
-    return {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "creationTimestamp": _CREATED}
-
-
-def _node(name: str) -> Mapping[str, object]:
-    condition = {"type": "Ready", "status": "Unknown", "lastTransitionTime": _CREATED}
-    metadata = _metadata(name) | {"labels": {"role": "worker"}}
-    return {"metadata": metadata, "status": {"conditions": [condition]}}
-
-
 def _request(name: str) -> Mapping[str, object]:
     owner = {
-        "apiVersion": _KIND.api_version,
+        "apiVersion": KIND.api_version,
         "kind": "NodeHealthCheck",
         "name": "workers",
         "uid": "u",
     }
-    metadata = _metadata(f"request-{name}") | {
+    metadata = {
+        "name": f"request-{name}",
+        "uid": f"uid-request-{name}",
+        "resourceVersion": "1",
+        "creationTimestamp": _CREATED,
         "namespace": "a",
         "ownerReferences": [owner],
         "annotations": {NODE_NAME: name, TARGET_UID: f"uid-{name}"},
@@ -222,11 +200,11 @@ def _report() -> Work:
     builder = SnapshotBuilder(crowd.state, crowd.attempts.before)
 
     async def work() -> None:
-        draft = builder.draft(_CHECK, None, _NOW)
+        draft = builder.draft(CHECK, None, _NOW)
         assert draft is not None
         snapshot = await draft.in_pieces()
-        await rendered(snapshot, lambda: _KIND.events(None, snapshot, {}, _NOW))
-        await rendered(snapshot, lambda: _KIND.status_patch(snapshot, {}, _NOW))
+        await rendered(snapshot, lambda: KIND.events(None, snapshot, {}, _NOW))
+        await rendered(snapshot, lambda: KIND.status_patch(snapshot, {}, _NOW))
 
     return work
 

@@ -23,6 +23,14 @@ class Figure:
         return "met" if self.measured <= self.goal else "SHORT"
 
 
+LONGEST_STOP_MILLISECONDS = 200
+
+
+def longest_stop(case: str, seconds: float) -> Figure:
+    """The longest time for which a case blocked the event loop."""
+    return Figure(f"longest stop, {case}", 1000 * seconds, LONGEST_STOP_MILLISECONDS, "ms")
+
+
 def percentile(samples: Sequence[float], share: float) -> float:
     """The sample that `share` of all do not exceed."""
     ordered = sorted(samples)

@@ -6,7 +6,8 @@ The longest stop is also measured while 5,000 targets wait in the queue and beco
 import time
 from datetime import UTC, datetime, timedelta
 
-from bench.figure import Figure
+from bench.figure import LONGEST_STOP_MILLISECONDS, Figure, longest_stop
+from bench.workers import CHECK, DURATION, KIND, check_object, unknown_node
 from detector.answers.observation_builder import CheckFreshness, Observer
 from detector.answers.remediation_limits import RemediationLimits
 from detector.answers.storms import Storms
@@ -15,23 +16,17 @@ from detector.state.cluster_state import ClusterState
 from health.gate.back_off import NO_BACK_OFF
 from health.gate.limits import NO_LIMITS, Limits
 from health.gate.policy import Policy
-from health.kinds.registry import CHECK_KINDS
 from health.model.node import ZONE_LABEL, Node
-from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
-from objects.durations import in_words
-from objects.timestamps import stamp
 from workflows.contracts import ObserveInput
 
 QUESTIONS = 5_000
 MOST_RATIO = 1.2
 _RUNS = 3
 """The least sum counts, because other programs share the machine; of the stops the longest counts."""
-LONGEST_STOP_MILLISECONDS = 200
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 _ASKED = _BEGAN + timedelta(hours=1)
-_DURATION = timedelta(minutes=5)
-_CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 _ALL_LIMITS = Limits.model_validate(
     {
         "maxInFlight": 2 * QUESTIONS,
@@ -39,17 +34,6 @@ _ALL_LIMITS = Limits.model_validate(
         "maxStartsPerHour": 2 * QUESTIONS,
     }
 )
-_TEMPLATE = {"apiVersion": "example.com/v1", "kind": "RebootTemplate", "namespace": "a", "name": "reboot"}
-_CHECK_OBJECT = {
-    "apiVersion": "remediation.medik8s.io/v1alpha1",
-    "metadata": {"name": "workers", "uid": "u", "creationTimestamp": stamp(_BEGAN)},
-    "spec": {
-        "selector": {"matchLabels": {"role": "worker"}},
-        "minHealthy": 0,
-        "unhealthyConditions": [{"type": "Ready", "status": "Unknown", "duration": in_words(_DURATION)}],
-        "remediationTemplate": _TEMPLATE,
-    },
-}
 
 
 class _Leader:
@@ -57,11 +41,10 @@ class _Leader:
 
     def __init__(self, limits: Limits, failed: datetime) -> None:
         self._state = ClusterState("bench")
-        self._now, self._due = _BEGAN, failed + _DURATION + timedelta(seconds=1)
-        kind = CHECK_KINDS[_CHECK.group_kind]
-        self._state.check_changed(kind, _CHECK, CheckRecord.model_validate(_CHECK_OBJECT))
+        self._now, self._due = _BEGAN, failed + DURATION + timedelta(seconds=1)
+        self._state.check_changed(KIND, CHECK, CheckRecord.model_validate(check_object(_BEGAN)))
         for number in range(QUESTIONS):
-            node = Node.model_validate(_node(number, failed))
+            node = _node(number, failed)
             self._state.target_changed(TargetName("Node", "", node.metadata.name), node)
         policy = Policy(limits=limits)
         self.limits = RemediationLimits(self._state, lambda: policy, lambda *_: False, lambda: self._now)
@@ -91,29 +74,19 @@ class _Leader:
         self._now = self._due
 
 
-def _node(number: int, failed: datetime) -> dict[str, object]:
-    condition = {
-        "type": "Ready",
-        "status": "Unknown",
-        "lastTransitionTime": stamp(failed),
-    }
-    metadata = {
-        "name": f"node-{number}",
-        "uid": f"uid-{number}",
-        "creationTimestamp": stamp(_BEGAN - timedelta(days=1)),
-        "labels": {"role": "worker", ZONE_LABEL: f"zone-{number % 3}"},
-    }
-    return {"metadata": metadata, "status": {"conditions": [condition]}}
+def _node(number: int, failed: datetime) -> Node:
+    labels = {ZONE_LABEL: f"zone-{number % 3}"}
+    return Node.model_validate(unknown_node(f"node-{number}", _BEGAN - timedelta(days=1), failed, labels))
 
 
 def _question(number: int) -> str:
-    target = TargetReference(kind="Node", name=f"node-{number}", uid=f"uid-{number}")
-    incident = IncidentReference(cluster="bench", check=_CHECK, target=target)
+    target = TargetReference(kind="Node", name=f"node-{number}", uid=f"uid-node-{number}")
+    incident = IncidentReference(cluster="bench", check=CHECK, target=target)
     return ObserveInput(incident=incident).model_dump_json()
 
 
 def measure_limits() -> list[Figure]:
-    failed = _ASKED - 2 * _DURATION
+    failed = _ASKED - 2 * DURATION
     costs = [(_cost(_Leader(NO_LIMITS, failed)), _cost(_Leader(_ALL_LIMITS, failed))) for _ in range(_RUNS)]
     without = min(seconds for (seconds, _), _ in costs)
     with_limits = min(seconds for _, (seconds, _) in costs)
@@ -124,12 +97,7 @@ def measure_limits() -> list[Figure]:
         Figure("CPU of 5,000 questions with limits", with_limits, None, "s"),
         Figure("the same, ratio", with_limits / without, MOST_RATIO, ""),
         Figure("longest answer with limits", longest * 1000, LONGEST_STOP_MILLISECONDS, "ms"),
-        Figure(
-            "longest stop, 5,000 waiting targets become due",
-            longest_of_turns * 1000,
-            LONGEST_STOP_MILLISECONDS,
-            "ms",
-        ),
+        longest_stop("5,000 waiting targets become due", longest_of_turns),
     ]
 
 
@@ -146,7 +114,7 @@ def _cost(leader: _Leader) -> tuple[float, float]:
 
 def _longest_stop_of_turns() -> float:
     """The longest time between two notifications, after all incidents asked before their deadline."""
-    leader = _Leader(_ALL_LIMITS, _ASKED - _DURATION / 2)
+    leader = _Leader(_ALL_LIMITS, _ASKED - DURATION / 2)
     for number in range(QUESTIONS):
         leader.answer(_question(number))
     leader.become_due()

@@ -9,9 +9,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from bench.bounds import LONGEST_STOP_MILLISECONDS
 from bench.cluster import BenchCluster
-from bench.figure import Figure
+from bench.figure import Figure, longest_stop
 from bench.temporal_requests import TemporalRequests
 from bench.usage import cpu_seconds
 from bench.watched_detector import STOPS_FILE
@@ -49,14 +48,13 @@ class Strain:
         self._calls = self._cpu = 0.0
 
     async def start(self) -> None:
-        """Start both processes."""
         environments = {name: dict(told) for name, told in self._requests.environments.items()}
         environments["detector"][STOPS_FILE] = str(self._stops)
         await self._cluster.start("detector", "worker", environments=environments, commands=_WATCHED)
 
     @asynccontextmanager
     async def measured(self) -> AsyncIterator[None]:
-        """Measure while the block runs."""
+        """Measure stops, renewals and calls while the block runs."""
         self._began, self._renewals = time.monotonic(), []
         calls, cpu = await self._requests.count(), self._detector_cpu
         watching = asyncio.create_task(self._watch_lease())
@@ -75,7 +73,7 @@ class Strain:
         busiest = max(stops, key=lambda stop: stop.busy, default=NO_STOP)
         unrenewed = max((later - earlier).total_seconds() for earlier, later in pairwise(self._renewals))
         return [
-            Figure(f"longest stop, {case}", 1000 * longest.seconds, LONGEST_STOP_MILLISECONDS, "ms"),
+            longest_stop(case, longest.seconds),
             Figure(f"the longest time of one stop on the processor, {case}", 1000 * busiest.busy, None, "ms"),
             Figure(
                 f"longest time without a renewal, {case}",

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from uuid import NAMESPACE_OID, uuid5
 
-from bench.figure import Figure
+from bench.figure import Figure, longest_stop
 from detector.upgrade.check_changes import CheckChanges
 from detector.upgrade.pausable_checks import KindOfPausableChecks, PausableRecord
 from health.gate.upgrade import UpgradePhase
@@ -37,7 +37,6 @@ from workflows.upgrade_questions import UpgradeQuestions
 
 COUNTS = (3_100, 5_000)
 MOST_BYTES = 2 * 1024 * 1024
-LONGEST_STOP_MILLISECONDS = 200
 LONGEST_TASK_MILLISECONDS = 2_000
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _RANDOM = random.Random(0)  # noqa: S311  texts that do not compress
@@ -69,7 +68,10 @@ def _of_gathering(transport: Transport, count: int) -> list[Figure]:
     checks.source = _Listed(transport, count)
     new, _ = _timed(lambda: tuple(checks.all()))
     same, _ = _timed(lambda: tuple(checks.all()))
-    return [_stop(f"{count:,} new checks are gathered", new), _stop(f"{count:,} known checks", same)]
+    return [
+        longest_stop(f"{count:,} new checks are gathered", new),
+        longest_stop(f"{count:,} known checks", same),
+    ]
 
 
 class _Listed(Reflector[PausableRecord]):
@@ -126,10 +128,6 @@ def _timed(work: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - began, result
 
 
-def _stop(name: str, seconds: float) -> Figure:
-    return Figure(f"longest stop, {name}", seconds * 1000, LONGEST_STOP_MILLISECONDS, "ms")
-
-
 def _worker_stop(name: str, seconds: float) -> Figure:
     """Temporal's SDK counts a workflow task of two seconds without an answer as a deadlock."""
     return Figure(f"longest workflow task, {name}", seconds * 1000, LONGEST_TASK_MILLISECONDS, "ms")
@@ -153,7 +151,7 @@ def _of(count: int) -> list[Figure]:
     name = f"upgrade pause of {count:,} checks"
     return [
         Figure(f"largest payload, {name}", max(sizes), MOST_BYTES, "bytes"),
-        Figure(f"longest stop, {name}", max(stops) * 1000, LONGEST_STOP_MILLISECONDS, "ms"),
+        longest_stop(name, max(stops)),
     ]
 
 
