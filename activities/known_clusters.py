@@ -1,6 +1,6 @@
 """Reads the workload clusters known to the detector; the worker does so before each act (rule 50, ADR 41)."""
 
-from health.gate.cluster_identity import NOT_KNOWN, UNREADABLE, KnownCluster, read_note
+from health.cluster.cluster_identity import NOT_KNOWN, UNREADABLE, KnownCluster, read_note
 from kube.absence import none_if_absent
 from kube.resource import LEASES
 from kube.shared_reads import SharedReads

@@ -17,8 +17,8 @@ from activities.event_recorder import LONGEST
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.step_result import StepResult
+from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import LostRequest
-from health.gate.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import RemediationRequest

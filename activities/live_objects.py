@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from activities.step_result import StepHeld
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_identity import KnownCluster, changed_hold
-from health.gate.health_check import HealthCheck
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_identity import KnownCluster, changed_hold
 from health.kinds.registry import CHECK_KINDS
 from health.model.node import Node
 from health.model.references import CheckReference, IncidentReference, TargetReference

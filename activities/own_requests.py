@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from activities.attempt import Refusal
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.request_kinds import why_no_request
+from health.model.invalid_check import InvalidCheckError
 from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT, RemediationRequest

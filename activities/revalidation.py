@@ -13,20 +13,20 @@ from pydantic import ValidationError
 
 from activities.live_objects import LiveObjects
 from activities.step_result import StepHeld
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import Stop
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.policy import DEFAULTS, Policy
-from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
-from health.gate.policy_in_force import MISSING_POLICY
-from health.gate.same_boot import still_states
+from health.check.health_check import HealthCheck
+from health.check.same_boot import still_states
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import Stop
 from health.kinds.registry import CHECK_KINDS
 from health.model.admission import Admission
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference, Step
 from health.model.target import Target
 from health.model.verdict import Fact
+from health.policy.policy import DEFAULTS, Policy
+from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.policy.policy_in_force import MISSING_POLICY
 from kube.absence import none_if_absent
 from kube.errors import KindUnknown, NotFound
 from kube.resource import CONFIG_MAPS, NAMESPACES

@@ -10,7 +10,7 @@ from activities.attempt import Refusal
 from activities.own_requests import OwnRequests
 from activities.revalidation import not_true
 from activities.target_lease import TargetLeases
-from health.gate.same_boot import SAME_BOOT
+from health.check.same_boot import SAME_BOOT
 from health.model.references import RequestReference
 from health.model.remediation_request import BOOT_ID
 from workflows.contracts import ActInput

@@ -14,13 +14,13 @@ from bench import event_loop, limits, upgrade_bounds, workers
 from bench.cluster import BenchCluster
 from bench.figure import Figure, longest_stop
 from detector.reporting.rendering_thread import rendered
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.policy_document import InvalidPolicyError, PolicyDocument
-from health.gate.threshold import Allowance
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.threshold import Allowance
 from health.model.node import Node
 from health.model.references import RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY
+from health.policy.policy_document import InvalidPolicyError, PolicyDocument
 from kube.answer_bounds import MIB, MOST_OF_A_PAGE, MOST_OF_AN_OBJECT
 from kube.decoding import Decoder
 from kube.decoding_thread import decoded

@@ -8,7 +8,7 @@ from bench.figure import Figure
 from bench.fleet import watched_fleet
 from bench.outage import limit_unhealthy, until_all_are_held
 from bench.strain import Strain
-from health.gate.global_stop import STOP
+from health.cluster.global_stop import STOP
 from kube.resource import NAMESPACES
 
 INCIDENTS = 5_000

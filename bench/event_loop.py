@@ -20,14 +20,14 @@ from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import Stop
-from health.gate.policy import DEFAULTS, Policy
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import Stop
 from health.model.node import Node
 from health.model.observation import Hold, Observation
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import NODE_NAME, TARGET_UID, RemediationRequest
 from health.model.target import node_name
+from health.policy.policy import DEFAULTS, Policy
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 

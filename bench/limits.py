@@ -14,11 +14,11 @@ from detector.answers.storms import Storms
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.gate.back_off import NO_BACK_OFF
-from health.gate.limits import NO_LIMITS, Limits
-from health.gate.policy import Policy
 from health.model.node import ZONE_LABEL, Node
 from health.model.references import IncidentReference, TargetReference
 from health.model.target import TargetName
+from health.policy.limits import NO_LIMITS, Limits
+from health.policy.policy import Policy
 from workflows.contracts import ObserveInput
 
 QUESTIONS = 5_000

@@ -16,7 +16,7 @@ from uuid import NAMESPACE_OID, uuid5
 from bench.figure import Figure, longest_stop
 from detector.upgrade.check_changes import CheckChanges
 from detector.upgrade.pausable_checks import KindOfPausableChecks, PausableRecord
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from cli.errors import CommandError, NotFoundError
 from cli.installations import lease_namespaces, refuse_unread
 from cli.terminal import plain
-from health.gate.global_stop import STOP, LeaseNamespace
+from health.cluster.global_stop import STOP, LeaseNamespace
 from kube.client import Client
 from kube.errors import KubernetesError, NotFound
 from kube.resource import NAMESPACES, Object

@@ -15,8 +15,8 @@ import typer
 from pydantic import BaseModel, Field, ValidationError
 
 from cli.errors import UsageError, fail
-from health.gate.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
-from health.gate.policy_problem import policy_problem
+from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from health.policy.policy_problem import policy_problem
 from objects.durations import in_words
 from objects.frozen import FrozenObject
 from objects.yaml_document import LONGEST, NoDocumentError, read_document

@@ -49,13 +49,13 @@ from detector.watching.kind_watch import Kind
 from detector.watching.lease_notes import LeaseNotes, NoteLease
 from detector.watching.sources import Sources, WatchScope
 from detector.watching.workload_clusters import WorkloadAccess
+from health.check.check_snapshot import Unseen
+from health.check.template_validity import Template, TemplateKind
+from health.cluster.pause_progress import PauseProgress
 from health.gate.admission import stale_cache
-from health.gate.check_snapshot import Unseen
-from health.gate.pause_progress import PauseProgress
-from health.gate.policy import DEFAULTS, CurrentPolicy, Policy
-from health.gate.shadow import is_in_shadow
-from health.gate.template_validity import Template, TemplateKind
 from health.model.references import CheckReference
+from health.policy.policy import DEFAULTS, CurrentPolicy, Policy
+from health.policy.shadow import is_in_shadow
 from kube.leader import LeaderElection
 from kube.rate_limiter import RateLimiter
 from kube.reflector_settings import PATIENT, ReflectorSettings

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from health.gate.template_validity import Template
+from health.check.template_validity import Template
 from health.model.node import Node
 from health.model.target import TargetName
 from kube.record import Key, Record

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from devcluster.errors import OptionsError
-from health.gate.policy_document import KEY, POLICY, StoredPolicy
+from health.policy.policy_document import KEY, POLICY, StoredPolicy
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import CONFIG_MAPS

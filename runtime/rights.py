@@ -6,11 +6,11 @@ requests of our processes. Rights for one kind of check are in the kind's folder
 
 from collections.abc import Iterator
 
-from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
-from health.gate.policy_document import POLICY
-from health.gate.upgrade import UpgradeSignal
+from health.check.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
+from health.cluster.upgrade import UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right, RightsGroup
+from health.policy.policy_document import POLICY
 from kube.resource import KUBE_SYSTEM
 from runtime.paramedic_status import NAME
 from runtime.paramedic_status import PARAMEDIC_STATUSES as STATUSES

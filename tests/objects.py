@@ -4,17 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.health_check import HealthCheck
+from health.check.template_validity import not_found
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import ClusterContext
 from health.gate.answer import answered
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.limits import Limits
-from health.gate.template_validity import not_found
-from health.gate.threshold import Allowance
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.admission import Admission, Intent
+from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import (
@@ -27,6 +26,7 @@ from health.model.references import (
 )
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
+from health.policy.limits import Limits
 from health.runbook.chores import LeftBehind
 from objects.timestamps import stamp
 

@@ -5,8 +5,8 @@ from typing import cast
 
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed, not_true
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.cluster import CHECK, CLUSTERS, Cluster, Clusters, judge, kubeconfig_secret
 from health.kinds.clusterapi.machine import MACHINES, Machine, MachineTarget

@@ -9,7 +9,7 @@ from typing import cast
 
 from activities.kind_activities import KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.remediation_request import new_request
 from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.references import TargetReference, TemplateReference

@@ -5,7 +5,7 @@ from typing import cast
 
 from activities.live_objects import LiveObjects
 from activities.revalidation import Confirmed
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.machine import MACHINES as KIND
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.references import TargetReference

@@ -40,15 +40,15 @@ from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
 from cli.doctor.of_workload_clusters import KubeconfigSecret, workload_clusters, workload_findings
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import LeaseNamespace
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.policy import DEFAULTS
-from health.gate.policy_document import POLICY, StoredPolicy
-from health.gate.policy_in_force import NO_OBJECT
-from health.gate.shadow import is_in_shadow
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import LeaseNamespace
 from health.kinds.check_kind import CheckKind
+from health.model.invalid_check import InvalidCheckError
+from health.policy.policy import DEFAULTS
+from health.policy.policy_document import POLICY, StoredPolicy
+from health.policy.policy_in_force import NO_OBJECT
+from health.policy.shadow import is_in_shadow
 from kube.absence import none_if_absent
 from kube.cluster_connections import ClusterConnections
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound

@@ -10,8 +10,8 @@ from cli.doctor.cluster_examination import ClusterExamination, identities
 from cli.doctor.finding import Examined, Finding, FindingSeverity, problem
 from cli.doctor.of_own_status import installation_findings
 from cli.doctor.temporal_examination import temporal_findings
-from health.gate.policy import DEFAULTS
-from health.gate.policy_document import POLICY, InvalidPolicyError, StoredPolicy
+from health.policy.policy import DEFAULTS
+from health.policy.policy_document import POLICY, InvalidPolicyError, StoredPolicy
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError

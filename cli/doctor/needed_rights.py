@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cli.doctor.of_upgrade_pause import are_checks_paused
-from health.gate.health_check import HealthCheck
-from health.gate.upgrade import CLUSTER_VERSION
+from health.check.health_check import HealthCheck
+from health.cluster.upgrade import CLUSTER_VERSION
 from health.kinds.right import Right
 from kube.discovery import Discovery
 from kube.errors import KindUnknown

@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from cli.ages import short
 from cli.doctor.finding import Finding, note, problem, warning
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
+from health.check.health_check import HealthCheck
 from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.status_writers import ManagedFields, StatusFieldManager
 from kube.decoding import Decoder

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from cli.doctor.finding import Finding, note, problem, warning
-from health.gate.clock_skew import HELD, WARNED, skew_in_words
+from health.cluster.clock_skew import HELD, WARNED, skew_in_words
 from health.kinds.check_kind import CheckKind
 from health.model.status_writers import ManagedFields
 from kube.lease import LeaseRecord, LeaseSpec, holder_is_valid

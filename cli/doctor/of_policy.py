@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from cli.doctor.finding import Finding, note, problem
-from health.gate.policy import Policy
-from health.gate.policy_document import POLICY
-from health.gate.policy_in_force import MISSING
+from health.policy.policy import Policy
+from health.policy.policy_document import POLICY
+from health.policy.policy_in_force import MISSING
 
 
 def missing_policy(namespace: str) -> Finding:

@@ -14,7 +14,7 @@ from activities.live_objects import LiveObjects
 from activities.step_result import StepHeld
 from cli.doctor.finding import Finding, note, warning
 from cli.doctor.temporal_service import ServiceName, ip_of, nodes_behind, service_at, service_named
-from health.gate.health_check import HealthCheck
+from health.check.health_check import HealthCheck
 from health.kinds.check_kind import CheckKind
 from health.model.references import IncidentReference, TargetReference
 from kube.connection import ClusterConnection

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_checks import STORED_CHECKS, StoredCheck
 from cli.upgrade.finding import open_upgrades, with_state
-from health.gate.pause_progress import MOST_CHECKS
+from health.cluster.pause_progress import MOST_CHECKS
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from kube.connection import ClusterConnection

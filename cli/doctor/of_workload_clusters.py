@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.rights import Rights
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
 from health.kinds.right import Right, RightsGroup
 from kube.cluster_connections import ClusterConnections

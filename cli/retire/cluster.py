@@ -18,11 +18,11 @@ from cli.retire.owned_objects import (
     is_scaled_up,
     running_detectors,
 )
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
+from health.cluster.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS
 from health.model.evidence import LABEL
+from health.model.invalid_check import InvalidCheckError
 from kube.connection import ClusterConnection
 from kube.errors import Conflict, KindUnknown, KubernetesError, NotFound
 from kube.lease import LeaseRecord

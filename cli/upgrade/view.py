@@ -6,7 +6,7 @@ from typing import Self
 from cli.incident_page import Retry
 from cli.incident_view import RetryView
 from cli.upgrade.summary import CheckStanding, UpgradeSummary
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.upgrade.failed_write import FailedWrite
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from objects.frozen import Frozen, OpenEnum

@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
 from detector.state.cluster_state import ClusterState
-from health.gate.clock_skew import by_temporals_clock
+from health.cluster.clock_skew import by_temporals_clock
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.limits import NO_LIMITS, LimitScope
-from health.gate.policy import CurrentPolicy
 from health.model.admission import Admission
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target
+from health.policy.limits import NO_LIMITS, LimitScope
+from health.policy.policy import CurrentPolicy
 
 
 class LimitScopes:

@@ -14,13 +14,13 @@ from detector.answers.remediation_limits import Limiting, LimitQuestion, Remedia
 from detector.answers.storms import Storms
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
+from health.check.check_snapshot import Unseen
+from health.check.health_check import HealthCheck
+from health.check.same_boot import same_boot, what_tells_a_boot
+from health.check.template_validity import version_of
 from health.gate.admission import Question, admission, stale_cache
 from health.gate.back_off import NO_BACK_OFF, BackOff
-from health.gate.check_snapshot import Unseen
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.same_boot import same_boot, what_tells_a_boot
-from health.gate.template_validity import version_of
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestSnapshot

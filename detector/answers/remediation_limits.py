@@ -24,14 +24,14 @@ from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest
 from health.gate.answer import answered
-from health.gate.limit_usage import LimitRefusal, SlotChange
-from health.gate.limits import HOUR, LimitedRemediation, Waiting, limit_hold
-from health.gate.policy import CurrentPolicy
-from health.gate.stuck_slots import StuckSlots, stuck_slots
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
+from health.policy.limit_usage import LimitRefusal, SlotChange
+from health.policy.limits import HOUR, LimitedRemediation, Waiting, limit_hold
+from health.policy.policy import CurrentPolicy
+from health.policy.stuck_slots import StuckSlots, stuck_slots
 from health.runbook.wake_up import has_remediator_at_work
 from kube.time_slice import TimeSlice
 

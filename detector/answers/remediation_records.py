@@ -13,11 +13,11 @@ from detector.answers.recent_starts import RecentStarts
 from detector.answers.reservations import Proves, Reservations, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import Remediated
-from health.gate.limit_usage import LimitUsage, SlotChange, Use
-from health.gate.limits import LimitedRemediation
-from health.gate.stuck_slots import UnderWay
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
+from health.policy.limit_usage import LimitUsage, SlotChange, Use
+from health.policy.limits import LimitedRemediation
+from health.policy.stuck_slots import UnderWay
 
 SECOND = timedelta(seconds=1)
 """Creation timestamps are in whole seconds."""

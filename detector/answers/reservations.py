@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from detector.state.in_flight import Remediated
-from health.gate.limits import LimitedRemediation
 from health.model.references import CheckReference, IncidentReference
+from health.policy.limits import LimitedRemediation
 from workflows.contracts import ACT, CLOCK_TOLERANCE, FRESH
 
 LIVES = FRESH + CLOCK_TOLERANCE + ACT.attempt

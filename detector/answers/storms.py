@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context
+from health.check.health_check import HealthCheck
+from health.check.storm import Storm, after, storm_hold
 from health.gate.admission import STALE_ASK_AGAIN_SECONDS
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.storm import Storm, after, storm_hold
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.model.verdict import Health

@@ -20,8 +20,8 @@ from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
 from health.gate.back_off import BackOff, EndedAttempt
-from health.gate.policy import CurrentPolicy
 from health.model.target import Target, TargetName, TargetPlace, owner_name
+from health.policy.policy import CurrentPolicy
 
 SECOND = timedelta(seconds=1)
 LATE = 2 * SECOND

@@ -16,9 +16,9 @@ from datetime import datetime
 from detector.attempts.attempts import SECOND, Attempts, Deletion
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
+from health.check.health_check import HealthCheck
 from health.gate.back_off import EndedAttempt
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Verdict

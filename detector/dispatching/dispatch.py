@@ -9,7 +9,7 @@ from detector.dispatching.incident_workflows import Answered, IncidentWorkflows,
 from detector.dispatching.open_workflows import OpenWorkflow, OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.state.cluster_state import ClusterState
-from health.gate.clock_skew import by_temporals_clock
+from health.cluster.clock_skew import by_temporals_clock
 from health.model.admission import Intent
 from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference

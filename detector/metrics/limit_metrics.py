@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from health.gate.stuck_slots import StuckSlots
+from health.policy.stuck_slots import StuckSlots
 
 
 class LimitMetrics(Collector):

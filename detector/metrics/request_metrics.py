@@ -17,7 +17,7 @@ from prometheus_client import Histogram
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watched_kind import RequestSeries
-from health.gate.invalid_check import InvalidCheckError
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.verdict import HEALTHY, Verdict
 

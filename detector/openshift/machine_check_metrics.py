@@ -10,10 +10,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.machines.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.machine import GROUP
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.stored_status import stored_condition
 from objects.group_kind import GroupKind

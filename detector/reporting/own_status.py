@@ -10,8 +10,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
-from health.gate.stuck_slots import StuckSlots
 from health.model.references import CheckReference
+from health.policy.stuck_slots import StuckSlots
 from kube.server_clock import monotonic_clock
 from runtime.connections import Connections
 from runtime.leader_watch import LeaderWatch

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from detector.reporting.event_queue import TRY_AGAIN_SECONDS
-from health.gate.policy_document import policy_subject
-from health.gate.policy_in_force import PolicyInForce
+from health.policy.policy_document import policy_subject
+from health.policy.policy_in_force import PolicyInForce
 from kube.client import Client
 from kube.errors import KubernetesError, retry_after
 from kube.events import Events

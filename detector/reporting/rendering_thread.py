@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from detector.reporting.snapshot_builder import MOST_AT_ONCE
-from health.gate.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot
 
 _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rendering")
 

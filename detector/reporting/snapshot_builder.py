@@ -13,12 +13,12 @@ from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context, target_facts
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
+from health.check.check_snapshot import ALL_SEEN, CheckSnapshot, TargetSnapshot, Unseen
+from health.check.health_check import HealthCheck
+from health.check.storm import Storm
 from health.gate.admission import target_hold
 from health.gate.back_off import BackOff
-from health.gate.check_snapshot import ALL_SEEN, CheckSnapshot, TargetSnapshot, Unseen
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.storm import Storm
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from health.model.verdict import HEALTHY, Health

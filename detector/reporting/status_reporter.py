@@ -23,10 +23,10 @@ from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watching.sources_of_checks import SourcesOfChecks
-from health.gate.check_snapshot import REPORTED_WITHIN, CheckSnapshot
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
+from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot
+from health.check.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health

@@ -18,11 +18,11 @@ from detector.reporting.wanted_report import TargetJudge, WantedReport
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context
 from detector.state.target_store import place_of
-from health.gate.check_context import CheckContext
-from health.gate.cluster_context import CheckProblem
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
+from health.check.check_context import CheckContext
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from kube.connection import ClusterConnection

@@ -11,9 +11,9 @@ from datetime import datetime
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import place_of
-from health.gate.cluster_context import CheckProblem
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.target_report import TargetFindings, TargetReport, TargetReports
+from health.check.target_report import TargetFindings, TargetReport, TargetReports
+from health.cluster.cluster_context import CheckProblem
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
 from objects.group_kind import ServedKind

@@ -9,8 +9,8 @@ from dataclasses import replace
 from detector.state.check_state import CheckState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import TargetStore, place_of
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.registry import CHECK_KINDS
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.runbook.escalation import Plan
 

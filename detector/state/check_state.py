@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import Field
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.shadow import is_in_shadow
-from health.gate.threshold import Allowance
+from health.check.health_check import HealthCheck
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
+from health.model.invalid_check import InvalidCheckError
 from health.model.target import Target
+from health.policy.shadow import is_in_shadow
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata

@@ -15,10 +15,10 @@ from detector.state.request_index import SeenRequest, seen
 from detector.state.resync import ResyncQueue
 from detector.state.state_view import StateView
 from detector.state.target_store import concerned, place_of
-from health.gate.cluster_context import ClusterContext
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.template_validity import TemplateKind, TemplateKinds
+from health.check.template_validity import TemplateKind, TemplateKinds
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest

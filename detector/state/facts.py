@@ -9,11 +9,11 @@ from detector.state.check_state import CheckState
 from detector.state.request_index import SeenRequest
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.pause_progress import PauseStage
 from health.gate.admission import CurrentHolder, TargetFacts
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.cluster_context import ClusterContext
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause_progress import PauseStage
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.target import Target

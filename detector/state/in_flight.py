@@ -14,9 +14,9 @@ from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, IncidentReference
 
 

@@ -9,10 +9,10 @@ from detector.state.act_findings import ActFindings
 from detector.state.check_state import CheckState
 from detector.state.request_index import RequestIndex
 from detector.state.target_store import TargetStore, place_of
-from health.gate.cluster_context import ClusterContext
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import ClusterContext
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from kube.lease import LeaseRecord
 

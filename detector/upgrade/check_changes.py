@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from uuid import uuid4
 
-from health.gate.pause_progress import MOST_CHECKS, PauseProgress
+from health.cluster.pause_progress import MOST_CHECKS, PauseProgress
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 from workflows.upgrade_contracts import ObserveUpgradeInput

@@ -25,10 +25,10 @@ from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
 from detector.upgrade.check_changes import CheckChanges
 from detector.upgrade.pausable_checks import IsInShadow, PausableChecks
 from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
-from health.gate.pause_progress import PauseProgress
-from health.gate.policy import CurrentPolicy
-from health.gate.upgrade import Upgrade
+from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import Upgrade
 from health.kinds.registry import CHECK_KINDS
+from health.policy.policy import CurrentPolicy
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
 from kube.connection import ClusterConnection
 from kube.reflector_settings import CurrentSettings

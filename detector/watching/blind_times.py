@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from detector.watching.lease_notes import LeaseNotes, NoteKind
 from detector.watching.node_watch import LOST, BlindTime
-from health.gate.outage_guard import is_group_key
+from health.policy.outage_guard import is_group_key
 
 ANNOTATION = "paramedic.dev/blind-times"
 BLIND_TIMES = NoteKind(

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from enum import Enum, auto
 
-from health.gate.clock_skew import ClockReading, clock_hold, clock_warning
+from health.cluster.clock_skew import ClockReading, clock_hold, clock_warning
 from health.model.observation import Hold
 from kube.server_clock import ServerClock
 

@@ -19,12 +19,12 @@ from typing import Any
 from detector.registry import WATCHED_KINDS
 from detector.watching.policy_watch import PolicyWatch
 from detector.watching.source import NOT_YET, Source, all_tried, by_name, first_unread
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_upgrades import Signalled, upgrades
-from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.policy_in_force import NO_OBJECT
-from health.gate.upgrade import SignallingObject, UpgradeSignal
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_upgrades import Signalled, upgrades
+from health.cluster.global_stop import LeaseNamespace, Stop
+from health.cluster.upgrade import SignallingObject, UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
+from health.policy.policy_in_force import NO_OBJECT
 from kube.connection import ClusterConnection
 from kube.discovery import KindName
 from kube.reflector import Reflector

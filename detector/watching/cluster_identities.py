@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from detector.watching.lease_notes import NoteKind
-from health.gate.cluster_identity import (
+from health.cluster.cluster_identity import (
     ANNOTATION,
     NOT_KNOWN,
     UNREADABLE,

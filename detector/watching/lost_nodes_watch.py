@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from health.gate.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
-from health.gate.outage_guard import OutageGuard
+from health.cluster.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
 from health.model.observation import Hold
 from health.model.target import TargetName
+from health.policy.outage_guard import OutageGuard
 
 _log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from detector.state.cluster_state import ClusterState
 from detector.watching.kind_watch import Kind, KindSubscription, KindWatch
 from detector.watching.source import THEY_NOT_YET
 from detector.watching.template_polling import EVERY, Naming, TemplatePolling
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.template_validity import Place, Template, TemplateKind
+from health.check.template_validity import Place, Template, TemplateKind
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import RemediationRequest
 from kube.connection import ClusterConnection

@@ -17,10 +17,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from detector.watching.node_watch import BlindTime
-from health.gate.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
-from health.gate.policy_in_force import PolicyInForce
 from health.model.node import Node
 from health.model.target import TargetName, node_name
+from health.policy.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
+from health.policy.policy_in_force import PolicyInForce
 
 _log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from health.gate.policy import CurrentPolicy, Policy
-from health.gate.policy_document import POLICY, StoredPolicy
-from health.gate.policy_in_force import UNREAD, PolicyInForce
+from health.policy.policy import CurrentPolicy, Policy
+from health.policy.policy_document import POLICY, StoredPolicy
+from health.policy.policy_in_force import UNREAD, PolicyInForce
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
 from kube.resource import CONFIG_MAPS

@@ -25,21 +25,21 @@ from detector.watching.policy_watch import PolicyWatch
 from detector.watching.source import NOT_YET, Source, all_tried, by_name
 from detector.watching.sources_of_checks import SourcesOfChecks, WatchedKinds
 from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_identity import NOT_KNOWN, KnownCluster
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.maintenance_windows import open_windows
-from health.gate.pause_progress import PauseProgress
-from health.gate.policy import CurrentPolicy, Policy
-from health.gate.policy_in_force import PolicyInForce
-from health.gate.template_validity import Template, TemplateKind
-from health.gate.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
+from health.check.template_validity import Template, TemplateKind
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
+from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import CLUSTER_VERSION, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import HANDLED_BY_DEFAULT
+from health.model.invalid_check import InvalidCheckError
 from health.model.kind_names import kind_name
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.target import TargetName
+from health.policy.maintenance_windows import open_windows
+from health.policy.policy import CurrentPolicy, Policy
+from health.policy.policy_in_force import PolicyInForce
 from kube.connection import ClusterConnection
 from kube.lease import LeaseRecord
 from kube.listing import Paging

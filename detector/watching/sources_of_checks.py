@@ -15,12 +15,12 @@ from detector.watching.named_kinds import NamedKinds
 from detector.watching.node_watch import NodeWatch
 from detector.watching.source import Source
 from detector.watching.workload_clusters import WorkloadClusters
-from health.gate.clock_skew import workload_clock_hold
-from health.gate.cluster_context import workload_cluster_hold
-from health.gate.policy import CurrentPolicy
+from health.cluster.clock_skew import workload_clock_hold
+from health.cluster.cluster_context import workload_cluster_hold
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold
 from health.model.references import CheckReference
+from health.policy.policy import CurrentPolicy
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind
 

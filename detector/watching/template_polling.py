@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from detector.watching.kind_watch import Kind
 from detector.watching.source import THEY_NOT_YET
-from health.gate.template_validity import Place, Template, TemplateKind
+from health.check.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder, Undecodable

@@ -23,7 +23,7 @@ from devcluster.demo.upgrade_fixtures import (
     spare_check,
 )
 from devcluster.simulation.resources import DEFINITIONS
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from kube.client import Client
 from objects.timestamps import stamp
 from workflows.upgrade_contracts import UnpauseOrder, UpgradePauseResult, upgrade_pause_id

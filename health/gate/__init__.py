@@ -1,1 +1,1 @@
-"""May an incident act now: one table of rules, and the facts that each rule uses."""
+"""Decides whether an incident may act now: one table of rules, and the answers it gives."""

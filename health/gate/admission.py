@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.threshold import Allowance
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.threshold import Allowance
 from health.model.observation import Hold, HoldReason
 from objects.durations import in_words
 

@@ -7,10 +7,10 @@ kind of check.
 from dataclasses import replace
 from datetime import datetime
 
+from health.check.check_snapshot import ALL_SEEN, CheckSnapshot
+from health.check.storm import storm_hold
 from health.gate.admission import Question, common_hold
-from health.gate.check_snapshot import ALL_SEEN, CheckSnapshot
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.storm import storm_hold
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 
 UNSEEN = frozenset(

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from health.check.check_snapshot import CheckSnapshot
+from health.check.health_check import HealthCheck
+from health.check.storm import Storm
+from health.check.target_report import TargetReports
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_upgrades import ClusterOf
+from health.cluster.upgrade import UpgradeSignal
 from health.gate.back_off import LostRequest
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_upgrades import ClusterOf
-from health.gate.health_check import HealthCheck
-from health.gate.storm import Storm
-from health.gate.target_report import TargetReports
-from health.gate.upgrade import UpgradeSignal
 from health.kinds.right import Right, RightsGroup
 from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest

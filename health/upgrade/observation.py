@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from health.gate.pause_progress import MOST_CHECKS
-from health.gate.upgrade import UpgradePhase
+from health.cluster.pause_progress import MOST_CHECKS
+from health.cluster.upgrade import UpgradePhase
 from health.upgrade.pausable_check import PausableCheck
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText

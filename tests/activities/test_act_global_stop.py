@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.gate.global_stop import STOP
+from health.cluster.global_stop import STOP
 from health.model.observation import HoldReason
 from kube.client import Client
 from kube.resource import CONFIG_MAPS, NAMESPACES, Resource

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.policy_document import KEY, POLICY
-from health.gate.policy_in_force import MISSING_POLICY
-from health.gate.shadow import SHADOW
 from health.model.observation import HoldReason
+from health.policy.policy_document import KEY, POLICY
+from health.policy.policy_in_force import MISSING_POLICY
+from health.policy.shadow import SHADOW
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities

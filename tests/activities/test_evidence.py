@@ -15,9 +15,9 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
-from health.gate.shadow import SHADOW
 from health.model.evidence import LABEL, PREFIX, EvidenceRecord, EvidenceStore
 from health.model.observation import HoldReason
+from health.policy.shadow import SHADOW
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import CONFIG_MAPS, EVENTS, PODS, Object

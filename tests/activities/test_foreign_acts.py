@@ -11,9 +11,9 @@ import pytest
 from activities.evidence.files import EvidenceDirectory
 from activities.evidence.filing import EvidenceFiles, Filing
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
+from health.check.same_boot import SAME_BOOT
 from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
-from health.gate.same_boot import SAME_BOOT
 from health.model.evidence import LABEL, EvidenceStore, evidence_name
 from health.model.observation import HoldReason
 from health.model.references import RequestReference

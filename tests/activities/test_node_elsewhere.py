@@ -13,14 +13,14 @@ from activities.live_objects import LiveObjects, Readers, TargetReader
 from activities.revalidation import Confirmed, Revalidation
 from activities.step_result import StepHeld
 from devcluster.simulation.resources import MACHINES
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_identity import ANNOTATION
-from health.gate.policy_document import POLICY
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_identity import ANNOTATION
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.verdict import Fact
+from health.policy.policy_document import POLICY
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable

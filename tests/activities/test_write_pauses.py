@@ -16,7 +16,7 @@ from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock
 from activities.upgrade_pauses import AT_ONCE, EVENT_TIMEOUT, TAKES_LONG, WarnOfLongUpgrade, WritePauses
 from devcluster.control_plane import ControlPlane
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.gate.global_stop import STOP
+from health.cluster.global_stop import STOP
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES

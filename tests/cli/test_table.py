@@ -8,7 +8,7 @@ from rich.console import Console
 from cli.incident_summary import IncidentSummary
 from cli.incident_table import column_widths, headline, incident_table
 from cli.terminal import print_trimmed
-from health.gate.global_stop import Stop
+from health.cluster.global_stop import Stop
 from health.model.details import Details
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cli.upgrade.summary import UpgradeSummary
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.memory import CheckPauseState, Handled
 from health.upgrade.observation import UpgradeObservation

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from health.gate.held_nodes import HeldNodes
-from health.gate.limits import Limits
-from health.gate.maintenance_windows import MaintenanceWindow
-from health.gate.outage_guard import OutageGuard
-from health.gate.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from health.policy.held_nodes import HeldNodes
+from health.policy.limits import Limits
+from health.policy.maintenance_windows import MaintenanceWindow
+from health.policy.outage_guard import OutageGuard
+from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
 from kube.resource import Object
 from runtime.settings import Settings
 from tests.deploy.chart import CHART, helm, packaged, refused, release

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.invalid_check import InvalidCheckError
 from kube.errors import Invalid
 from kube.resource import Object
 from kube.transport import Transport

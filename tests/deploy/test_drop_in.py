@@ -14,8 +14,8 @@ from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
 from devcluster.simulation.resources import DEFINITIONS, NODE_HEALTH_CHECKS
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.invalid_check import InvalidCheckError
 from kube.client import Client
 from kube.errors import Invalid, NotFound
 from kube.resource import Object, Resource

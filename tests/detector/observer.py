@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from detector.answers.observation_builder import ObservationBuilder
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
-from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.reflector_backoff import Waits
 from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings

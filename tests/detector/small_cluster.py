@@ -6,7 +6,7 @@ from typing import Any
 from detector.dispatching.dispatch import OpenIncidents, subject_of
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from health.gate.template_validity import TemplateKind, TemplateKinds
+from health.check.template_validity import TemplateKind, TemplateKinds
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation

@@ -9,7 +9,6 @@ from detector.attempts.deletions import Deletions, MarkedTargets
 from detector.openshift.kind import machine_join
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
 from health.model.node import Node
@@ -17,6 +16,7 @@ from health.model.observation import Observation
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName, node_name
+from health.policy.policy import Policy
 from kube.record import Key
 from objects.timestamps import stamp
 from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
+from health.check.check_snapshot import TargetSnapshot
 from health.gate.back_off import NO_BACK_OFF
-from health.gate.check_snapshot import TargetSnapshot
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference

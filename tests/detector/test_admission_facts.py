@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from detector.nodehealthcheck.admission_facts import AdmissionFacts
-from health.gate.template_validity import Template
+from health.check.template_validity import Template
 from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.connection import ClusterConnection

@@ -17,12 +17,12 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.gate.back_off import BackOff
-from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
 from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName
+from health.policy.policy import Policy
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from runtime.guard import Caught, Guard
 from tests.detector.small_cluster import CHECK, REQUEST_KIND

@@ -20,9 +20,9 @@ from detector.state.cluster_state import ClusterState
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
-from health.gate.policy import Policy
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import TargetName
+from health.policy.policy import Policy
 from runtime import search_attributes
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys

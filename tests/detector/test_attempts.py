@@ -7,10 +7,10 @@ import pytest
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.attempts.attempts import NOT_READ, Attempts
 from health.gate.back_off import EndedAttempt
-from health.gate.policy import Policy
 from health.model.observation import HoldReason, Observation
 from health.model.references import TargetReference
 from health.model.target import TargetName
+from health.policy.policy import Policy
 from tests.detector.small_cluster import SmallCluster, incident_of
 from tests.objects import NOW
 

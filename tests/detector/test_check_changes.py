@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detector.upgrade.check_changes import PAGE, TAKES_NO_PAGES, CheckChanges
-from health.gate.pause_progress import MOST_CHECKS, PauseStage
-from health.gate.upgrade import Upgrade, UpgradePhase, upgrade_hold
+from health.cluster.pause_progress import MOST_CHECKS, PauseStage
+from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import PauseMemory
 from health.upgrade.next_pass import MOST_PATCHES, next_pass

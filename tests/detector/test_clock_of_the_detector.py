@@ -17,10 +17,10 @@ from detector.detector import Detector
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_workflows import Observe
 from detector.metrics.live_metrics import LiveMetrics
-from health.gate.policy import Policy
 from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.server_clock import ServerClock
 from kube.transport import Transport

@@ -9,11 +9,11 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import check_context
+from health.check.template_validity import Template, TemplateKind, TemplateKinds
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import Stop
+from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.gate.back_off import NO_BACK_OFF, BackOff
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import Stop
-from health.gate.template_validity import Template, TemplateKind, TemplateKinds
-from health.gate.upgrade import Upgrade, UpgradePhase
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks

@@ -9,7 +9,7 @@ import pytest
 
 from detector.watching.cluster_context_watch import ClusterContextWatch
 from devcluster.control_plane import ControlPlane
-from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
+from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from kube.client import Client

@@ -2,10 +2,10 @@
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
+from health.cluster.cluster_context import ClusterContext
 from health.model.node import CONFIRMED_HEALTHY
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from tests.detector.small_cluster import CHECK, SmallCluster
 
 CONFIRMED = {CONFIRMED_HEALTHY: ""}

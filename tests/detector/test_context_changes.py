@@ -8,8 +8,8 @@ import pytest
 
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.watching.cluster_context_watch import ClusterContextWatch
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import STOP
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import STOP
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from kube.connection import ClusterConnection

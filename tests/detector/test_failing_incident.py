@@ -10,7 +10,7 @@ import pytest
 
 from detector.answers.answering import ASK_AGAIN_SECONDS, never_failing
 from detector.state.request_index import SeenRequest
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState

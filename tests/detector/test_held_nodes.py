@@ -7,11 +7,11 @@ import pytest
 
 from detector.state.facts import target_facts
 from health.gate.admission import target_hold
-from health.gate.held_nodes import HeldNodes
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
 from health.model.node import Node
 from health.model.target import TargetName
+from health.policy.held_nodes import HeldNodes
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.objects import NOW, condition, node_object
 

@@ -24,10 +24,10 @@ from detector.dispatching.incident_calls import MOST_ATTEMPTS, IncidentCalls
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from health.gate.back_off import EndedAttempt
-from health.gate.policy import Policy
 from health.model.admission import Intent
 from health.model.references import UID_LENGTH, IncidentReference, TargetReference
 from health.model.target import TargetName
+from health.policy.policy import Policy
 from objects.bounds import LATEST
 from runtime import search_attributes
 from runtime.problems import Problems

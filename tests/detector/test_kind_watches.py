@@ -10,7 +10,7 @@ import pytest
 from detector.watching.kind_watch import Kind, KindSubscription
 from detector.watching.named_kinds import KindWatches
 from devcluster.control_plane import ControlPlane
-from health.gate.template_validity import Template
+from health.check.template_validity import Template
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.record import Change

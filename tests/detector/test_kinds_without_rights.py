@@ -10,10 +10,10 @@ import pytest
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
-from health.gate.policy import Policy
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES, Resource, resource_of
 from kube.transport import Transport

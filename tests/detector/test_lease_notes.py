@@ -13,7 +13,7 @@ from detector.watching.cluster_identities import KNOWN_CLUSTERS, ClusterIdentiti
 from detector.watching.lease_notes import LeaseNotes, NoteLease
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from health.gate.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, read_note
+from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, read_note
 from kube.client import Client
 from kube.resource import LEASES, Object
 from kube.transport import Transport

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
+from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import BackOff, EndedAttempt
-from health.gate.cluster_context import ClusterContext
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
-from health.gate.shadow import SHADOW
 from health.model.admission import Admission
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import HoldReason, Observation, failed
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
+from health.policy.shadow import SHADOW
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move

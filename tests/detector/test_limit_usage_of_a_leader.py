@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from detector.state.in_flight import Remediated
-from health.gate.limit_usage import LimitUsage
-from health.gate.limits import HOUR, LimitedRemediation, Limits, LimitScope
-from health.gate.policy import Policy
+from health.policy.limit_usage import LimitUsage
+from health.policy.limits import HOUR, LimitedRemediation, Limits, LimitScope
+from health.policy.policy import Policy
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_remediation_limits import KNOWN, ZONE, leader
 from tests.objects import NOW, limits

@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry
 
 from detector.metrics.live_metrics import LiveMetrics
 from detector.nodehealthcheck.node_series import OngoingRemediations
-from health.gate.cluster_context import ClusterContext
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
+from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from tests.detector.small_cluster import SmallCluster
 from tests.objects import ESCALATION, NOW, seen, with_steps_tried
 from tests.samples_of_metrics import Series, named, scrape, series

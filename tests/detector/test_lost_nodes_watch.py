@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from detector.watching.lost_nodes_watch import LostNodesWatch
-from health.gate.outage_guard import OutageGuard
 from health.model.observation import HoldReason
 from health.model.target import TargetName, node_name
+from health.policy.outage_guard import OutageGuard
 from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 50/vanished")

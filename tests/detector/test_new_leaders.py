@@ -12,11 +12,11 @@ import pytest
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from health.gate.shadow import SHADOW
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.target import TargetName
+from health.policy.shadow import SHADOW
 from kube.resource import EVENTS
 from objects.timestamps import stamp
 from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now

@@ -13,13 +13,13 @@ from detector.state.cluster_state import ClusterState
 from detector.watching.cluster_context_watch import ClusterContextWatch
 from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.policy import Policy
-from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
+from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.model.references import CheckReference
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES
 from kube.transport import Transport

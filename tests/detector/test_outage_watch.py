@@ -8,11 +8,11 @@ import pytest
 from detector.watching import outage_watch
 from detector.watching.node_watch import BlindTime
 from detector.watching.outage_watch import OutageWatch
-from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
-from health.gate.policy import Policy
-from health.gate.policy_in_force import UNREAD, PolicyInForce
 from health.model.node import ZONE_LABEL
 from health.model.target import node_name
+from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages, lacking
+from health.policy.policy import Policy
+from health.policy.policy_in_force import UNREAD, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
 from tests.objects import NOW, condition, node
 

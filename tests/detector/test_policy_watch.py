@@ -10,9 +10,9 @@ import pytest
 from detector.reporting.policy_reporter import PolicyReporter
 from detector.watching.policy_watch import PolicyWatch
 from devcluster.control_plane import ControlPlane
-from health.gate.policy import Policy
-from health.gate.policy_document import KEY, POLICY
-from health.gate.policy_in_force import MISSING_POLICY
+from health.policy.policy import Policy
+from health.policy.policy_document import KEY, POLICY
+from health.policy.policy_in_force import MISSING_POLICY
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import CONFIG_MAPS, EVENTS

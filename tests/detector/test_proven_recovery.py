@@ -6,8 +6,8 @@ import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.state.check_state import CheckRecord
+from health.check.same_boot import SAME_BOOT
 from health.gate.back_off import BackOff
-from health.gate.same_boot import SAME_BOOT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import EXCLUDE_LABEL, Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState

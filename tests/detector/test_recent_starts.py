@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from detector.answers.recent_starts import RecentStarts
 from detector.state.in_flight import Remediated
-from health.gate.limits import HOUR
+from health.policy.limits import HOUR
 from tests.detector.small_cluster import CHECK
 from tests.objects import MINUTE, NOW
 

@@ -18,12 +18,12 @@ from detector.answers.storms import Storms
 from detector.metrics.limit_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
-from health.gate.limits import HOUR, Limits
-from health.gate.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
-from health.gate.policy import Policy
 from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference
+from health.policy.limits import HOUR, Limits
+from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
+from health.policy.policy import Policy
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.health.proving import OLD, healthy
 from tests.objects import NOW, limits

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from detector.state.resync import MOST_AT_ONCE
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import Stop
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import Stop
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import CheckReference
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from kube import time_slice
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.kube.eventually import eventually

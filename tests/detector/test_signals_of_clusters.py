@@ -10,7 +10,7 @@ import pytest
 
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.watching.cluster_context_watch import ClusterContextWatch
-from health.gate.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase
+from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase
 from health.kinds.clusterapi.cluster import CLUSTERS
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK, ROLLING_OUT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

@@ -8,9 +8,9 @@ import pytest
 
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import MOST_AT_ONCE, SnapshotBuilder, SnapshotDraft
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import Stop
 from health.gate.back_off import NO_BACK_OFF
-from health.gate.cluster_context import ClusterContext
-from health.gate.global_stop import Stop
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason
 from kube import time_slice

@@ -22,13 +22,13 @@ from detector.reporting.status_reporter import (
 )
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import ClusterContext
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.target import TargetName
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from kube.resource import Object
 from objects.timestamps import stamp
 from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now, reporter

@@ -13,7 +13,7 @@ from detector.answers.storms import Storms
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.check_state import CheckRecord
-from health.gate.storm import Storm
+from health.check.storm import Storm
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.observation import HoldReason, Observation

@@ -11,9 +11,9 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.state.check_state import CheckRecord
-from health.gate.cluster_context import ClusterContext
-from health.gate.storm import Storm
-from health.gate.threshold import Allowance
+from health.check.storm import Storm
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks

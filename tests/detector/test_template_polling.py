@@ -11,7 +11,7 @@ from detector.watching.kind_watch import Kind, KindSubscription
 from detector.watching.named_kinds import KindWatches
 from detector.watching.template_polling import Naming, TemplatePolling
 from devcluster.control_plane import ControlPlane
-from health.gate.template_validity import Template, TemplateKind
+from health.check.template_validity import Template, TemplateKind
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import CheckReference, TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES

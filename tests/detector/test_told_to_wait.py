@@ -17,8 +17,8 @@ from detector.reporting.status_reporter import ReporterDependencies, StatusRepor
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.policy import Policy
 from health.model.references import CheckReference
+from health.policy.policy import Policy
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.rate_limiter import RateLimiter

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from detector.reporting.trouble_reporter import TELL_AFTER, TroubleReporter
-from health.gate.cluster_context import ClusterContext
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
+from health.cluster.cluster_context import ClusterContext
 from health.model.references import CheckReference
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from objects.event import Event, Severity
 from runtime.paramedic_status import ParamedicStatusDocument, amended
 from runtime.statements import WorkerObservation, by_leader, of_slots

@@ -21,9 +21,7 @@ from detector.watching.node_watch import LOST
 from detector.watching.sources import Sources, WatchScope
 from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
-from health.gate.cluster_identity import NOT_KNOWN, KnownCluster
-from health.gate.outage_guard import OutageGuard
-from health.gate.policy import Policy
+from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -32,6 +30,8 @@ from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.target import Target, TargetName, node_name
+from health.policy.outage_guard import OutageGuard
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured
 from kube.reflector_backoff import Waits

@@ -9,7 +9,7 @@ import pytest
 
 from detector.watching.kind_watch import Kind, KindSubscription
 from detector.watching.named_kinds import KindWatches
-from health.gate.template_validity import Template
+from health.check.template_validity import Template
 from kube.connection import ClusterConnection
 from kube.transport import Transport
 from runtime.problems import Problems

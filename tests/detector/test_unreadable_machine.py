@@ -13,9 +13,9 @@ import pytest
 from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import MACHINES
-from health.gate.policy import Policy
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.target import TargetName, node_name
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES, Object, resource_of
 from kube.transport import Transport

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from detector.state.facts import check_context
-from health.gate.cluster_context import ClusterContext
-from health.gate.pause import PAUSED
-from health.gate.pause_progress import PauseProgress
-from health.gate.upgrade import Upgrade, UpgradePhase
+from health.check.pause import PAUSED
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.observation import HoldReason, TargetState
 from tests.detector.small_cluster import CHECK as NODES
 from tests.detector.small_cluster import SmallCluster

@@ -17,12 +17,12 @@ from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
-from health.gate.pause import PAUSED
-from health.gate.pause_progress import PauseProgress
-from health.gate.policy import Policy
-from health.gate.shadow import SHADOW
-from health.gate.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
+from health.check.pause import PAUSED
+from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.policy.policy import Policy
+from health.policy.shadow import SHADOW
 from health.upgrade.observation import UpgradeObservation
 from kube.connection import ClusterConnection
 from kube.reflector_settings import patient

@@ -14,9 +14,9 @@ import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
 from detector.reporting.snapshot_builder import SnapshotBuilder
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import NO_BACK_OFF
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.status import status_patch

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
-from health.gate.cluster_context import ClusterContext
-from health.gate.maintenance_windows import MaintenanceWindow, open_windows
-from health.gate.policy import Policy
-from health.gate.policy_in_force import PolicyInForce
+from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import IncidentReference, TargetReference
+from health.policy.maintenance_windows import MaintenanceWindow, open_windows
+from health.policy.policy import Policy
+from health.policy.policy_in_force import PolicyInForce
 from health.runbook.wake_up import needs_wake_up
 from tests.detector.small_cluster import CHECK, SmallCluster
 

@@ -16,10 +16,10 @@ from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
 from detector.state.resync import MOST_AT_ONCE
 from detector.watching.sources import Sources, WatchScope
-from health.gate.maintenance_windows import MaintenanceWindow
-from health.gate.policy import Policy
-from health.gate.upgrade import UpgradeSignal
+from health.cluster.upgrade import UpgradeSignal
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.policy.maintenance_windows import MaintenanceWindow
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections

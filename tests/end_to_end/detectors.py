@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from detector.detector import Detector
 from detector.handover import HandoverTimes
 from devcluster.control_plane import ControlPlane
-from health.gate.policy import DEFAULTS
+from health.policy.policy import DEFAULTS
 from kube.candidates import CandidateTimes
 from kube.connection import ClusterConnection
 from kube.resource import LEASES

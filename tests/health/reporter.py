@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.gate.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from objects.event import Event, Severity

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from health.gate.template_validity import Place, Template, TemplateKind
+from health.check.template_validity import Place, Template, TemplateKind
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 

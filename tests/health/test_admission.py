@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.check.check_context import CheckContext
+from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
+from health.cluster.global_stop import Stop
 from health.gate.admission import Question, TargetFacts, admission, common_hold, stale_cache
-from health.gate.check_context import CheckContext
-from health.gate.cluster_context import CheckProblem, workload_cluster_hold
-from health.gate.global_stop import Stop
-from health.gate.maintenance_windows import Closed
-from health.gate.policy_in_force import UNREAD
 from health.model.observation import Hold, HoldReason
+from health.policy.maintenance_windows import Closed
+from health.policy.policy_in_force import UNREAD
 from tests.objects import ALLOWED, BLOCKED, NOW
 
 GO = Question(allowance=ALLOWED)

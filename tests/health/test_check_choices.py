@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from health.gate.check_choices import CheckChoices
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause import PAUSED, PausedInvalidCheckError
+from health.check.pause import PAUSED, PausedInvalidCheckError
 from health.kinds.check_kind import CheckKind
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.invalid_check import InvalidCheckError
+from health.policy.check_choices import CheckChoices
 from tests import objects
 from tests.health.clusterapi import samples as clusterapi
 from tests.health.openshift import samples as openshift

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.clock_skew import (
+from health.cluster.clock_skew import (
     HELD,
     STEADY,
     WARNED,

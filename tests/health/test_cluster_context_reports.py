@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.global_stop import Stop
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.observation import Hold, HoldReason

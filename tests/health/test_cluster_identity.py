@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.gate.cluster_identity import (
+from health.cluster.cluster_identity import (
     ANNOTATION,
     NOT_KNOWN,
     UNREADABLE,

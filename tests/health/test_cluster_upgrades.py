@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_context import CheckContext
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
-from health.gate.health_check import HealthCheck
-from health.gate.upgrade import (
+from health.check.check_context import CheckContext
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
+from health.cluster.upgrade import (
     CLUSTER_VERSION,
     NEVER_UPGRADED,
     SignallingObject,

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness
+from health.check.check_context import CheckContext
+from health.check.check_snapshot import CheckSnapshot, Unseen
+from health.check.storm import Storm, storm_hold
+from health.cluster.clock_skew import workload_clock_hold
+from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
+from health.cluster.global_stop import Stop
 from health.gate.admission import OF_CHECK, Question
-from health.gate.check_context import CheckContext
 from health.gate.check_hold import check_hold, holds_events
-from health.gate.check_snapshot import CheckSnapshot, Unseen
-from health.gate.clock_skew import workload_clock_hold
-from health.gate.cluster_context import CheckProblem, workload_cluster_hold
-from health.gate.global_stop import Stop
-from health.gate.maintenance_windows import Closed
-from health.gate.policy_in_force import UNREAD
-from health.gate.storm import Storm, storm_hold
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLUSTER_API
 from health.kinds.machines.restriction import TOO_MANY_UNHEALTHY
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK as OPENSHIFT
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold, HoldReason
+from health.policy.maintenance_windows import Closed
+from health.policy.policy_in_force import UNREAD
 from tests.health.clusterapi import samples as cluster_api
 from tests.health.clusterapi.samples import merged
 from tests.health.openshift import samples as openshift

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.gate.global_stop import STOP, Stop
+from health.cluster.global_stop import STOP, Stop
 from health.model.observation import HoldReason
 
 pytestmark = pytest.mark.rule("rule 42")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.limit_usage import LimitUsage, Use
-from health.gate.limits import LimitedRemediation, Limits, LimitScope, Waiting
 from health.model.observation import Hold
 from health.model.references import CheckReference
+from health.policy.limit_usage import LimitUsage, Use
+from health.policy.limits import LimitedRemediation, Limits, LimitScope, Waiting
 from tests.objects import NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.gate.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
-from health.gate.outage_guard import OutageGuard
+from health.cluster.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
 from health.model.observation import HoldReason
+from health.policy.outage_guard import OutageGuard
 from tests.objects import NOW
 
 pytestmark = pytest.mark.rule("rule 50/vanished")

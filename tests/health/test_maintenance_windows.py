@@ -8,7 +8,7 @@ import pytest
 from cronsim import CronSim
 from pydantic import ValidationError
 
-from health.gate.maintenance_windows import MaintenanceWindow, closed, open_windows
+from health.policy.maintenance_windows import MaintenanceWindow, closed, open_windows
 
 pytestmark = pytest.mark.rule("rule 43")
 

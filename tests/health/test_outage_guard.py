@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.outage_guard import (
+from health.cluster.cluster_context import ClusterContext
+from health.model.observation import HoldReason
+from health.policy.outage_guard import (
     NO_OUTAGE,
     GroupOutage,
     NodeGroup,
@@ -18,7 +19,6 @@ from health.gate.outage_guard import (
     lacking,
     suspicions,
 )
-from health.model.observation import HoldReason
 from tests.objects import NOW
 
 GUARD = OutageGuard()

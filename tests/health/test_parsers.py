@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from detector.state.check_state import CheckRecord
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.cluster_context import ClusterContext
-from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
-from health.gate.global_stop import LeaseNamespace, Stop
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.storm import storm_hold
-from health.gate.template_validity import Template
-from health.gate.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.etcd_disruption import DisruptionBudget, GuardPod, objection
+from health.check.storm import storm_hold
+from health.check.template_validity import Template
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.global_stop import LeaseNamespace, Stop
+from health.cluster.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation, refusals
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -27,6 +26,7 @@ from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import Machine, MachineTarget
 from health.kinds.registry import CHECK_KINDS
+from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.remediation_request import (
     ATTEMPT,

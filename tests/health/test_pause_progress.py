@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.gate.pause_progress import PauseProgress, PauseStage
-from health.gate.upgrade import Upgrade, UpgradePhase, upgrade_hold
+from health.cluster.pause_progress import PauseProgress, PauseStage
+from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.model.observation import HoldReason
 from tests.objects import NOW, node
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.held_nodes import HeldNodes
-from health.gate.outage_guard import OutageGuard
-from health.gate.policy import DEFAULTS, Policy
-from health.gate.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
-from health.gate.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
 from health.model.observation import HoldReason
+from health.policy.held_nodes import HeldNodes
+from health.policy.outage_guard import OutageGuard
+from health.policy.policy import DEFAULTS, Policy
+from health.policy.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
+from health.policy.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
 from objects.event import Severity
 from tests.objects import limits
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from health.gate.health_check import HealthCheck
-from health.gate.same_boot import SAME_BOOT, proof_seconds, same_boot, still_states
+from health.check.health_check import HealthCheck
+from health.check.same_boot import SAME_BOOT, proof_seconds, same_boot, still_states
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
 from health.model.node import CONFIRMED_HEALTHY, Node

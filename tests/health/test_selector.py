@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from health.gate.selector import LabelSelector
+from health.check.selector import LabelSelector
 
 WORKER = {"role": "worker", "zone": "a"}
 LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["", "x", "y"]))

@@ -6,9 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.policy import Policy
-from health.gate.policy_in_force import NO_OBJECT, UNREAD, PolicyInForce
-from health.gate.shadow import SHADOW, is_in_shadow
 from health.model.moves import (
     End,
     Move,
@@ -22,6 +19,9 @@ from health.model.moves import (
 )
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
+from health.policy.policy import Policy
+from health.policy.policy_in_force import NO_OBJECT, UNREAD, PolicyInForce
+from health.policy.shadow import SHADOW, is_in_shadow
 from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
 from health.runbook.next_move import next_move

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.storm import Storm, after, storm_hold
-from health.gate.threshold import Allowance
+from health.check.storm import Storm, after, storm_hold
+from health.check.threshold import Allowance
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.model.observation import HoldReason
 from tests.objects import ALLOWED, BLOCKED, NOW

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.limits import LimitedRemediation, Limits, LimitScope, Waiting
-from health.gate.stuck_slots import STUCK_AFTER, UnderWay, stuck_slots
 from health.model.references import CheckReference
+from health.policy.limits import LimitedRemediation, Limits, LimitScope, Waiting
+from health.policy.stuck_slots import STUCK_AFTER, UnderWay, stuck_slots
 from tests.objects import MINUTE, NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")

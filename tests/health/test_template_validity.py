@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.template_validity import Place, Template, TemplateKind, version_of
+from health.check.template_validity import Place, Template, TemplateKind, version_of
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
 from tests.health.templates import kind, reference, template

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.threshold import IntOrPercent
+from health.check.threshold import IntOrPercent
 
 
 @pytest.mark.rule("NHC 1.1/minHealthy", "NHC 1.1/maxUnhealthy")

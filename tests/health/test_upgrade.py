@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.upgrade import (
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.upgrade import (
     CLUSTER_VERSION,
     NEVER_UPGRADED,
     SignallingObject,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 
 pytestmark = pytest.mark.rule("rule 38")
 

@@ -45,10 +45,10 @@ OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
     ("activities/etcd.py", "_is_openshift"),
-    ("health/gate/etcd_disruption.py", "openshift-etcd"),
-    ("health/gate/pause.py", "cluster.x-k8s.io/paused"),
-    ("health/gate/upgrade.py", "config.openshift.io"),
-    ("health/gate/upgrade.py", "config.openshift.io/v1"),
+    ("health/check/etcd_disruption.py", "openshift-etcd"),
+    ("health/check/pause.py", "cluster.x-k8s.io/paused"),
+    ("health/cluster/upgrade.py", "config.openshift.io"),
+    ("health/cluster/upgrade.py", "config.openshift.io/v1"),
     ("health/model/node.py", "machine.openshift.io/machine"),
     ("health/model/node.py", "machineconfiguration.openshift.io/currentConfig"),
     ("health/model/node.py", "machineconfiguration.openshift.io/desiredConfig"),
@@ -72,8 +72,8 @@ EXAMPLES = {
 """Docstrings that explain what holds for every kind by one of them."""
 PLATFORM_IN_PROSE = {
     "activities/etcd.py",
-    "health/gate/etcd_disruption.py",
-    "health/gate/upgrade.py",
+    "health/check/etcd_disruption.py",
+    "health/cluster/upgrade.py",
     "runtime/rights.py",
 }
 """Where OpenShift is no kind, but the cluster that checks of all kinds may be in."""

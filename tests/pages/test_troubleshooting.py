@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from health.gate.check_choices import CheckChoices
 from health.model.observation import HoldReason
+from health.policy.check_choices import CheckChoices
 from tests.pages.page import modules, named, part, rows, strings
 
 HOLDS, EVENTS, ANNOTATIONS = "troubleshooting.md", "events.md", "annotations.md"

@@ -1,6 +1,6 @@
 import pytest
 
-from health.gate.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from runtime.address import Address
 from runtime.settings import Settings, SettingsError

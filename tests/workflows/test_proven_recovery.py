@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from health.gate.same_boot import SAME_BOOT
+from health.check.same_boot import SAME_BOOT
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from tests.objects import NOW, fact

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck

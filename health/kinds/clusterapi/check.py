@@ -10,12 +10,10 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from health.gate.check_choices import CheckChoices
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.invalid_check import InvalidCheckError, problem_of
-from health.gate.pause import PAUSED, of_paused
-from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance
+from health.check.pause import PAUSED, of_paused
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster, workload_cluster
 from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
@@ -31,9 +29,11 @@ from health.kinds.clusterapi.unhealthy import (
     verdict,
 )
 from health.kinds.machines.request_problem import template_problem
+from health.model.invalid_check import InvalidCheckError, problem_of
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Verdict, last_transition
+from health.policy.check_choices import CheckChoices
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
-from health.gate.cluster_context import CheckProblem, ClusterContext
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.model.stored_status import items, string

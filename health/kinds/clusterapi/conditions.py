@@ -14,11 +14,10 @@ both, because a schema may drop one of the lists.
 from dataclasses import dataclass
 from datetime import datetime
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause import PAUSED as PAUSE_ANNOTATION
-from health.gate.pause import is_paused
-from health.gate.threshold import Allowance
+from health.check.check_snapshot import CheckSnapshot
+from health.check.pause import PAUSED as PAUSE_ANNOTATION
+from health.check.pause import is_paused
+from health.check.threshold import Allowance
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import CLUSTER_NOT_FOUND
@@ -32,6 +31,7 @@ from health.kinds.machines.restriction import (
     TOO_MANY_UNHEALTHY,
     restriction,
 )
+from health.model.invalid_check import InvalidCheckError
 from health.model.stored_status import stored_condition, string
 
 PAUSED = "Paused"

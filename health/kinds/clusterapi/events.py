@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.conditions import PAUSED, held_message
 from health.kinds.clusterapi.target_events import machine_notes

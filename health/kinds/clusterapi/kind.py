@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
-from health.gate.upgrade import UpgradeSignal
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.upgrade import UpgradeSignal
 from health.kinds.check_kind import CheckKind, OperatorPolicies
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.template_validity import TEMPLATE_FORBIDDEN
+from health.check.template_validity import TEMPLATE_FORBIDDEN
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import (
     EXTERNALLY_REMEDIATED,

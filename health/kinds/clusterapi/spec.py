@@ -25,9 +25,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from health.gate.selector import LabelSelector
-from health.gate.template_field import LocalTemplate, TemplateField
-from health.gate.threshold import LARGEST
+from health.check.selector import LabelSelector
+from health.check.template_field import LocalTemplate, TemplateField
+from health.check.threshold import LARGEST
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS
 from health.kinds.clusterapi.threshold import ALL, Amount, Range, Trigger

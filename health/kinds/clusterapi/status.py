@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause import is_paused
+from health.check.check_snapshot import CheckSnapshot
+from health.check.pause import is_paused
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.conditions import changes, obstacle
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.status_conditions import conditions_patch
 from health.kinds.clusterapi.threshold import remediations_allowed
+from health.model.invalid_check import InvalidCheckError
 
 Status = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ Machine that waits for back-off, or that another holder has, gets `RemediationRe
 
 from collections.abc import Iterator
 
+from health.check.check_snapshot import TargetSnapshot
 from health.gate.back_off import LostRequest
-from health.gate.check_snapshot import TargetSnapshot
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.model.references import CheckReference

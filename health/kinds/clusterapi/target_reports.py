@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from health.gate.target_report import TargetFindings, TargetReports
+from health.check.target_report import TargetFindings, TargetReports
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1
 from health.kinds.clusterapi.machine import EXTERNALLY_REMEDIATED, MachineTarget

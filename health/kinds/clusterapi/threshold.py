@@ -14,7 +14,7 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import PlainValidator
 
-from health.gate.threshold import LARGEST, Allowance, IntOrPercent, number_of
+from health.check.threshold import LARGEST, Allowance, IntOrPercent, number_of
 from objects.frozen import Frozen
 
 ALL = IntOrPercent(value=100, is_percent=True)

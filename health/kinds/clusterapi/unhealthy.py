@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import Cluster
 from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
 from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, fact_of, judged

@@ -3,9 +3,9 @@
 Incidents report refusals of the API server. A new leader has not yet received all reports.
 """
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import TemplateKinds, request_rejection, unusable
+from health.check.check_snapshot import CheckSnapshot
+from health.check.template_validity import TemplateKinds, request_rejection, unusable
+from health.cluster.cluster_context import CheckProblem
 from health.model.references import TemplateReference
 
 NOT_CREATED = "RemediationRequestCreationFailed"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.pause import is_paused
+from health.cluster.cluster_context import CheckProblem
 from health.gate.check_hold import UNSEEN, check_hold, holds_events
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.cluster_context import CheckProblem
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause import is_paused
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.stored_status import stored_condition, string
 from objects.event import Event, InvolvedObject, Severity

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from health.gate.invalid_check import problem_of
 from health.kinds.nodehealthcheck.spec import Refused, Spec
 from health.kinds.nodehealthcheck.template_problem import duplicate_kind
+from health.model.invalid_check import problem_of
 from health.model.references import TemplateReference
 from health.model.stored_status import items
 

@@ -14,16 +14,15 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from health.gate.check_choices import CheckChoices
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import OfItsOwnCluster
-from health.gate.invalid_check import problem_of
-from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance, IntOrPercent
+from health.check.health_check import OfItsOwnCluster
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance, IntOrPercent
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.spec import Spec
 from health.kinds.nodehealthcheck.template_problem import template_problem
+from health.model.invalid_check import problem_of
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
@@ -37,6 +36,7 @@ from health.model.verdict import (
     last_transition,
     verdict,
 )
+from health.policy.check_choices import CheckChoices
 from objects.frozen import Frozen, FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata

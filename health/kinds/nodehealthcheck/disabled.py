@@ -7,10 +7,10 @@ NodeHealthCheck (NHC 2.1/4).
 
 from dataclasses import dataclass
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import CheckProblem
-from health.gate.invalid_check import InvalidCheckError
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.nodehealthcheck.machine_health_checks import TERMINATING, OtherChecks
+from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 
 CONFLICT = CheckProblem(

@@ -13,14 +13,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from health.check.check_snapshot import CheckSnapshot
+from health.check.health_check import HealthCheck
 from health.gate.check_hold import UNSEEN, holds_events
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
 from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
 from objects.event import Event, Severity

@@ -18,10 +18,10 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from health.gate.invalid_check import SaysItsValueError
-from health.gate.selector import LabelSelector
-from health.gate.template_field import TemplateField, Text
-from health.gate.threshold import Amount
+from health.check.selector import LabelSelector
+from health.check.template_field import TemplateField, Text
+from health.check.threshold import Amount
+from health.model.invalid_check import SaysItsValueError
 from objects.durations import Duration, SignedDuration
 from objects.frozen import FrozenObject
 

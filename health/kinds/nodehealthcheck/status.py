@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.health_check import HealthCheck
 from health.gate.check_hold import check_hold
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.model.stored_status import items, stored_condition, string

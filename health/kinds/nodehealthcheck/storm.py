@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from health.gate.storm import Storm
+from health.check.storm import Storm
 from health.model.stored_status import items, string
 from objects.event import Severity
 from objects.timestamps import as_time, stamp

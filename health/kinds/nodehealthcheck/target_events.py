@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
-from health.gate.health_check import HealthCheck
+from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
+from health.check.health_check import HealthCheck
 from health.model.observation import HoldReason
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import is_classic

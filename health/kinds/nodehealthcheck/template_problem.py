@@ -7,8 +7,8 @@ node; if we may not list the kind, every template that a check names.
 
 from collections.abc import Sequence
 
-from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import TemplateKind, TemplateKinds, requestless, unusable
+from health.check.template_validity import TemplateKind, TemplateKinds, requestless, unusable
+from health.cluster.cluster_context import CheckProblem
 from health.model.references import TemplateReference
 
 METAL3 = "Metal3RemediationTemplate"

@@ -10,20 +10,20 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from health.gate.check_choices import CheckChoices
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import OfItsOwnCluster
-from health.gate.invalid_check import InvalidCheckError, problem_of
-from health.gate.pause import of_paused, pause_hold
-from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance
+from health.check.health_check import OfItsOwnCluster
+from health.check.pause import of_paused, pause_hold
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.machines.request_problem import template_problem
 from health.kinds.openshift.machine import GROUP, MachineTarget
 from health.kinds.openshift.spec import Spec, allowance
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
+from health.model.invalid_check import InvalidCheckError, problem_of
 from health.model.observation import Hold
 from health.model.references import Action, CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, UnhealthyCondition, Verdict, last_transition
+from health.policy.check_choices import CheckChoices
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
 

@@ -17,10 +17,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import CheckProblem
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.threshold import Allowance, IntOrPercent
+from health.check.check_snapshot import CheckSnapshot
+from health.check.threshold import Allowance, IntOrPercent
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.machines.believed import NOT_BELIEVED
 from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
@@ -31,6 +30,7 @@ from health.kinds.machines.restriction import (
     restriction,
 )
 from health.kinds.openshift.check import MachineHealthCheck
+from health.model.invalid_check import InvalidCheckError
 
 TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
 REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"

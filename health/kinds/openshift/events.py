@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.machines.machine import KIND as MACHINE
 from health.kinds.machines.restriction import (
     REMEDIATION_ALLOWED,

@@ -1,6 +1,6 @@
 """MachineHealthCheck of OpenShift as one of the kinds of health check."""
 
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from health.kinds.check_kind import CheckKind
 from health.kinds.openshift.check import KIND, MachineHealthCheck
 from health.kinds.openshift.conditions import FAILING

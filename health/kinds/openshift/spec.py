@@ -25,9 +25,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from health.gate.selector import LabelSelector
-from health.gate.template_field import LocalTemplate
-from health.gate.threshold import LARGEST, Allowance, Amount, IntOrPercent
+from health.check.selector import LabelSelector
+from health.check.template_field import LocalTemplate
+from health.check.threshold import LARGEST, Allowance, Amount, IntOrPercent
 from objects.durations import Duration, GoDuration
 from objects.frozen import FrozenObject
 

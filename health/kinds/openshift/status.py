@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause import is_paused
+from health.check.check_snapshot import CheckSnapshot
+from health.check.pause import is_paused
 from health.kinds.machines.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.conditions import (
     REQUEST_AVAILABLE,
@@ -21,6 +20,7 @@ from health.kinds.openshift.conditions import (
     conditions,
 )
 from health.kinds.openshift.spec import remediations_allowed
+from health.model.invalid_check import InvalidCheckError
 from health.model.stored_status import items, stored_condition, string
 from objects.timestamps import stamp
 

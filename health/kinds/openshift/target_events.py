@@ -10,8 +10,8 @@ The seed of an act's Event names the incident and its run, so a repeated attempt
 
 from collections.abc import Iterator
 
+from health.check.check_snapshot import TargetSnapshot
 from health.gate.back_off import LostRequest
-from health.gate.check_snapshot import TargetSnapshot
 from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
 from health.kinds.openshift.machine import MachineTarget
 from health.model.observation import HoldReason

@@ -12,9 +12,9 @@ from cli.doctor.finding import FindingSeverity
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from devcluster.temporal import RETENTION, TemporalServer
-from health.gate.policy_document import POLICY
-from health.gate.shadow import SHADOW
 from health.model.evidence import LABEL
+from health.policy.policy_document import POLICY
+from health.policy.shadow import SHADOW
 from kube.client import Client
 from kube.errors import NotFound
 from kube.lease import new_lease

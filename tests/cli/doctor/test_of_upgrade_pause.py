@@ -6,7 +6,7 @@ import pytest
 
 from cli.doctor.of_checks import StoredCheck
 from cli.doctor.of_upgrade_pause import bound_findings
-from health.gate.shadow import SHADOW
+from health.policy.shadow import SHADOW
 from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.discovery import Discovery

@@ -14,7 +14,7 @@ from temporalio.client import WorkflowExecutionStatus
 from cli.retire.cluster import DEPLOYMENTS
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
-from health.gate.global_stop import STOP
+from health.cluster.global_stop import STOP
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.evidence import LABEL

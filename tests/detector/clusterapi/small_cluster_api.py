@@ -8,8 +8,8 @@ from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin
-from health.gate.cluster_context import ClusterContext
-from health.gate.template_validity import TemplateKind, TemplateKinds
+from health.check.template_validity import TemplateKind, TemplateKinds
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import CLUSTER_NAME
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK

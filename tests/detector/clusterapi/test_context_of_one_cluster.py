@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from detector.state.check_state import CheckRecord
-from health.gate.cluster_context import ClusterContext, workload_cluster_hold
-from health.gate.global_stop import Stop
-from health.gate.outage_guard import GroupOutage, NodeGroup, Outages
+from health.cluster.cluster_context import ClusterContext, workload_cluster_hold
+from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.references import CheckReference
 from health.model.target import node_name
+from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from objects.clusters import MANAGEMENT_CLUSTER
 from tests.detector.clusterapi.small_cluster_api import (
     EDGE,

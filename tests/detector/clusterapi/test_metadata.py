@@ -16,10 +16,10 @@ from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.check_state import CheckRecord
 from detector.watching.sources_of_checks import SourcesOfChecks
-from health.gate.policy import Policy
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference
+from health.policy.policy import Policy
 from kube.client import Client
 from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS, Object, resource_of

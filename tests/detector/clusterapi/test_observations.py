@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference

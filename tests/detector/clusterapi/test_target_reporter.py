@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from health.gate.shadow import SHADOW
-from health.gate.template_validity import TemplateKind
+from health.check.template_validity import TemplateKind
 from health.kinds.clusterapi.cluster import CLUSTERS
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TargetReference
+from health.policy.shadow import SHADOW
 from kube.resource import Object
 from tests.detector.clusterapi.reporting import EXTERNAL, OWNER, SUCCEEDED, Reporting
 from tests.detector.clusterapi.small_cluster_api import machine_object, named

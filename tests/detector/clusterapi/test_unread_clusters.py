@@ -14,7 +14,6 @@ from detector.state.cluster_state import ClusterState
 from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.admission import stale_cache
-from health.gate.policy import Policy
 from health.kinds.clusterapi.cluster import CHECK, CLUSTERS
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
@@ -23,6 +22,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.observation import TargetState
 from health.model.references import CheckReference, IncidentReference, TargetReference
+from health.policy.policy import Policy
 from kube.connection import ClusterConnection
 from kube.reflector_backoff import Waits
 from kube.reflector_settings import ReflectorSettings

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.gate.upgrade import CLUSTER_VERSION
+from health.cluster.upgrade import CLUSTER_VERSION
 from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES, NODES, Object

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.policy_document import POLICY
 from health.model.node import ZONE_LABEL
+from health.policy.policy_document import POLICY
 from kube.resource import EVENTS
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.resource import Object, Resource, resource_of
 from tests.end_to_end.world import World

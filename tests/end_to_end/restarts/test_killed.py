@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.upgrade.memory import CheckPauseState
 from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of

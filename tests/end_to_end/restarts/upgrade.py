@@ -5,7 +5,7 @@ from pathlib import Path
 
 from temporalio.client import WorkflowHandle
 
-from health.gate.pause import PAUSED
+from health.check.pause import PAUSED
 from kube.resource import Object
 from tests.end_to_end.machines.audit import WORKER, writes
 from tests.end_to_end.machines.check import CHECKS, Check

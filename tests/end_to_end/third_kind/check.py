@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from health.check.check_snapshot import CheckSnapshot
+from health.check.health_check import OfItsOwnCluster
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.gate.back_off import LostRequest
-from health.gate.check_choices import CheckChoices
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.health_check import OfItsOwnCluster
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance
 from health.kinds.check_kind import CheckKind
+from health.model.invalid_check import InvalidCheckError
 from health.model.node import NO_SPEC, NodeSpec
 from health.model.observation import Hold
 from health.model.references import (
@@ -28,6 +27,7 @@ from health.model.references import (
 )
 from health.model.remediation_request import INCIDENT, RemediationRequest
 from health.model.verdict import HEALTHY, Fact, Match, Verdict, judged
+from health.policy.check_choices import CheckChoices
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import Event, Severity

@@ -9,7 +9,7 @@ from detector import detector
 from detector.registry import WATCHED_KINDS
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import WatchedKind, WatchedTargets
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.node import Node

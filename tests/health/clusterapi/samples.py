@@ -3,14 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.cluster_context import ClusterContext
-from health.gate.invalid_check import InvalidCheckError
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import Machine, MachineTarget
+from health.model.invalid_check import InvalidCheckError
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from objects.timestamps import stamp
 from tests.objects import NOW, condition, node

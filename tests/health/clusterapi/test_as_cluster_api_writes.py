@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.condition_order import in_order
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget

@@ -2,9 +2,9 @@
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.template_validity import Place, TemplateKind
-from health.gate.template_validity import Template as KnownTemplate
+from health.check.template_validity import Place, TemplateKind
+from health.check.template_validity import Template as KnownTemplate
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import Clusters, judge, kubeconfig_secret
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.observation import HoldReason

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from health.check.check_context import CheckContext
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.cluster_context import workload_cluster_hold
+from health.cluster.global_stop import Stop
 from health.gate.back_off import LostRequest
-from health.gate.check_context import CheckContext
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import workload_cluster_hold
-from health.gate.global_stop import Stop
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.template_validity import forbidden
+from health.check.template_validity import forbidden
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import OURS
 from health.kinds.clusterapi.machine_conditions import (

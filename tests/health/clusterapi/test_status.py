@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_context import CheckContext
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import CheckProblem, workload_cluster_hold
-from health.gate.template_validity import not_found
+from health.check.check_context import CheckContext
+from health.check.check_snapshot import CheckSnapshot
+from health.check.template_validity import not_found
+from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
 from health.kinds.clusterapi.cluster import Clusters
 from health.kinds.clusterapi.status import MOST_TARGETS, status_patch
 from health.kinds.machines.request_problem import NOT_CREATED

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.threshold import LARGEST, IntOrPercent
+from health.check.threshold import LARGEST, IntOrPercent
 from health.kinds.clusterapi.threshold import (
     UnhealthyRange,
     allowance,

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.cluster_upgrades import ClusterUpgrades
-from health.gate.outage_guard import GroupOutage, NodeGroup, Outages
-from health.gate.upgrade import Upgrade, UpgradePhase
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.cluster_upgrades import ClusterUpgrades
+from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
 from health.model.verdict import HEALTHY, Fact, Health
+from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from tests.health.clusterapi.samples import (
     CONTROL_PLANE,
     CREATED,

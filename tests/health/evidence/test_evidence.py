@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.evidence.retention import MOST_AT_ONCE, Retention, StoredEvidence
-from health.gate.check_choices import CheckChoices
-from health.gate.invalid_check import InvalidCheckError
 from health.model.evidence import PREFIX, EvidenceRecord, EvidenceStore, evidence_name
+from health.model.invalid_check import InvalidCheckError
 from health.model.moves import (
     EVIDENCE_IS_SAVED,
     Phase,
@@ -20,6 +19,7 @@ from health.model.moves import (
     phase_of,
 )
 from health.model.observation import Hold, Observation
+from health.policy.check_choices import CheckChoices
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.objects import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.invalid_check import LONGEST_PROBLEM, InvalidCheckError
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.model.invalid_check import LONGEST_PROBLEM, InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Health, UnhealthyCondition

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_context import CheckContext
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.global_stop import Stop
-from health.gate.storm import Storm
-from health.gate.threshold import Allowance
+from health.check.check_context import CheckContext
+from health.check.check_snapshot import CheckSnapshot
+from health.check.storm import Storm
+from health.check.threshold import Allowance
+from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.events import events
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
 from tests.health.reporter import Reporter

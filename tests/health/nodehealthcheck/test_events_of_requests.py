@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from objects.event import Severity
 from tests.health.reporter import Reporter

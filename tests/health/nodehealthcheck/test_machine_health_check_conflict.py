@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import (
     MachineHealthCheck,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.check_context import NO_CONTEXT
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_context import NO_CONTEXT
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.nodehealthcheck.status import status_patch
 from objects.timestamps import stamp
 from tests.objects import (

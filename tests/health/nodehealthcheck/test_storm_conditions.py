@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.storm import Storm
+from health.check.storm import Storm
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from tests.objects import NOW
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.storm import Storm
+from health.check.check_snapshot import CheckSnapshot
+from health.check.storm import Storm
 from health.kinds.nodehealthcheck.events import events
 from health.kinds.nodehealthcheck.status import status_patch
 from objects.event import Severity

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import Place, TemplateKind
+from health.check.template_validity import Place, TemplateKind
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import TemplateReference
 from tests.health.templates import kind, reference, template

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.threshold import IntOrPercent
+from health.check.threshold import IntOrPercent
 from health.kinds.nodehealthcheck.check import Threshold
 
 AMOUNTS = st.one_of(

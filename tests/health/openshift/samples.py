@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.gate.cluster_context import ClusterContext
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.template_validity import not_found
-from health.gate.threshold import Allowance
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.template_validity import not_found
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
+from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step, TemplateReference

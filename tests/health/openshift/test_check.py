@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheckOf
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.pause import PausedInvalidCheckError
-from health.gate.template_validity import Place, Template, TemplateKind
-from health.gate.upgrade import Upgrade, UpgradePhase
+from health.check.health_check import HealthCheckOf
+from health.check.pause import PausedInvalidCheckError
+from health.check.template_validity import Place, Template, TemplateKind
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import MachineTarget
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.verdict import Health

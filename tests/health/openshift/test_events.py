@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.check_context import CheckContext
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.global_stop import Stop
+from health.check.check_context import CheckContext
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.global_stop import Stop
 from health.kinds.openshift.events import events
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.status import status_patch

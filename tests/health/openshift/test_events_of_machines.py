@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason
 from health.model.verdict import Fact

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.threshold import IntOrPercent
+from health.check.threshold import IntOrPercent
 from health.kinds.openshift.check import MachineHealthCheck
 from health.model.verdict import UnhealthyCondition
 from objects.durations import parse_go_duration

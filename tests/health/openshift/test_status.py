@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.cluster_context import CheckProblem
-from health.gate.template_validity import invalid
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_snapshot import CheckSnapshot
+from health.check.template_validity import invalid
+from health.cluster.cluster_context import CheckProblem
 from health.kinds.machines.request_problem import NOT_CREATED
 from health.kinds.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILABLE
 from health.kinds.openshift.status import status_patch

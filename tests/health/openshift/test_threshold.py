@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.threshold import LARGEST, Allowance, IntOrPercent
+from health.check.threshold import LARGEST, Allowance, IntOrPercent
 from health.kinds.openshift.spec import allowance, remediations_allowed
 
 AMOUNTS = st.one_of(

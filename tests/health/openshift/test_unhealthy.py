@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.cluster_context import ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.machine import MachineTarget
 from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition

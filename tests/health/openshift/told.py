@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from health.gate.check_context import CheckContext
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.global_stop import Stop
+from health.check.check_context import CheckContext
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.global_stop import Stop
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
 from tests.health.openshift.samples import (

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.memory import PauseMemory

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.pause_progress import MOST_CHECKS
+from health.cluster.pause_progress import MOST_CHECKS
 from health.upgrade.failed_write import FailedWrite, WriteOutcome
 from health.upgrade.memory import (
     MOST_GONE,

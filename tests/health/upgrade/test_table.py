@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction, PauseAnnotations

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.upgrade.failed_write import WriteOutcome
 from health.upgrade.memory import CheckPauseState
 from health.upgrade.observation import UpgradeObservation

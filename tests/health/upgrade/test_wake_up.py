@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from health.gate.upgrade import UpgradePhase
+from health.cluster.upgrade import UpgradePhase
 from health.model.references import CheckReference
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck

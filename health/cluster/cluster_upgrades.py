@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from health.gate.upgrade import (
+from health.cluster.upgrade import (
     NEVER_UPGRADED,
     SignallingObject,
     Upgrade,

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from health.gate.limits import LimitedRemediation, LimitScope
 from health.model.references import CheckReference
+from health.policy.limits import LimitedRemediation, LimitScope
 
 Slot = tuple[CheckReference | None, str, str | None]
 """The check of the scope (None: all checks), a label, and a value of it (None: the value is unknown)."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from health.gate.held_nodes import NO_NODES, HeldNodes
-from health.gate.limits import NO_LIMITS, Limits
-from health.gate.maintenance_windows import MaintenanceWindow
-from health.gate.outage_guard import OutageGuard
+from health.policy.held_nodes import NO_NODES, HeldNodes
+from health.policy.limits import NO_LIMITS, Limits
+from health.policy.maintenance_windows import MaintenanceWindow
+from health.policy.outage_guard import OutageGuard
 
 
 @dataclass(frozen=True)

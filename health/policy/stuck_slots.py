@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from health.gate.applied_limit import AppliedLimit, applied_limits
-from health.gate.limits import LimitedRemediation, ScopesOf, Waiting
-from health.gate.slots import Slot, slots_in_flight
 from health.model.references import CheckReference
+from health.policy.applied_limit import AppliedLimit, applied_limits
+from health.policy.limits import LimitedRemediation, ScopesOf, Waiting
+from health.policy.slots import Slot, slots_in_flight
 from objects.durations import in_words
 from objects.timestamps import stamp
 

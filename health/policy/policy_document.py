@@ -12,13 +12,13 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
-from health.gate.held_nodes import HeldNodes
-from health.gate.invalid_check import InvalidCheckError, cut
-from health.gate.limits import Limits
-from health.gate.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
-from health.gate.outage_guard import WrittenGuard
-from health.gate.policy import Policy
-from health.gate.policy_problem import policy_problem
+from health.model.invalid_check import InvalidCheckError, cut
+from health.policy.held_nodes import HeldNodes
+from health.policy.limits import Limits
+from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, unique
+from health.policy.outage_guard import WrittenGuard
+from health.policy.policy import Policy
+from health.policy.policy_problem import policy_problem
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject

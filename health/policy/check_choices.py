@@ -12,9 +12,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
-from health.gate.invalid_check import InvalidCheckError, problem_of
-from health.gate.limits import MOST, Limits, label_name
 from health.model.evidence import EvidenceStore
+from health.model.invalid_check import InvalidCheckError, problem_of
+from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
 from objects.durations import Duration, within
 from objects.timestamps import as_time
@@ -74,7 +74,7 @@ class CheckChoices(Bounded):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_annotation)
 
     shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
-    """Shadow: do everything for the check except write (`health.gate.shadow`)."""
+    """Shadow: do everything for the check except write (`health.policy.shadow`)."""
     max_in_flight: _Count | None = None
     max_in_flight_by_label: _CountsByLabel = Field(default_factory=dict)
     max_starts_per_hour: _Count | None = None

@@ -23,7 +23,7 @@ Further rules:
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from health.gate.threshold import Allowance
+from health.check.threshold import Allowance
 from health.model.observation import Hold, HoldReason
 from objects.durations import JUST_AFTER, in_words
 from objects.timestamps import stamp

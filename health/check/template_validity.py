@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, Protocol
 
 from pydantic import BeforeValidator, Field
 
-from health.gate.cluster_context import CheckProblem
+from health.cluster.cluster_context import CheckProblem
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_contents
 from objects.frozen import FrozenObject

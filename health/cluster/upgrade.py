@@ -21,7 +21,7 @@ from typing import Self
 
 from pydantic import Field
 
-from health.gate.pause_progress import MOST_CHECKS, PauseStage
+from health.cluster.pause_progress import MOST_CHECKS, PauseStage
 from health.model.node import NodeCondition
 from health.model.observation import Hold, HoldReason
 from health.model.target import Target

@@ -6,7 +6,7 @@ restart during an invalid edit of the policy, the check is in shadow.
 
 from collections.abc import Mapping
 
-from health.gate.policy_in_force import PolicyInForce
+from health.policy.policy_in_force import PolicyInForce
 
 SHADOW = "paramedic.dev/shadow"
 OFF = "false"

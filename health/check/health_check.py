@@ -3,13 +3,13 @@
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from health.gate.check_choices import CheckChoices
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.template_validity import TemplateKinds
-from health.gate.threshold import Allowance
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.verdict import Fact, Verdict
+from health.policy.check_choices import CheckChoices
 from objects.clusters import MANAGEMENT_CLUSTER
 
 Watched_contra = TypeVar("Watched_contra", contravariant=True)

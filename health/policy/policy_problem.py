@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from health.gate.invalid_check import SaysItsValueError, cut, problem_of
+from health.model.invalid_check import SaysItsValueError, cut, problem_of
 
 _KEY = "[key]"
 """The last part of pydantic's location of a bad key; the part before it is the key."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from health.gate.selector import LabelSelector
+from health.check.selector import LabelSelector
 from objects.frozen import FrozenObject
 
 NAMESPACE = "openshift-etcd"

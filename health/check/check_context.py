@@ -5,15 +5,15 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Self
 
-from health.gate.cluster_context import CheckProblem, ClusterContext
-from health.gate.global_stop import Stop
-from health.gate.health_check import HealthCheck
-from health.gate.maintenance_windows import Closed, closed
-from health.gate.pause_progress import PauseStage
-from health.gate.template_validity import TemplateKinds
-from health.gate.upgrade import upgrade_hold
+from health.check.health_check import HealthCheck
+from health.check.template_validity import TemplateKinds
+from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.cluster.global_stop import Stop
+from health.cluster.pause_progress import PauseStage
+from health.cluster.upgrade import upgrade_hold
 from health.model.observation import Hold
 from health.model.target import Target
+from health.policy.maintenance_windows import Closed, closed
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from health.gate.outage_guard import NodeGroup, OutageGuard, suspicions
 from health.model.observation import Hold, HoldReason
+from health.policy.outage_guard import NodeGroup, OutageGuard, suspicions
 from objects.durations import in_words
 from objects.timestamps import stamp
 

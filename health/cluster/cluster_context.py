@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.gate.clock_skew import workload_clock_hold
-from health.gate.cluster_upgrades import ClusterUpgrades
-from health.gate.global_stop import Stop
-from health.gate.outage_guard import NO_OUTAGES, Outages
-from health.gate.pause_progress import PauseProgress
-from health.gate.policy_in_force import NO_OBJECT, PolicyInForce
-from health.gate.upgrade import NEVER_UPGRADED, Upgrade, gravest
+from health.cluster.clock_skew import workload_clock_hold
+from health.cluster.cluster_upgrades import ClusterUpgrades
+from health.cluster.global_stop import Stop
+from health.cluster.pause_progress import PauseProgress
+from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, gravest
 from health.model.observation import Hold, HoldReason
+from health.policy.outage_guard import NO_OUTAGES, Outages
+from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.group_kind import GroupKind
 
 

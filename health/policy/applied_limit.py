@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from health.gate.limits import LimitedRemediation, LimitScope
-from health.gate.slots import Slot, slot_of_all, slot_of_starts, slots_of_value
+from health.policy.limits import LimitedRemediation, LimitScope
+from health.policy.slots import Slot, slot_of_all, slot_of_starts, slots_of_value
 
 
 class AppliedLimit(NamedTuple):

@@ -8,8 +8,8 @@ other (rule 2): the setting is still there, the boot ID is the same, and no pers
 from datetime import datetime
 from typing import Any
 
-from health.gate.cluster_context import ClusterContext
-from health.gate.health_check import HealthCheck
+from health.check.health_check import HealthCheck
+from health.cluster.cluster_context import ClusterContext
 from health.model.target import Target
 from health.model.verdict import Fact
 

@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 
-from health.gate.limits import is_qualified_name
 from health.model.node import NodeSpec
+from health.policy.limits import is_qualified_name
 from objects.bounds import Bounded
 
 

@@ -10,9 +10,9 @@ every check until it is back (rule 51), and the last valid policy supplies the o
 
 from dataclasses import dataclass, replace
 
-from health.gate.policy import DEFAULTS, Policy
-from health.gate.policy_document import KEY, POLICY, InvalidPolicyError, StoredPolicy
 from health.model.observation import Hold, HoldReason
+from health.policy.policy import DEFAULTS, Policy
+from health.policy.policy_document import KEY, POLICY, InvalidPolicyError, StoredPolicy
 from objects.event import Event, Severity
 
 MISSING = f"The ConfigMap {POLICY} with the key {KEY} is required and missing"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, Self
 
-from health.gate.cluster_context import CheckProblem, ClusterContext
+from health.cluster.cluster_context import CheckProblem, ClusterContext
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from health.gate.check_context import NO_CONTEXT, CheckContext
-from health.gate.health_check import HealthCheck
-from health.gate.invalid_check import InvalidCheckError
-from health.gate.storm import Storm
-from health.gate.threshold import Allowance
+from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.health_check import HealthCheck
+from health.check.storm import Storm
+from health.check.threshold import Allowance
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from health.model.verdict import Fact, Health, Verdict

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from health.gate.check_snapshot import CheckSnapshot
-from health.gate.invalid_check import InvalidCheckError
+from health.check.check_snapshot import CheckSnapshot
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from objects.metadata import ObjectMetadata
 

@@ -1,0 +1,1 @@
+"""The policy of an installation: limits, maintenance windows, held Nodes, and the choices of a check."""
