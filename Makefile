@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 SIDE_BY_SIDE := --numprocesses 7 --dist loadfile --no-loadscope-reorder
 # Each of the many processes that tests start would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
-GO_TOOLCHAIN := devcluster/controlplane/go-toolchain
+GO_TOOLCHAIN := tools/devcluster/controlplane/go-toolchain
 
 .PHONY: types tests help install servers helm demo test fast bench format lock release histories conformance rights english
 

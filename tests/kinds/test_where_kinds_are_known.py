@@ -16,10 +16,10 @@ from health.kinds.registry import CHECK_KINDS
 ROOT = Path(__file__).parents[2]
 ROOMS = (
     "activities",
-    "bench",
+    "tools/bench",
     "cli",
     "detector",
-    "devcluster",
+    "tools/devcluster",
     "health",
     "kube",
     "objects",
@@ -35,9 +35,9 @@ REGISTRIES = {
     "health/model/kind_names.py",
 }
 ABOUT_KINDS = {
-    "bench",
+    "tools/bench",
     "cli/dev.py",
-    "devcluster",
+    "tools/devcluster",
 }
 """Files, and folders with all that is in them."""
 NAMES = re.compile(r"nodehealthcheck|machinehealthcheck|openshift|clusterapi|cluster\.x-k8s")

@@ -18,7 +18,17 @@ from objects.backoff import EQUAL_JITTER, FULL_JITTER, Backoff
 from runtime import retrying
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("activities", "cli", "detector", "devcluster", "health", "kube", "runtime", "worker", "workflows")
+PACKAGES = (
+    "activities",
+    "cli",
+    "detector",
+    "tools/devcluster",
+    "health",
+    "kube",
+    "runtime",
+    "worker",
+    "workflows",
+)
 DRAWS = st.floats(0, 1)
 HUGE = st.integers(1, 10**400)
 DURATIONS = st.timedeltas(min_value=timedelta(microseconds=1), max_value=timedelta(days=10_000))

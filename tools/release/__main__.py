@@ -16,7 +16,7 @@ from pathlib import Path
 from release.errors import ReleaseError
 from release.release import Release, write
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 OF_THE_IMAGE = ("deploy/image", ".dockerignore")
 """The parts of a checkout that the image is built from, beside the wheel of the release."""
 

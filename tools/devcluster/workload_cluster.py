@@ -18,7 +18,7 @@ from kube.errors import AlreadyExists
 from kube.resource import Object, Resource
 
 SECRETS = Resource("v1", "Secret", "secrets", namespaced=True)
-EXAMPLE = Path(__file__).parent.parent / "deploy" / "examples" / "kubeconfig-secrets.yaml"
+EXAMPLE = Path(__file__).parents[2] / "deploy" / "examples" / "kubeconfig-secrets.yaml"
 _API = "rbac.authorization.k8s.io/v1"
 _RBAC = {
     "Role": Resource(_API, "Role", "roles", namespaced=True),

@@ -1,4 +1,4 @@
-"""The resources that devcluster/crds and deploy/ declare: demo remediator, machine API, checks."""
+"""The resources that tools/devcluster/crds and deploy/ declare: demo remediator, machine API, checks."""
 
 from kube.resource import Resource
 

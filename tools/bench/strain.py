@@ -26,7 +26,7 @@ RENEW_DEADLINE_SECONDS = 10
 
 
 class EventLoopStall(NamedTuple):
-    """A stop of the event loop, as bench/watched_detector.py writes it down."""
+    """A stop of the event loop, as tools/bench/watched_detector.py writes it down."""
 
     ended: float
     seconds: float

@@ -13,16 +13,16 @@ from devcluster import programs
 from devcluster.errors import NotReadyError
 from health.kinds.registry import CHECK_KINDS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SERVER_SIDE = "application/apply-patch+yaml"
 AS_KUBECTL = MappingProxyType({"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"})
 """The parameters of `kubectl apply --server-side --force-conflicts`, for code that applies one object."""
 NAMESPACES = ROOT / "deploy" / "base" / "namespaces.yaml"
-CLUSTER_API_CRDS = ROOT / "devcluster" / "crds" / "cluster-api"
+CLUSTER_API_CRDS = ROOT / "tools" / "devcluster" / "crds" / "cluster-api"
 FOLDERS = (
     ROOT / "deploy" / "base" / "crds",
     ROOT / "deploy" / "base" / "rbac",
-    ROOT / "devcluster" / "crds",
+    ROOT / "tools" / "devcluster" / "crds",
     CLUSTER_API_CRDS,
 )
 EVIDENCE = tuple(
