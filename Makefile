@@ -62,11 +62,11 @@ release: $(INSTALLED) ## VERSION=1.2.3 IMAGE=registry/name: what is published of
 histories: $(INSTALLED) ## record the incidents that have no history yet: see CONTRIBUTING.md
 	@$(BIN)/python -m tests.histories.record
 
-conformance: $(INSTALLED) ## write docs/conformance.md from the markers of the tests
+conformance: $(INSTALLED) ## write docs/conformance.md, and the tests of each rule to dist/
 	@$(BIN)/python -m tests.conformance
 
 rights: $(INSTALLED) ## write the roles of deploy/ and docs/rights.md from the table of rights
-	@$(BIN)/python -m cli.rights
+	@$(BIN)/python -m rights
 
 english: $(INSTALLED) ## write the numbers of hard sentences after some were rewritten: see CONTRIBUTING.md
 	@$(BIN)/python -m tests.english

@@ -54,11 +54,6 @@ def needs(settings: Settings) -> Iterator[Right]:
             yield from kind.webhook_rights
 
 
-def everything() -> Settings:
-    kinds = tuple(CHECK_KINDS.values())
-    return Settings(cluster="any", check_kinds=kinds, webhook_address=":9443")
-
-
 def _of_detector(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.DETECTOR, settings.lease_namespace, settings.namespace
     yield Right(one, "", "nodes", WATCH, why="Nodes are the targets of checks")

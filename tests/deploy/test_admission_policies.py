@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from cli.rights import of_installations
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until
@@ -19,6 +18,7 @@ from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import CONFIG_MAPS, NODES, Object
 from kube.transport import Transport
+from rights.generator import of_installations
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from tests.end_to_end.world import REQUESTS
 

@@ -6,9 +6,9 @@ In any run, no process may ask for more than the table. In a run of all tests, e
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cli.rights import of_installations
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Right
+from rights.generator import of_installations
 from runtime.rights import needs_for_requests, needs_for_secret, wishes_for_requests
 from tests.end_to_end.third_kind.check import GROUP as MADE_UP
 from tests.rights.calls import Call, Use, all_uses, calls, uses

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.rights import ROOT, of_installations, of_others, written
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right
+from rights.generator import ROOT, everything, of_installations, of_others, written
 from runtime.process_names import SERVICE_ACCOUNTS
 from runtime.rights import (
-    everything,
     needs,
     needs_for_evidence_in_workload_clusters,
     needs_for_upgrade_pause,

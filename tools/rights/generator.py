@@ -1,4 +1,4 @@
-"""Writes the roles of `deploy/` and docs/rights.md from the table of rights: `python -m cli.rights`.
+"""Generates the text of the roles in `deploy/`, and of docs/rights.md, from the table of rights.
 
 Manifests are written as text, because a YAML library would drop the comments: the reason of each rule stands
 above it. `granted_by` of a right names the file in `deploy/`. In docs/rights.md the text above the mark is
@@ -14,7 +14,6 @@ from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right, RightsGroup
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 from runtime.rights import (
-    everything,
     needs,
     needs_for_etcd,
     needs_for_evidence,
@@ -25,8 +24,9 @@ from runtime.rights import (
     needs_in_workload_clusters,
     wishes_for_requests,
 )
+from runtime.settings import Settings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEMPLATES = "…remediationtemplates"
 API = "rbac.authorization.k8s.io"
 LINE = 118
@@ -39,6 +39,12 @@ def written() -> Mapping[str, str]:
     """The text of each file, by its path in the repository."""
     ours = list(of_installations())
     return {**manifests(ours), PAGE: page((ROOT / PAGE).read_text(), [*ours, *of_others()])}
+
+
+def everything() -> Settings:
+    """The settings of an installation that handles all kinds and serves the webhook."""
+    kinds = tuple(CHECK_KINDS.values())
+    return Settings(cluster="any", check_kinds=kinds, webhook_address=":9443")
 
 
 def of_installations() -> Iterator[Right]:
@@ -170,8 +176,3 @@ def _row(right: Right) -> str:
 
 def _quoted(granted_by: str) -> str:
     return f"`{granted_by}`" if granted_by.startswith("deploy/") else granted_by
-
-
-if __name__ == "__main__":
-    for path, text in written().items():
-        (ROOT / path).write_text(text)

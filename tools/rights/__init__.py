@@ -1,0 +1,1 @@
+"""Generates the roles of `deploy/` and docs/rights.md from the table of rights."""
