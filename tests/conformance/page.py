@@ -1,25 +1,31 @@
-"""docs/conformance.md: each rule with the tests that prove it."""
+"""Two texts: docs/conformance.md with each rule, and the list of the tests that prove each rule.
 
-from collections.abc import Iterator, Mapping, Sequence
+The list is a build artefact, because each renamed test would change a committed page.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from tests.conformance.markers import ROOT, Proof
 from tests.conformance.register import SECTIONS
 from tests.conformance.rule import Rule, Section
 
 PAGE = ROOT / "docs" / "conformance.md"
+PROOFS = ROOT / "dist" / "conformance-tests.txt"
 
 _INTRODUCTION = """\
 # Conformance
 
-What Paramedic promises to users of NodeHealthCheck (NHC), of OpenShift's MachineHealthCheck (MHC A) and of
-Cluster API's (CAPI B), rule by rule, and the tests that prove it. `NHC 2.1/13` is a section and a row of what
-the NodeHealthCheck operator does, `MHC A.2.3/1` of what the machine-api-operator does, `CAPI B.2.7/clock` of
-what Cluster API does; `rule 14` is a point in which Paramedic decides for itself, and where the two differ
-that rule holds. Code and pages cite these ids (a section, as `NHC 2.1`, stands for its rows), and choices
-between alternatives as `ADR 15`, a page of [decisions](decisions/); a test refuses an id that stands nowhere.
+This page lists the behaviour that Paramedic promises to users of NodeHealthCheck (NHC), of OpenShift's
+MachineHealthCheck (MHC A) and of Cluster API's (CAPI B). `NHC 2.1/13` is a section and a row of the behaviour
+of the NodeHealthCheck operator, `MHC A.2.3/1` of the machine-api-operator, and `CAPI B.2.7/clock` of Cluster
+API. With a rule such as `rule 14` Paramedic decides for itself; where it differs from a row, the rule holds.
 
-`make conformance` writes this page from the rules in `tests/conformance` and the markers of the tests
-(`@pytest.mark.rule("NHC 2.1/13")`): do not edit it. `make test` fails when a rule has no test.
+Code and pages cite these ids, and decisions as `ADR 15` ([decisions](decisions/)). A section such as
+`NHC 2.1` stands for its rows. A test rejects an unknown id.
+
+Each rule has a test with the marker `@pytest.mark.rule("NHC 2.1/13")`; `make test` fails for a rule without
+one. `make conformance` writes the tests of each rule to `dist/`. It also writes this page, from the rules in
+`tests/conformance/`: do not edit it.
 """
 
 
@@ -38,20 +44,25 @@ def without_tests(rules: Sequence[Rule], proofs: Sequence[Proof]) -> list[str]:
     return [f"{rule.id}: {rule.does}" for rule in rules if not rule.not_applicable and rule.id not in proved]
 
 
-def page(proofs: Sequence[Proof], sections: Sequence[Section] = SECTIONS) -> str:
+def page(sections: Sequence[Section] = SECTIONS) -> str:
+    return "\n".join([_INTRODUCTION, *(line for section in sections for line in _section(section))])
+
+
+def list_of_tests(rules: Sequence[Rule], proofs: Sequence[Proof]) -> str:
+    """Return the tests of each rule; a rule without tests has only its sentence."""
     proved = proving_tests(proofs)
-    return "\n".join([_INTRODUCTION, *(line for one in sections for line in _section(one, proved))])
+    lines = (line for rule in rules for line in _proof(rule, proved.get(rule.id, ())))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _section(section: Section, proved: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _section(section: Section) -> Iterator[str]:
     yield f"## {section.title}\n"
     for rule in section.rules():
-        yield f"**{rule.id}**: {rule.does}\n"
-        yield from (f"- {line}" for line in _evidence(rule, proved.get(rule.id, ())))
-        yield ""
+        exception = f" Not applicable: {rule.not_applicable}" if rule.not_applicable else ""
+        yield f"- **{rule.id}**: {rule.does}{exception}"
+    yield ""
 
 
-def _evidence(rule: Rule, tests: Sequence[str]) -> list[str]:
-    if rule.not_applicable:
-        return [f"not applicable: {rule.not_applicable}"]
-    return [f"`{test}`" for test in tests] or ["no test yet"]
+def _proof(rule: Rule, tests: Sequence[str]) -> Iterator[str]:
+    yield f"{rule.id}: {rule.does}"
+    yield from (f"  {test}" for test in tests)

@@ -1,4 +1,4 @@
-"""Each rule has a test, and docs/conformance.md shows it."""
+"""Each rule has a test, and docs/conformance.md lists each rule."""
 
 import pytest
 
@@ -23,8 +23,8 @@ def test_every_marker_names_a_rule(proofs: list[Proof]) -> None:
     assert {rule for proof in proofs for rule in proof.rules} - set(BY_ID) == set()
 
 
-def test_page_is_what_the_markers_say(proofs: list[Proof]) -> None:
-    assert PAGE.read_text() == page(proofs), "run make conformance"
+def test_page_lists_every_rule() -> None:
+    assert PAGE.read_text() == page(), "run make conformance"
 
 
 def test_no_two_rules_share_an_id() -> None:

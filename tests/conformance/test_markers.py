@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.markers import ROOT, MarkerError, Proof, proofs
-from tests.conformance.page import page, without_tests
+from tests.conformance.page import list_of_tests, page, without_tests
 from tests.conformance.rule import Rule, Section
 
 MARKED = """
@@ -58,24 +58,31 @@ def test_rule_without_a_test_is_named_unless_it_does_not_apply() -> None:
     assert without_tests(rules, [Proof("t", ("A",))]) == ["B: b."]
 
 
-def test_page_shows_each_rule_with_its_tests() -> None:
-    section = Section("X ", "Title", {"1": "One.", "2": "Two.", "3": "Three."}, {"2": "no such thing."})
-    text = page([Proof("tests/test_a.py::test_one", ("X 1",))], [section])
+def test_page_shows_each_rule() -> None:
+    section = Section("X ", "Title", {"1": "One.", "2": "Two."}, {"2": "no such thing."})
 
-    assert text.partition("## ")[2].splitlines() == [
+    assert page([section]).partition("## ")[2].splitlines() == [
         "Title",
         "",
-        "**X 1**: One.",
-        "",
-        "- `tests/test_a.py::test_one`",
-        "",
-        "**X 2**: Two.",
-        "",
-        "- not applicable: no such thing.",
-        "",
-        "**X 3**: Three.",
-        "",
-        "- no test yet",
+        "- **X 1**: One.",
+        "- **X 2**: Two. Not applicable: no such thing.",
+    ]
+
+
+def test_list_of_proofs_names_each_test_below_its_rules() -> None:
+    rules = [Rule("A", "a."), Rule("B", "b."), Rule("C", "c.")]
+    of_both, of_one = (
+        Proof("tests/test_a.py::test_both", ("A", "B")),
+        Proof("tests/test_a.py::test_b", ("B",)),
+    )
+
+    assert list_of_tests(rules, [of_both, of_one]).splitlines() == [
+        "A: a.",
+        "  tests/test_a.py::test_both",
+        "B: b.",
+        "  tests/test_a.py::test_both",
+        "  tests/test_a.py::test_b",
+        "C: c.",
     ]
 
 
