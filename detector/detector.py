@@ -15,18 +15,26 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from detector.answers.answering import Answering, never_failing
-from detector.answers.ended_remediations import EndedRemediations
-from detector.answers.observation_builder import CheckFreshness, Observer
-from detector.answers.remediation_limits import RemediationLimits
+from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempt_reading import AttemptReading
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.context.check_freshness import CheckFreshness
+from detector.context.clock_watch import ClockWatch
+from detector.context.cluster_identities import KNOWN_CLUSTERS
+from detector.context.sources import Sources, WatchScope
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.incident_workflows import Observe
 from detector.dispatching.reconciler import ReconcilerDependencies
+from detector.feeds.blind_times import BLIND_TIMES
+from detector.feeds.kind_watch import Kind
+from detector.feeds.lease_notes import LeaseNotes, NoteLease
+from detector.feeds.workload_clusters import WorkloadAccess
 from detector.handover import Handover, HandoverTimes
+from detector.limits.ended_remediations import EndedRemediations
+from detector.limits.remediation_limits import RemediationLimits
 from detector.metrics.failing_workflows import FailingWorkflows
 from detector.metrics.limit_metrics import LimitMetrics
 from detector.metrics.live_metrics import ClockMetrics, LiveMetrics
@@ -42,13 +50,6 @@ from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.watched_kind import KindMetrics
-from detector.watching.blind_times import BLIND_TIMES
-from detector.watching.clock_watch import ClockWatch
-from detector.watching.cluster_identities import KNOWN_CLUSTERS
-from detector.watching.kind_watch import Kind
-from detector.watching.lease_notes import LeaseNotes, NoteLease
-from detector.watching.sources import Sources, WatchScope
-from detector.watching.workload_clusters import WorkloadAccess
 from health.check.check_snapshot import Unseen
 from health.check.template_validity import Template, TemplateKind
 from health.cluster.pause_progress import PauseProgress

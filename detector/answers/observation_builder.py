@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from detector.answers.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.answers.storms import Storms
+from detector.context.check_freshness import CheckFreshness
+from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_context, target_facts
-from health.check.check_snapshot import Unseen
 from health.check.health_check import HealthCheck
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
@@ -33,36 +33,6 @@ _STATES = {
     Health.WAITING: TargetState.WAITING,
     Health.EXPIRED: TargetState.EXPIRED,
 }
-
-
-@dataclass(frozen=True)
-class CheckFreshness:
-    """The age of the cluster state for one check, and other reasons not to use it."""
-
-    age: timedelta | None
-    """Age of the oldest source; None while one was never read completely."""
-    limit: timedelta
-    unread_requests: str = ""
-    """Why the requests of the check are not fresh enough to act; "" if they are."""
-    unread_templates: str = ""
-    """Why its templates are not fresh enough to act."""
-    unread_context: str = ""
-    """Why the cluster context is not fresh enough to act."""
-    unreachable: Hold | None = None
-    """Why the Nodes of its targets in a workload cluster are unreachable or distrusted."""
-    clock: Hold | None = None
-    """Why deadlines by the timestamps of those Nodes cannot be judged."""
-    is_handled: bool = True
-    """Whether this detector handles checks of its kind."""
-
-    def unseen(self, clock: Hold | None) -> Unseen:
-        """The unseen sources, for status and Events; `clock` is why deadlines cannot be judged."""
-        return Unseen(
-            stale_cache(self.age, self.limit) or clock or self.clock,
-            self.unread_context,
-            self.unread_templates,
-            self.unread_requests,
-        )
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from functools import partial
 from typing import Any
 
 from detector.answers.storms import Storms
+from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.event_queue import EventQueue
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
-from detector.watching.sources_of_checks import SourcesOfChecks
 from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS

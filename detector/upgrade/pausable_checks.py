@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
-from detector.watching.source import NOT_YET, Source, all_tried, first_unread
+from detector.feeds.source import NOT_YET, Source, all_tried, first_unread
 from health.kinds.check_kind import CheckKind
 from health.model.references import CheckReference
 from health.upgrade.pausable_check import PausableCheck, PauseAnnotations

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from detector.answers.observation_builder import ObservationBuilder
+from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Sources, WatchScope
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from health.policy.policy import Policy

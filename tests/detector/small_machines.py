@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.context.check_freshness import CheckFreshness
 from detector.openshift.kind import machine_join
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
@@ -148,7 +149,7 @@ class SmallMachines:
     def observe(self, name: str, *, is_handled: bool = True, check: str = CHECK.name) -> Observation:
         target = TargetReference(kind="Machine", namespace=NAMESPACE, name=name, uid=f"uid-{name}")
         incident = IncidentReference(cluster="main-0a1b", check=named(check), target=target)
-        freshness = CheckFreshness(timedelta(), timedelta(minutes=1), is_handled=is_handled)
+        freshness = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1), is_handled=is_handled)
         back_off = self.attempts.before(TargetName.of(target), self.cluster_state.targets.get(CHECK, name))
         return ObservationBuilder(
             self.cluster_state, incident, freshness, self.now, back_off=back_off

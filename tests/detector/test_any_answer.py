@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from pydantic import BaseModel, ValidationError
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.context.check_freshness import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
@@ -39,7 +40,7 @@ OWNER = {"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": CHECK.kind, "n
 A_NODE: dict[str, Any] = NODE | {"metadata": METADATA | {"labels": LABELS}}
 A_REQUEST: dict[str, Any] = REQUEST | {"metadata": REQUEST["metadata"] | {"ownerReferences": [OWNER]}}
 LEASE = lease_object(f"NodeHealthCheck-{CHECK.name}")
-FRESH = CheckFreshness(timedelta(), timedelta(seconds=5))
+FRESH = CheckFreshness(age=timedelta(), limit=timedelta(seconds=5))
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
 from detector.attempts.attempts import NOT_READ, Attempts
+from detector.context.check_freshness import CheckFreshness
 from health.gate.back_off import EndedAttempt
 from health.model.observation import HoldReason, Observation
 from health.model.references import TargetReference
@@ -50,7 +51,7 @@ class Memory:
     def observe(self, name: str, at: timedelta) -> Observation:
         self.cluster.now = NOW + at
         incident = incident_of(name)
-        freshness = CheckFreshness(timedelta(), MINUTE)
+        freshness = CheckFreshness(age=timedelta(), limit=MINUTE)
         before = self.attempts.before(TargetName.of(incident.target))
         return ObservationBuilder(
             self.cluster.cluster_state, incident, freshness, self.cluster.now, back_off=before

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.watching.change_budget import CALM_SECONDS, ChangeBudget, budget_for
+from detector.feeds.change_budget import CALM_SECONDS, ChangeBudget, budget_for
 
 
 def change(budget: ChangeBudget, nodes: int, times: int, *, begin: float = 0, seconds: float = 0) -> float:

@@ -7,16 +7,17 @@ from email.utils import format_datetime
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
+from detector.context.clock_watch import ClockWatch
 from detector.metrics.live_metrics import ClockMetrics
-from detector.watching.clock_watch import ClockWatch
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
 from kube.server_clock import ServerClock
 from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.samples_of_metrics import Series, scrape, series
 
-FRESH = CheckFreshness(timedelta(0), timedelta(seconds=30))
+FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=30))
 TARGET = TargetReference(kind="Node", name="node-1", uid="uid-node-1")
 INCIDENT = IncidentReference(cluster="main-0a1b", check=CHECK, target=TARGET)
 SKEW = series("paramedic_clock_skew_seconds")

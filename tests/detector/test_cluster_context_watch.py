@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.watching.cluster_context_watch import ClusterContextWatch
+from detector.feeds.cluster_context_watch import ClusterContextWatch
 from devcluster.control_plane import ControlPlane
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase, UpgradeSignal
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from detector.watching import change_budget, coalesced_nodes
-from detector.watching.change_budget import budget_for
-from detector.watching.node_watch import NodeWatch
+from detector.feeds import change_budget, coalesced_nodes
+from detector.feeds.change_budget import budget_for
+from detector.feeds.node_watch import NodeWatch
 from health.model.node import Node
 from health.model.target import TargetName
 from kube.connection import ClusterConnection

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
-from detector.watching.cluster_context_watch import ClusterContextWatch
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import STOP
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

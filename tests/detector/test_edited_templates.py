@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from detector.watching.kind_watch import Kind
+from detector.feeds.kind_watch import Kind
 from health.check.template_validity import Place, Template, TemplateKind
 from tests.detector.test_ended_incidents import Detector
 from tests.kube.eventually import eventually

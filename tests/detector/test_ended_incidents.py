@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import CALLS_AT_ONCE
@@ -83,7 +84,7 @@ class Detector:
         return self.handed_out[-1]
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness(timedelta(0), timedelta(seconds=5))
+        freshness = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=5))
         return ObservationBuilder(self.cluster.cluster_state, incident, freshness, self.now()).observation()
 
 

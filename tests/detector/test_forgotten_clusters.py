@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from detector.watching import workload_clusters
-from detector.watching.node_watch import LOST, BlindTime, NodeWatch
-from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from detector.feeds import workload_clusters
+from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
+from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.model.node import Node
 from health.model.target import TargetName
 from kube import time_slice

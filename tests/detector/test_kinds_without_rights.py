@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK

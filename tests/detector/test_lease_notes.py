@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from detector.watching import lease_notes
-from detector.watching.cluster_identities import KNOWN_CLUSTERS, ClusterIdentities, Confirmations
-from detector.watching.lease_notes import LeaseNotes, NoteLease
+from detector.context.cluster_identities import KNOWN_CLUSTERS, ClusterIdentities, Confirmations
+from detector.feeds import lease_notes
+from detector.feeds.lease_notes import LeaseNotes, NoteLease
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.cluster.cluster_identity import ANNOTATION, NOT_KNOWN, KnownCluster, read_note

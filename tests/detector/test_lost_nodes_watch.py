@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from detector.watching.lost_nodes_watch import LostNodesWatch
+from detector.context.lost_nodes_watch import LostNodesWatch
 from health.model.observation import HoldReason
 from health.model.target import TargetName, node_name
 from health.policy.outage_guard import OutageGuard

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from detector.watching.node_watch import NodeWatch
+from detector.feeds.node_watch import NodeWatch
 from health.model.node import Node
 from health.model.target import TargetName
 from kube import time_slice

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness
+from detector.context.check_freshness import CheckFreshness
+from detector.context.sources import Sources, WatchScope
+from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.state.cluster_state import ClusterState
-from detector.watching.cluster_context_watch import ClusterContextWatch
-from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase, UpgradeSignal
 from health.kinds.check_kind import CheckKind

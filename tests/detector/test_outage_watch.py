@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from detector.watching import outage_watch
-from detector.watching.node_watch import BlindTime
-from detector.watching.outage_watch import OutageWatch
+from detector.context import outage_watch
+from detector.context.outage_watch import OutageWatch
+from detector.feeds.node_watch import BlindTime
 from health.model.node import ZONE_LABEL
 from health.model.target import node_name
 from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, OutageGuard, Outages, lacking

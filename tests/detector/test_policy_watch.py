@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from detector.feeds.policy_watch import PolicyWatch
 from detector.reporting.policy_reporter import PolicyReporter
-from detector.watching.policy_watch import PolicyWatch
 from devcluster.control_plane import ControlPlane
 from health.policy.policy import Policy
 from health.policy.policy_document import KEY, POLICY

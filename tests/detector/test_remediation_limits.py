@@ -10,11 +10,12 @@ from types import FrameType
 import pytest
 from prometheus_client import CollectorRegistry
 
-from detector.answers.admission_queue import TURN
-from detector.answers.observation_builder import CheckFreshness, Observer
-from detector.answers.remediation_limits import RemediationLimits
-from detector.answers.reservations import LIVES
+from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
+from detector.context.check_freshness import CheckFreshness
+from detector.limits.admission_queue import TURN
+from detector.limits.remediation_limits import RemediationLimits
+from detector.limits.reservations import LIVES
 from detector.metrics.limit_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
 from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
@@ -78,7 +79,7 @@ class Leader:
         """The observation of an incident, whether it asks or not."""
         observer = Observer(
             self.cluster.cluster_state,
-            lambda _: CheckFreshness(timedelta(), 30 * SECOND),
+            lambda _: CheckFreshness(age=timedelta(), limit=30 * SECOND),
             Storms(self.cluster.cluster_state, lambda _: True, self.now),
             lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
             lambda: None,

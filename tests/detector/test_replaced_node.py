@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
 from health.model.moves import Move, Phase, RemoveRequests, phase_of
 from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
-from detector.watching.cluster_context_watch import ClusterContextWatch
 from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase
 from health.kinds.clusterapi.cluster import CLUSTERS
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK, ROLLING_OUT

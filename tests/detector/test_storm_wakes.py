@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
 from detector.answers.storms import Storms
+from detector.context.check_freshness import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.state.check_state import CheckRecord
@@ -67,7 +68,7 @@ class Detector:
         return datetime.now(UTC)
 
     def observe(self, incident: IncidentReference) -> Observation:
-        freshness = CheckFreshness(timedelta(0), LIMIT)
+        freshness = CheckFreshness(age=timedelta(0), limit=LIMIT)
         self.storms.advance(incident.check)
         hold = self.storms.hold(incident.check)
         return ObservationBuilder(

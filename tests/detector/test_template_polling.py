@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from detector.watching.kind_watch import Kind, KindSubscription
-from detector.watching.named_kinds import KindWatches
-from detector.watching.template_polling import Naming, TemplatePolling
+from detector.feeds.kind_watch import Kind, KindSubscription
+from detector.feeds.named_kinds import KindWatches
+from detector.feeds.template_polling import Naming, TemplatePolling
 from devcluster.control_plane import ControlPlane
 from health.check.template_validity import Template, TemplateKind
 from health.kinds.nodehealthcheck.template_problem import template_problem

@@ -11,11 +11,11 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
+from detector.context.sources import Sources, WatchScope
 from detector.reporting.event_queue import EventQueue
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.references import CheckReference
 from health.policy.policy import Policy

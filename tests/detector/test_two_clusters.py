@@ -12,14 +12,14 @@ import pytest
 from aiohttp import web
 
 from detector.answers.observation_builder import ObservationBuilder
+from detector.context.sources import Sources, WatchScope
+from detector.feeds import lease_notes, workload_clusters
+from detector.feeds.blind_times import ANNOTATION, BLIND_TIMES
+from detector.feeds.lease_notes import LeaseNotes, NoteLease
+from detector.feeds.node_watch import LOST
+from detector.feeds.workload_clusters import WorkloadAccess
 from detector.state.cluster_state import ClusterState
 from detector.state.target_store import lease_of_its_node
-from detector.watching import lease_notes, workload_clusters
-from detector.watching.blind_times import ANNOTATION, BLIND_TIMES
-from detector.watching.lease_notes import LeaseNotes, NoteLease
-from detector.watching.node_watch import LOST
-from detector.watching.sources import Sources, WatchScope
-from detector.watching.workload_clusters import WorkloadAccess
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 import pytest
 
+from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import MACHINES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.target import TargetName, node_name

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.target import node_name
 from tests.detector.small_cluster import SmallCluster, incident_of

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from detector.feeds.kind_watch import Kind
+from detector.feeds.named_kinds import NamedKinds
 from detector.nodehealthcheck.admission_facts import AdmissionFacts
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.watching.kind_watch import Kind
-from detector.watching.named_kinds import NamedKinds
 from devcluster.control_plane import ControlPlane
 from devcluster.manifests import ROOT
 from devcluster.polling import until

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import ClusterContext

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
 from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.references import IncidentReference, TargetReference
@@ -49,7 +50,7 @@ class World:
 
     def observe(self) -> Observation:
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=NODE)
-        fresh = CheckFreshness(timedelta(), timedelta(minutes=1))
+        fresh = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
         return ObservationBuilder(self.cluster.cluster_state, incident, fresh, self.cluster.now).observation()
 
 

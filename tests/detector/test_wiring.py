@@ -12,10 +12,10 @@ from prometheus_client import CollectorRegistry
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.context.sources import Sources, WatchScope
 from detector.detector import Detector
 from detector.state.cluster_state import ClusterState
 from detector.state.resync import MOST_AT_ONCE
-from detector.watching.sources import Sources, WatchScope
 from health.cluster.upgrade import UpgradeSignal
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.policy.maintenance_windows import MaintenanceWindow

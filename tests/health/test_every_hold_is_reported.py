@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness
+from detector.context.check_freshness import CheckFreshness
 from health.check.check_context import CheckContext
 from health.check.check_snapshot import CheckSnapshot, Unseen
 from health.check.storm import Storm, storm_hold
@@ -209,17 +209,27 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
 @pytest.mark.parametrize(
     ("freshness", "clock", "expected"),
     [
-        (CheckFreshness(timedelta(seconds=1), timedelta(seconds=30)), None, Unseen()),
-        (CheckFreshness(None, timedelta(seconds=30)), None, HoldReason.STALE_CACHE),
-        (CheckFreshness(timedelta(seconds=31), timedelta(seconds=30)), SKEW, HoldReason.STALE_CACHE),
-        (CheckFreshness(timedelta(seconds=1), timedelta(seconds=30)), SKEW, HoldReason.CLOCK_SKEW),
+        (CheckFreshness(age=timedelta(seconds=1), limit=timedelta(seconds=30)), None, Unseen()),
+        (CheckFreshness(age=None, limit=timedelta(seconds=30)), None, HoldReason.STALE_CACHE),
         (
-            CheckFreshness(timedelta(seconds=1), timedelta(seconds=30), clock=SKEW),
+            CheckFreshness(age=timedelta(seconds=31), limit=timedelta(seconds=30)),
+            SKEW,
+            HoldReason.STALE_CACHE,
+        ),
+        (CheckFreshness(age=timedelta(seconds=1), limit=timedelta(seconds=30)), SKEW, HoldReason.CLOCK_SKEW),
+        (
+            CheckFreshness(age=timedelta(seconds=1), limit=timedelta(seconds=30), clock=SKEW),
             None,
             HoldReason.CLOCK_SKEW,
         ),
         (
-            CheckFreshness(timedelta(), timedelta(seconds=30), "requests", "templates", "context"),
+            CheckFreshness(
+                age=timedelta(),
+                limit=timedelta(seconds=30),
+                unread_requests="requests",
+                unread_templates="templates",
+                unread_context="context",
+            ),
             None,
             Unseen(None, "context", "templates", "requests"),
         ),

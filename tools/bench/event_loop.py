@@ -9,13 +9,14 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from bench.workers import CHECK, KIND, check_object, unknown_node
-from detector.answers.observation_builder import CheckFreshness, Observer
-from detector.answers.remediation_limits import RemediationLimits
+from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.context.check_freshness import CheckFreshness
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
+from detector.limits.remediation_limits import RemediationLimits
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
@@ -33,7 +34,7 @@ from runtime.problems import Problems
 
 _TARGETS = 5_000
 _CREATED, _NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-_FRESH = CheckFreshness(timedelta(), timedelta(minutes=1))
+_FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 _NAMES = tuple(f"node-{number}" for number in range(_TARGETS))
 
 Work = Callable[[], Awaitable[object]]

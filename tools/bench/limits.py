@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 from bench.figure import LONGEST_STOP_MILLISECONDS, Figure, longest_stop
 from bench.workers import CHECK, DURATION, KIND, check_object, unknown_node
-from detector.answers.observation_builder import CheckFreshness, Observer
-from detector.answers.remediation_limits import RemediationLimits
+from detector.answers.observation_builder import Observer
 from detector.answers.storms import Storms
+from detector.context.check_freshness import CheckFreshness
+from detector.limits.remediation_limits import RemediationLimits
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.gate.back_off import NO_BACK_OFF
@@ -52,7 +53,7 @@ class _Leader:
         self._now = _ASKED
         self._observer = Observer(
             self._state,
-            lambda _: CheckFreshness(timedelta(), timedelta(seconds=30)),
+            lambda _: CheckFreshness(age=timedelta(), limit=timedelta(seconds=30)),
             Storms(self._state, lambda _: True, lambda: self._now),
             lambda *_: NO_BACK_OFF,
             lambda: None,

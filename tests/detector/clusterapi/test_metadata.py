@@ -12,10 +12,10 @@ from aiohttp import web
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
+from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
 from detector.state.check_state import CheckRecord
-from detector.watching.sources_of_checks import SourcesOfChecks
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.model.references import CheckReference

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import CheckFreshness, ObservationBuilder
+from detector.answers.observation_builder import ObservationBuilder
+from detector.context.check_freshness import CheckFreshness
 from health.check.pause import PAUSED
 from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState
@@ -13,7 +14,7 @@ from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, machine
 from tests.health.clusterapi.samples import NAMESPACE, cluster
 from tests.objects import condition
 
-FRESH = CheckFreshness(timedelta(), timedelta(minutes=1))
+FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 TARGET = TargetReference(kind="Machine", group=GROUP, namespace=NAMESPACE, name="a", uid="uid-a")
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
+from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
-from detector.watching.sources import Sources, WatchScope
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.admission import stale_cache
 from health.kinds.clusterapi.cluster import CHECK, CLUSTERS

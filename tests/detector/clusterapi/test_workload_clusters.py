@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from detector.watching import workload_cluster, workload_clusters
-from detector.watching.node_watch import LOST, BlindTime, NodeWatch
-from detector.watching.source import THEY_NOT_YET
-from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
+from detector.feeds import workload_cluster, workload_clusters
+from detector.feeds.node_watch import LOST, BlindTime, NodeWatch
+from detector.feeds.source import THEY_NOT_YET
+from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.kinds.clusterapi.cluster import kubeconfig_secret
 from kube.connection import ClusterConnection
 from kube.errors import NotConfigured, Unreachable

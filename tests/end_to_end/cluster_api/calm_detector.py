@@ -6,7 +6,7 @@
 from typing import NoReturn
 
 from detector import detector
-from detector.watching import change_budget
+from detector.feeds import change_budget
 from runtime.process import run_process
 
 CALM_SECONDS = 3.0

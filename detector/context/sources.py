@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from detector.context.cluster_identities import ClusterIdentities, Confirmations
+from detector.context.lost_nodes_watch import LostNodesWatch
+from detector.context.outage_watch import OutageWatch
+from detector.context.sources_of_checks import SourcesOfChecks, WatchedKinds
+from detector.feeds.cluster_context_watch import ClusterContextWatch
+from detector.feeds.kind_watch import Kind
+from detector.feeds.named_kinds import NamedKinds
+from detector.feeds.node_watch import BlindTime, NodeWatch
+from detector.feeds.policy_watch import PolicyWatch
+from detector.feeds.source import NOT_YET, Source, all_tried, by_name
+from detector.feeds.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from detector.registry import WATCHED_KINDS
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin, WatchedTargets
-from detector.watching.cluster_context_watch import ClusterContextWatch
-from detector.watching.cluster_identities import ClusterIdentities, Confirmations
-from detector.watching.kind_watch import Kind
-from detector.watching.lost_nodes_watch import LostNodesWatch
-from detector.watching.named_kinds import NamedKinds
-from detector.watching.node_watch import BlindTime, NodeWatch
-from detector.watching.outage_watch import OutageWatch
-from detector.watching.policy_watch import PolicyWatch
-from detector.watching.source import NOT_YET, Source, all_tried, by_name
-from detector.watching.sources_of_checks import SourcesOfChecks, WatchedKinds
-from detector.watching.workload_clusters import ClusterHandlers, WorkloadAccess, WorkloadClusters
 from health.check.template_validity import Template, TemplateKind
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster

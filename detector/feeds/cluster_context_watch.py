@@ -16,9 +16,9 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
+from detector.feeds.policy_watch import PolicyWatch
+from detector.feeds.source import NOT_YET, Source, all_tried, by_name, first_unread
 from detector.registry import WATCHED_KINDS
-from detector.watching.policy_watch import PolicyWatch
-from detector.watching.source import NOT_YET, Source, all_tried, by_name, first_unread
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_upgrades import Signalled, upgrades
 from health.cluster.global_stop import LeaseNamespace, Stop

@@ -9,9 +9,9 @@ import asyncio
 
 from temporalio.service import RPCError
 
-from detector.answers.remediation_limits import RemediationLimits
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import VISIBLE_AFTER
+from detector.limits.remediation_limits import RemediationLimits
 from detector.state.in_flight import Remediated
 from runtime.problems import Problems
 from runtime.retrying import retry_forever

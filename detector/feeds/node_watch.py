@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from detector.watching.coalesced_nodes import CoalescedNodes
-from detector.watching.source import THEY_NOT_YET
+from detector.feeds.coalesced_nodes import CoalescedNodes
+from detector.feeds.source import THEY_NOT_YET
 from health.model.node import Node
 from health.model.target import TargetName, node_name
 from kube.connection import ClusterConnection

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from detector.answers.limit_scopes import LimitScopes
-from detector.answers.recent_starts import RecentStarts
-from detector.answers.reservations import Proves, Reservations, Reserved
+from detector.limits.limit_scopes import LimitScopes
+from detector.limits.recent_starts import RecentStarts
+from detector.limits.reservations import Proves, Reservations, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import Remediated
 from health.model.references import CheckReference, IncidentReference

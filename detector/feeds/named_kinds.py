@@ -15,10 +15,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Generic, cast
 
+from detector.feeds.kind_watch import Kind, KindSubscription, KindWatch
+from detector.feeds.source import THEY_NOT_YET
+from detector.feeds.template_polling import EVERY, Naming, TemplatePolling
 from detector.state.cluster_state import ClusterState
-from detector.watching.kind_watch import Kind, KindSubscription, KindWatch
-from detector.watching.source import THEY_NOT_YET
-from detector.watching.template_polling import EVERY, Naming, TemplatePolling
 from health.check.template_validity import Place, Template, TemplateKind
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference, TemplateReference

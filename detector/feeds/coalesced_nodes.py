@@ -7,7 +7,7 @@ each Node is passed on, in slices of time. The cluster has a problem until all o
 import asyncio
 from collections.abc import Callable
 
-from detector.watching.change_budget import ChangeBudget
+from detector.feeds.change_budget import ChangeBudget
 from kube.server_clock import monotonic_clock
 from kube.time_slice import TimeSlice
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from detector.watching.node_watch import BlindTime
+from detector.feeds.node_watch import BlindTime
 from health.model.node import Node
 from health.model.target import TargetName, node_name
 from health.policy.outage_guard import NO_OUTAGE, GroupOutage, NodeGroup, OutageGuard, Outages, lacking

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from detector.answers.admission_queue import AdmissionQueue, QueueEntry
-from detector.answers.limit_scopes import LimitScopes
-from detector.answers.remediation_records import RemediationRecords
-from detector.answers.reservations import LIVES, Proves, Reserved
+from detector.limits.admission_queue import AdmissionQueue, QueueEntry
+from detector.limits.limit_scopes import LimitScopes
+from detector.limits.remediation_records import RemediationRecords
+from detector.limits.reservations import LIVES, Proves, Reserved
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import InFlight, Remediated
 from detector.state.request_index import SeenRequest

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from detector.watching.node_watch import BlindTime, NodeWatch
-from detector.watching.workload_cluster import WorkloadCluster
+from detector.feeds.node_watch import BlindTime, NodeWatch
+from detector.feeds.workload_cluster import WorkloadCluster
 from health.model.node import Node
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KubernetesError, NotConfigured, NotFound, retry_after

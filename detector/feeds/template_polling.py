@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from detector.watching.kind_watch import Kind
-from detector.watching.source import THEY_NOT_YET
+from detector.feeds.kind_watch import Kind
+from detector.feeds.source import THEY_NOT_YET
 from health.check.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection

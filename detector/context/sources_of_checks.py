@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from detector.answers.observation_builder import CheckFreshness
+from detector.context.check_freshness import CheckFreshness
+from detector.feeds.cluster_context_watch import ClusterContextWatch
+from detector.feeds.named_kinds import NamedKinds
+from detector.feeds.node_watch import NodeWatch
+from detector.feeds.source import Source
+from detector.feeds.workload_clusters import WorkloadClusters
 from detector.state.cluster_state import ClusterState
-from detector.watching.cluster_context_watch import ClusterContextWatch
-from detector.watching.named_kinds import NamedKinds
-from detector.watching.node_watch import NodeWatch
-from detector.watching.source import Source
-from detector.watching.workload_clusters import WorkloadClusters
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.cluster_context import workload_cluster_hold
 from health.kinds.registry import CHECK_KINDS
@@ -102,16 +102,16 @@ class SourcesOfChecks:
         """How fresh the sources of `check` are, by the current limit of the policy."""
         limit = self.policy().staleness_limit
         if check.group_kind not in self.watched.checks:
-            return CheckFreshness(self.age(), limit, is_handled=False)
+            return CheckFreshness(age=self.age(), limit=limit, is_handled=False)
         cluster = self._node_cluster_of(check)
         return CheckFreshness(
-            _oldest(self._of(check)),
-            limit,
-            self.named.unread_requests(check, limit),
-            self.named.unread_templates(check, limit),
-            self.context.unread(check.group_kind, limit) or self._just_back(limit),
-            self._unreachable(cluster, limit),
-            self._clock(cluster),
+            age=_oldest(self._of(check)),
+            limit=limit,
+            unread_requests=self.named.unread_requests(check, limit),
+            unread_templates=self.named.unread_templates(check, limit),
+            unread_context=self.context.unread(check.group_kind, limit) or self._just_back(limit),
+            unreachable=self._unreachable(cluster, limit),
+            clock=self._clock(cluster),
         )
 
     def age(self) -> timedelta | None:

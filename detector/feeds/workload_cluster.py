@@ -3,8 +3,8 @@
 import asyncio
 from datetime import timedelta
 
-from detector.watching.node_watch import TOO_OLD, NodeWatch
-from detector.watching.source import THEY_NOT_YET
+from detector.feeds.node_watch import TOO_OLD, NodeWatch
+from detector.feeds.source import THEY_NOT_YET
 from health.cluster.clock_skew import workload_skew
 from kube.server_clock import monotonic_clock
 from objects.clusters import SecretField

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from detector.watching.lease_notes import NoteKind
+from detector.feeds.lease_notes import NoteKind
 from health.cluster.cluster_identity import (
     ANNOTATION,
     NOT_KNOWN,

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Generic, Protocol
 
-from detector.watching.source import THEY_NOT_YET, all_tried
+from detector.feeds.source import THEY_NOT_YET, all_tried
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden, KindUnknown, KubernetesError, retry_after
 from kube.record import Change, RecordT

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter
 
-from detector.watching.lease_notes import LeaseNotes, NoteKind
-from detector.watching.node_watch import LOST, BlindTime
+from detector.feeds.lease_notes import LeaseNotes, NoteKind
+from detector.feeds.node_watch import LOST, BlindTime
 from health.policy.outage_guard import is_group_key
 
 ANNOTATION = "paramedic.dev/blind-times"

@@ -1,0 +1,1 @@
+"""The judgement of the cluster as a whole, and the freshness of what was read."""

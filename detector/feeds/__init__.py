@@ -1,0 +1,1 @@
+"""The reflectors: they read the cluster and put it into the state."""

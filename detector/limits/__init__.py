@@ -1,0 +1,1 @@
+"""The limits of remediations: what is in flight, reserved and queued."""

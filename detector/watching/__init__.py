@@ -1,1 +1,0 @@
-"""Reads what the detector needs: kinds that are watched or polled, and the age of each cache."""
