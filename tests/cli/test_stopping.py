@@ -16,6 +16,7 @@ from kube.transport import Transport
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from tests.cli.command import Command
 from tests.ports import free_port
+from tests.support.cluster.installations import forget_installations
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 42")]
 
@@ -26,7 +27,8 @@ ON = rf"https://127\.0\.0\.1:\d+ \(namespace {NAMESPACE}\)"
 
 @pytest.fixture
 async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
-    """A person with all rights; the namespace is there."""
+    """A person with all rights; the namespace is there, and no installation is."""
+    await forget_installations(control_plane)
     async with await Transport.connect(str(control_plane.kubeconfig)) as transport:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         with suppress(AlreadyExists):

@@ -24,6 +24,7 @@ from tests.end_to_end.policies import NO_BACK_OFF, put_policy
 from tests.end_to_end.processes import OurProcess, our_process
 from tests.end_to_end.request_log import RequestLog
 from tests.end_to_end.world import REQUESTS, World
+from tests.support.cluster.installations import forget_installations
 from tests.temporal_servers import client_of
 
 IMPATIENT = ReflectorSettings(waits=Waits(longest=timedelta(seconds=1)))
@@ -68,6 +69,7 @@ async def paramedic(
     yield Paramedic(detector, worker)
     await asyncio.gather(detector.stop(), worker.stop())
     await put_policy(control_plane, "")
+    await forget_installations(control_plane)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from devcluster.temporal import TemporalServer
 from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.policies import put_policy
 from tests.end_to_end.processes import our_process
+from tests.support.cluster.installations import forget_installations
 
 
 class Pairs:
@@ -46,6 +47,7 @@ class Pairs:
             await asyncio.gather(self._running.detector.stop(), self._running.worker.stop())
             self._running = None
             await put_policy(self._control_plane, "")
+            await forget_installations(self._control_plane)
 
     def _made(self, settings: Mapping[str, str]) -> Paramedic:
         name = f"c{uuid.uuid4().hex[:6]}"

@@ -28,11 +28,11 @@ from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
-from runtime.process_names import NAMESPACE as OF_OTHER_TESTS
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.end_to_end.world import REQUESTS
 from tests.ports import free_port
+from tests.support.cluster.installations import forget_installations
 from tests.workflows.observations import expired
 from workflows.contracts import ACT, ActInput, ActResult, worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
@@ -68,11 +68,11 @@ async def client(control_plane: ControlPlane, namespace: str) -> AsyncIterator[C
 
 
 @pytest.fixture(autouse=True)
-async def status(client: Client, namespace: str, cluster_name: str) -> AsyncIterator[None]:
-    """The status that this cluster's detector wrote before any failure; other tests left nothing."""
-    for kind in (PARAMEDIC_STATUSES, LEASES):
-        for left in await client.list(kind, OF_OTHER_TESTS):
-            await client.delete(kind, left["metadata"]["name"], OF_OTHER_TESTS)
+async def status(
+    client: Client, control_plane: ControlPlane, namespace: str, cluster_name: str
+) -> AsyncIterator[None]:
+    """The status that this cluster's detector wrote before any failure; no other installation is there."""
+    await forget_installations(control_plane)
     identity = await read_cluster_identity(client, cluster_name)
     installation = Installation(cluster=identity, lease_namespace=namespace)
     body = {"apiVersion": PARAMEDIC_STATUSES.api_version, "kind": PARAMEDIC_STATUSES.kind}
