@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(240)  # whoever asks first waits for a whole st
 PATIENCE = timedelta(seconds=120)
 SERVERS = {"temporal", "etcd", "control_plane", "manager"}
 OURS = {"detector", "worker"}
-SIMULATED = {"kubelets", "remediator", "machine_set"}
+SIMULATED = {"kubelets", "remediator", "machine_controllers"}
 ENDED_WELL = "The workflow ended with the outcome Remediated."
 GOES_AFTERWARDS = "(until the end of the story; --stay keeps it up): "
 
@@ -188,7 +188,7 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
         await until_described(directory, second)
         again = description(directory)
         assert {**again, "pids": {}} == {**before, "pids": {}}
-        assert set(again["pids"]) == SERVERS | OURS | SIMULATED - {"machine_set"}
+        assert set(again["pids"]) == SERVERS | OURS | SIMULATED - {"machine_controllers"}
         async with admin(again) as client:
             assert await client.get(NAMESPACES, "kept")
             nodes = {node["metadata"]["name"] for node in await client.list(NODES)}

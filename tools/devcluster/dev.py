@@ -179,7 +179,7 @@ class _Dev:
         layout, count = self._layout, self._settings.simulate_nodes
         programs = [processes.kubelets(layout, cluster, count), processes.remediator(layout, cluster)]
         if (provisioning := self._settings.machine_provisioning) is not None:
-            programs.append(processes.machine_set(layout, cluster, provisioning))
+            programs.append(processes.machine_controllers(layout, cluster, provisioning))
         for program in programs:
             await self._supervisor.start(program)
         names = [program.name for program in programs]

@@ -16,8 +16,9 @@ from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.errors import OptionsError
 from devcluster.layout import Layout, lay_out
-from devcluster.simulation.cluster_api_conditions import with_condition
-from devcluster.simulation.cluster_api_machine import ClusterApi, MachineCondition
+from devcluster.simulation.cluster_api import ClusterApi
+from devcluster.simulation.machine_conditions import with_condition
+from devcluster.simulation.machine_object import MachineCondition
 from devcluster.supervisor import Supervisor
 from kube.client import Client
 from kube.errors import AlreadyExists
@@ -103,7 +104,7 @@ async def start_simulation(
     layout, cluster = workload.layout, workload.control_plane
     programs = [
         processes.kubelets(layout, cluster, 0),
-        processes.cluster_api(layout, management, cluster, provisioning),
+        processes.machine_controllers(layout, management, provisioning, workload=cluster),
     ]
     for program in programs:
         await supervisor.start(program)

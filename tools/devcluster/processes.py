@@ -37,30 +37,26 @@ def remediator(layout: Layout, control_plane: ControlPlane) -> Program:
     return _module("remediator", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 
-def machine_set(layout: Layout, control_plane: ControlPlane, provisioning: timedelta) -> Program:
-    """The simulated machine API of OpenShift; a Machine gets its node `provisioning` after its creation."""
-    arguments = (
-        "--control",
-        str(layout.kubelets_socket),
-        "--provisioning",
-        str(provisioning.total_seconds()),
-    )
-    return _module("machine_set", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
-
-
-def cluster_api(
-    layout: Layout, management: ControlPlane, workload: ControlPlane, provisioning: timedelta
+def machine_controllers(
+    layout: Layout,
+    control_plane: ControlPlane,
+    provisioning: timedelta,
+    workload: ControlPlane | None = None,
 ) -> Program:
-    """The simulated controllers of Cluster API; `layout` is that of the workload cluster."""
+    """The simulated machine API; a Machine gets its node `provisioning` after its creation.
+
+    With a workload cluster it is Cluster API, and `layout` is that of the workload cluster.
+    """
+    of_nodes = () if workload is None else ("--workload-kubeconfig", str(workload.kubeconfig))
     arguments = (
         "--control",
         str(layout.kubelets_socket),
-        "--workload-kubeconfig",
-        str(workload.kubeconfig),
         "--provisioning",
         str(provisioning.total_seconds()),
+        *of_nodes,
     )
-    return _module("cluster_api", arguments, layout, {"KUBECONFIG": str(management.kubeconfig)})
+    environment = {"KUBECONFIG": str(control_plane.kubeconfig)}
+    return _module("machine_controllers", arguments, layout, environment)
 
 
 def renewal(count: int) -> timedelta:

@@ -13,15 +13,11 @@ from devcluster import cluster_api_crds, dev_cluster_api, workload_cluster
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from devcluster.simulation.cluster_api import Provider, keep_machines
-from devcluster.simulation.cluster_api_conditions import with_condition
-from devcluster.simulation.cluster_api_machine import (
-    HEALTH_CHECK_SUCCEEDED,
-    OWNER_REMEDIATED,
-    ClusterApi,
-    MachineCondition,
-)
+from devcluster.simulation.cluster_api import ClusterApi
 from devcluster.simulation.kubelets import Intervals, simulate
+from devcluster.simulation.machine_conditions import HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED, with_condition
+from devcluster.simulation.machine_controllers import Provider, keep_cluster_api_machines
+from devcluster.simulation.machine_object import MachineCondition
 from devcluster.simulation.machine_room import MachineRoom
 from kube.client import Client
 from kube.errors import NotFound
@@ -112,7 +108,7 @@ async def world(management: Transport, transport: Transport, control: Path) -> A
     room = MachineRoom(control.with_suffix(".machines.json"), 0)
     async with (
         running(simulate(transport, room, control, PACE)),
-        running(keep_machines(management, transport, Provider(control, AT_ONCE))),
+        running(keep_cluster_api_machines(management, transport, Provider(control, AT_ONCE))),
     ):
         yield World(Client(management, "test"), Client(transport, "test"))
 

@@ -3,9 +3,9 @@
 import sys
 from typing import NoReturn
 
-from devcluster.simulation import machine_set
+from devcluster.simulation import machine_controllers
 
 
-def run_machine_set() -> NoReturn:
-    machine_set.main()
+def run_machine_controllers() -> NoReturn:
+    machine_controllers.main()
     sys.exit()

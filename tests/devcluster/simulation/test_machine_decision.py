@@ -3,24 +3,27 @@ from typing import Any
 
 import pytest
 
-from devcluster.simulation.machine import (
+from devcluster.simulation.machine_api import (
     AddFinalizer,
     DeleteNode,
     LinkNode,
+    MachineApi,
     RemoveFinalizer,
     RequeueAfter,
     Step,
     SwitchOff,
     SwitchOn,
     UpdatePhase,
-    next_step,
 )
-from devcluster.simulation.machine_upkeep import link, machine_status, with_finalizer, without_finalizer
+from devcluster.simulation.machine_decision import next_step
+from devcluster.simulation.machine_object import MachineObject, NodeReference
+from devcluster.simulation.machine_upkeep import with_finalizer, without_finalizer
 from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.openshift_machine import FINALIZER, NodeReference, OpenShiftMachine
+from devcluster.simulation.openshift_api import link
 from health.model.node import Node
-from tests.devcluster.simulation.openshift_machines import CREATED, machine, node_of
+from tests.devcluster.simulation.machine_objects import CLUSTER_API, CREATED, OPENSHIFT, machine, node_of
 
+FINALIZER = OPENSHIFT.finalizer
 MINUTE = timedelta(minutes=1)
 FULL_NAME = "machines/workers-abcde"
 UID = "uid-of-the-node"
@@ -29,11 +32,11 @@ OF_NODE = {"kind": "Node", "name": REFERENCE.name, "uid": UID}
 ZONE = {"zone": "a"}
 
 
-def provided(**fields: Any) -> OpenShiftMachine:
+def provided(**fields: Any) -> MachineObject:
     return machine(provider_id="simulated://x", **fields)
 
 
-def deleted(**fields: Any) -> OpenShiftMachine:
+def deleted(**fields: Any) -> MachineObject:
     """A Machine under deletion that only finalizers keep."""
     return provided(is_deleted=True, **fields)
 
@@ -118,8 +121,8 @@ def deleted(**fields: Any) -> OpenShiftMachine:
         pytest.param(deleted(phase="Running", finalizers=("other",)), None, NoAction(), id="was never ours"),
     ],
 )
-def test_next_step(seen: OpenShiftMachine, node: Node | None, step: Step) -> None:
-    assert next_step(seen, node, CREATED, provisioning=MINUTE) == step
+def test_next_step(seen: MachineObject, node: Node | None, step: Step) -> None:
+    assert next_step(OPENSHIFT, seen, node, CREATED, provisioning=MINUTE) == step
 
 
 def test_node_is_called_otherwise_than_its_machine_and_otherwise_for_each() -> None:
@@ -127,18 +130,47 @@ def test_node_is_called_otherwise_than_its_machine_and_otherwise_for_each() -> N
     assert len({first.metadata.name, second.metadata.name, first.node_name, second.node_name}) == 4
 
 
+@pytest.mark.parametrize("api", [OPENSHIFT, CLUSTER_API], ids=lambda api: type(api).__name__)
+@pytest.mark.parametrize(
+    ("seen", "has_node", "step"),
+    [
+        pytest.param(deleted(phase="Running"), True, SwitchOff(), id="deleted"),
+        pytest.param(deleted(phase="Deleting"), True, DeleteNode(UID), id="its hardware is gone"),
+        pytest.param(deleted(phase="Deleting"), False, RemoveFinalizer(), id="its node is gone"),
+        pytest.param(provided(phase="Failed"), True, NoAction(), id="failed"),
+        pytest.param(provided(phase="Provisioned"), False, NoAction(), id="waits for its node"),
+        pytest.param(machine(phase="Provisioning", age=MINUTE), False, SwitchOn(), id="its provider is done"),
+    ],
+)
+def test_steps_without_a_link_are_those_of_both_apis(
+    api: MachineApi, seen: MachineObject, step: Step, *, has_node: bool
+) -> None:
+    metadata = seen.metadata.model_copy(update={"finalizers": (api.finalizer,)})
+    ours = seen.model_copy(update={"metadata": metadata})
+    assert next_step(api, ours, node_of(ours) if has_node else None, CREATED, MINUTE) == step
+
+
+def test_machine_of_cluster_api_is_linked_to_its_node_by_name_alone() -> None:
+    finalizers = (CLUSTER_API.finalizer,)
+    provided_one = provided(phase="Provisioned", finalizers=finalizers)
+    node, name = node_of(provided_one), {"name": provided_one.node_name}
+    linked = provided(phase="Running", node_ref=name, finalizers=finalizers)
+    reference = NodeReference(name=provided_one.node_name)
+    assert next_step(CLUSTER_API, provided_one, node, CREATED, MINUTE) == UpdatePhase("Running", reference)
+    assert next_step(CLUSTER_API, linked, node, CREATED, MINUTE) == NoAction()
+
+
 def test_status_says_when_it_was_written_and_keeps_the_node_that_it_does_not_name() -> None:
-    assert machine_status(machine(), UpdatePhase("Deleting"), CREATED) == {
-        "metadata": {"resourceVersion": "7"},
-        "status": {"phase": "Deleting", "lastUpdated": "2026-01-02T03:00:00Z"},
+    assert OPENSHIFT.status(UpdatePhase("Deleting"), {}, CREATED) == {
+        "phase": "Deleting",
+        "lastUpdated": "2026-01-02T03:00:00Z",
     }
-    running = machine_status(machine(), UpdatePhase("Running", REFERENCE), CREATED)
-    assert running["status"]["nodeRef"] == OF_NODE
+    assert OPENSHIFT.status(UpdatePhase("Running", REFERENCE), {}, CREATED)["nodeRef"] == OF_NODE
 
 
 def test_finalizers_of_others_stay() -> None:
-    added = with_finalizer(machine(finalizers=("other",)))
-    removed = without_finalizer(machine(finalizers=("other", FINALIZER)))
+    added = with_finalizer(machine(finalizers=("other",)), FINALIZER)
+    removed = without_finalizer(machine(finalizers=("other", FINALIZER)), FINALIZER)
     assert added["metadata"] == {"resourceVersion": "7", "finalizers": ["other", FINALIZER]}
     assert removed["metadata"] == {"resourceVersion": "7", "finalizers": ["other"]}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from devcluster.simulation.machine_object import MachineObject, MachineSetObject, MachineSetStatus
 from devcluster.simulation.machine_set_decision import (
     Create,
     Delete,
@@ -11,13 +12,19 @@ from devcluster.simulation.machine_set_decision import (
     UpdateReplicas,
     next_step,
 )
-from devcluster.simulation.machine_upkeep import new_machine
+from devcluster.simulation.machine_set_upkeep import new_machine
 from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.openshift_machine import MachineSetStatus, OpenShiftMachine, OpenShiftMachineSet
-from tests.devcluster.simulation.openshift_machines import SET_UID, machine, machine_set
+from tests.devcluster.simulation.machine_objects import (
+    CLUSTER_API,
+    OPENSHIFT,
+    SET_UID,
+    machine,
+    machine_set,
+    stored_machine_set,
+)
 
 
-def ours(name: str, **fields: Any) -> OpenShiftMachine:
+def ours(name: str, **fields: Any) -> MachineObject:
     """A Machine of the set, with a node of the same name."""
     return machine(name, owner=SET_UID, **{"phase": "Running", "node_ref": {"name": name}, **fields})
 
@@ -61,12 +68,12 @@ def numbers(replicas: int, ready: int) -> UpdateReplicas:
         pytest.param(machine_set(3, is_deleted=True), [A], NoAction(), id="goes itself"),
     ],
 )
-def test_next_step(wants: OpenShiftMachineSet, machines: Sequence[OpenShiftMachine], step: Step) -> None:
+def test_next_step(wants: MachineSetObject, machines: Sequence[MachineObject], step: Step) -> None:
     assert next_step(wants, machines, ready_nodes={"a", "b", "c", "f"}) == step
 
 
 def test_machine_of_a_set_is_made_from_its_template() -> None:
-    made = new_machine(machine_set(1), "x7k2p")
+    made = new_machine(OPENSHIFT, stored_machine_set(1), "x7k2p")
     assert (made["apiVersion"], made["kind"]) == ("machine.openshift.io/v1beta1", "Machine")
     assert made["spec"] == {"providerSpec": {"value": {"size": "large"}}}
     metadata = made["metadata"]
@@ -75,3 +82,15 @@ def test_machine_of_a_set_is_made_from_its_template() -> None:
     assert metadata["finalizers"] == ["machine.machine.openshift.io"]
     (owner,) = metadata["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("MachineSet", SET_UID, True)
+
+
+def test_machine_of_cluster_api_also_names_its_cluster_and_its_set() -> None:
+    made = new_machine(CLUSTER_API, stored_machine_set(1), "x7k2p")
+    assert (made["apiVersion"], made["kind"]) == ("cluster.x-k8s.io/v1beta2", "Machine")
+    assert made["spec"] == {"clusterName": "east", "providerSpec": {"value": {"size": "large"}}}
+    assert made["metadata"]["labels"] == {
+        "pool": "workers",
+        "cluster.x-k8s.io/cluster-name": "east",
+        "cluster.x-k8s.io/set-name": "workers",
+    }
+    assert made["metadata"]["finalizers"] == ["machine.cluster.x-k8s.io"]

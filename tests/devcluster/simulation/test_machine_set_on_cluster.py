@@ -16,21 +16,26 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.control_socket import send_request
 from devcluster.simulation.kubelets import Intervals, simulate
+from devcluster.simulation.machine_controllers import Provider, keep_machines
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.machine_set import keep_machines
+from devcluster.simulation.openshift_api import OpenShiftApi
 from devcluster.simulation.resources import MACHINES
 from kube.client import Client
 from kube.resource import NODES
 from kube.transport import Transport
 from tests.devcluster.running import running
 from tests.devcluster.simulation.machine_world import NAMESPACE, MachineWorld
-from tests.devcluster.simulation.programs import run_machine_set
+from tests.devcluster.simulation.programs import run_machine_controllers
 from tests.forked import Forked, fork
 
 pytestmark = pytest.mark.cluster
 
 PACE = Intervals(renewal=timedelta(seconds=0.5), look=timedelta(seconds=0.5))
 AT_ONCE, NEVER = timedelta(milliseconds=1), timedelta(hours=1)
+
+
+async def openshift(transport: Transport, control: Path, provisioning: timedelta) -> None:
+    await keep_machines(OpenShiftApi(), transport, transport, Provider(control, provisioning))
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ async def world(transport: Transport, control: Path) -> AsyncIterator[MachineWor
         world = MachineWorld(Client(transport, "test"))
         await world.until_served()
         yield world
-        async with running(keep_machines(transport, control, AT_ONCE)):
+        async with running(openshift(transport, control, AT_ONCE)):
             await world.remove()
         assert await send_request(control, {"list": True}) == {"nodes": []}
 
@@ -51,12 +56,12 @@ async def process(control_plane: ControlPlane, control: Path) -> AsyncIterator[F
     environment = os.environ | {"KUBECONFIG": str(control_plane.kubeconfig)}
     with tempfile.TemporaryFile() as said:
         started = fork(
-            "machine_set",
+            "machine_controllers",
             ("--control", str(control), "--provisioning", "0.01"),
             environment,
             out=said.fileno(),
             err=said.fileno(),
-            entry=run_machine_set,
+            entry=run_machine_controllers,
         )
     try:
         yield started
@@ -73,7 +78,7 @@ async def test_set_of_three_gets_three_running_machines_with_ready_nodes_and_los
     transport: Transport, world: MachineWorld, control: Path
 ) -> None:
     await world.add_set(3)
-    async with running(keep_machines(transport, control, AT_ONCE)):
+    async with running(openshift(transport, control, AT_ONCE)):
         machines, nodes = await world.until_running(3), await world.nodes()
         await world.scale(2)
         left = {machine["status"]["nodeRef"]["name"] for machine in await world.until_running(2)}
@@ -103,7 +108,7 @@ async def test_machine_waits_for_its_provider_and_its_deletion_does_not(
     transport: Transport, world: MachineWorld, control: Path
 ) -> None:
     await world.add_set(1)
-    async with running(keep_machines(transport, control, NEVER)):
+    async with running(openshift(transport, control, NEVER)):
 
         async def is_provisioning() -> bool:
             return [m.get("status", {}).get("phase") for m in await world.machines()] == ["Provisioning"]
@@ -121,7 +126,7 @@ async def test_deleted_machine_goes_with_its_node_and_is_replaced(
     transport: Transport, world: MachineWorld, control: Path
 ) -> None:
     await world.add_set(2)
-    async with running(keep_machines(transport, control, AT_ONCE)):
+    async with running(openshift(transport, control, AT_ONCE)):
         before = {m["metadata"]["name"]: m for m in await world.until_running(2)}
         name, deleted = before.popitem()
         await world.delete_machine(name)
@@ -136,7 +141,7 @@ async def test_node_of_a_machine_is_stopped_by_the_control_socket(
     transport: Transport, world: MachineWorld, control: Path
 ) -> None:
     await world.add_set(1)
-    async with running(keep_machines(transport, control, AT_ONCE)):
+    async with running(openshift(transport, control, AT_ONCE)):
         (machine,) = await world.until_running(1)
         node = machine["status"]["nodeRef"]["name"]
         assert (await send_request(control, {"stop": node}))["node"]["state"] == "stopped"
@@ -157,7 +162,7 @@ async def test_failed_machine_and_deleted_node_are_left_to_health_checks(
     transport: Transport, world: MachineWorld, control: Path
 ) -> None:
     await world.add_set(2)
-    async with running(keep_machines(transport, control, AT_ONCE)):
+    async with running(openshift(transport, control, AT_ONCE)):
         failed, nodeless = await world.until_running(2)
         status = {"phase": "Failed", "errorReason": "InvalidConfiguration"}
         name = failed["metadata"]["name"]

@@ -4,19 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from devcluster.simulation.cluster_api_conditions import deletion, with_condition
-from devcluster.simulation.cluster_api_machine import (
-    ClusterApiMachine,
-    MachineCondition,
-    Version,
-    next_step,
-)
-from devcluster.simulation.machine import DeleteNode, SwitchOff, UpdatePhase
-from devcluster.simulation.marked_machines import Defer, Replace, Step, Unmark
-from devcluster.simulation.marked_machines import next_step as next_of_marked
+from devcluster.simulation.machine_conditions import Version, deletion, with_condition
+from devcluster.simulation.machine_object import MachineCondition, MachineObject
+from devcluster.simulation.marked_machines import REMEDIATE, Defer, Replace, Step, Unmark, next_step
 from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.openshift_machine import NodeReference
-from tests.devcluster.simulation.cluster_api_machines import CREATED, SINCE, condition, machine, node_of
+from tests.devcluster.simulation.machine_objects import CREATED, SINCE, condition, machine
 
 FAILED, HEALTHY = condition("HealthCheckSucceeded", "False"), condition("HealthCheckSucceeded", "True")
 ASKED = condition("OwnerRemediated", "False", "WaitingForRemediation")
@@ -30,7 +22,7 @@ DEFERRED = condition("OwnerRemediated", "False", "RemediationDeferred", FULL)
 QUIET = machine("quiet", conditions=(HEALTHY,))
 MARKED = machine("marked", conditions=(FAILED, ASKED))
 OLDER = machine("older", conditions=(FAILED, ASKED), age=timedelta(hours=1))
-WANTED = machine("wanted", conditions=(FAILED, ASKED), age=timedelta(days=1), is_asked_for=True)
+WANTED = machine("wanted", conditions=(FAILED, ASKED), age=timedelta(days=1), annotations={REMEDIATE: ""})
 TOLD = machine("told", conditions=(FAILED, DEFERRED))
 GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
 
@@ -62,27 +54,8 @@ GOING = machine("going", conditions=(FAILED, DELETING), is_deleted=True)
         ),
     ],
 )
-def test_next_step_for_marked_machines(
-    machines: list[ClusterApiMachine], limit: int | None, step: Step
-) -> None:
-    assert next_of_marked(machines, limit) == step
-
-
-def test_machine_is_linked_to_its_node_by_name_alone() -> None:
-    provided = machine(phase="Provisioned")
-    linked = machine(node=provided.node_name)
-    reference = NodeReference(name=provided.node_name)
-    soon = timedelta(seconds=1)
-    assert next_step(provided, None, CREATED, soon) == NoAction()
-    assert next_step(provided, node_of(provided), CREATED, soon) == UpdatePhase("Running", reference)
-    assert next_step(linked, node_of(linked), CREATED, soon) == NoAction()
-
-
-def test_deleted_machine_loses_its_hardware_and_then_its_node() -> None:
-    running = machine(is_deleted=True)
-    going = machine(is_deleted=True, phase="Deleting")
-    assert next_step(running, node_of(running), CREATED, timedelta()) == SwitchOff()
-    assert next_step(going, node_of(going), CREATED, timedelta()) == DeleteNode("uid-of-the-node")
+def test_next_step_for_marked_machines(machines: list[MachineObject], limit: int | None, step: Step) -> None:
+    assert next_step(machines, limit) == step
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any
 from devcluster import workload_cluster
 from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
-from devcluster.simulation.cluster_api_conditions import with_condition
-from devcluster.simulation.cluster_api_machine import CLUSTER_NAME, GROUP, ClusterApi, MachineCondition
+from devcluster.simulation.cluster_api import CLUSTER_NAME, GROUP, ClusterApi
+from devcluster.simulation.machine_conditions import with_condition
+from devcluster.simulation.machine_object import MachineCondition
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound
 from kube.resource import NAMESPACES, SECRETS, Object, Resource

@@ -2,7 +2,7 @@
 
 import pytest
 
-from devcluster.simulation.cluster_api_machine import GROUP
+from devcluster.simulation.cluster_api import GROUP
 from kube.errors import NotFound
 from tests.end_to_end.cluster_api.fleet import CLUSTER, EXTERNAL, OWNER, SUCCEEDED, Fleet
 from tests.end_to_end.machines.machine_incidents import CHECK

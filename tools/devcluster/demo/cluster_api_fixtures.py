@@ -2,7 +2,7 @@
 
 from devcluster.demo.fixtures import CHECK, CONDITION_SECONDS, MACHINES, NAMESPACE
 from devcluster.dev_cluster_api import CLUSTER
-from devcluster.simulation.cluster_api_machine import SET_NAME, ClusterApi
+from devcluster.simulation.cluster_api import SET_NAME, ClusterApi
 from kube.resource import Object
 
 API = ClusterApi("v1beta2")

@@ -12,14 +12,9 @@ from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, MarkSeen
 from devcluster.demo.fixtures import CHECK, MACHINES, NAMESPACE, ensure
-from devcluster.simulation.cluster_api_machine import (
-    GROUP,
-    HEALTH_CHECK_SUCCEEDED,
-    OWNER_REMEDIATED,
-    SET_NAME,
-    ClusterApiMachine,
-)
-from devcluster.simulation.openshift_machine import RUNNING
+from devcluster.simulation.cluster_api import GROUP, SET_NAME
+from devcluster.simulation.machine_conditions import HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED
+from devcluster.simulation.machine_object import RUNNING, MachineObject
 from kube.client import Client
 from kube.errors import NotFound
 
@@ -73,16 +68,16 @@ class ClusterApiView:
         nodes = await self._workload.ready_nodes()
         running = []
         for stored in await self._client.list(API.machines, NAMESPACE, f"{SET_NAME}={CHECK}"):
-            machine = ClusterApiMachine.model_validate(stored)
+            machine = MachineObject.model_validate(stored)
             node = nodes.get(machine.status.node_ref.name) if machine.status.node_ref else None
             if node and machine.status.phase == RUNNING and not machine.is_being_deleted:
                 running.append(MachineSeen(machine.metadata.name, machine.metadata.uid, node, GROUP))
         return running
 
-    async def _find(self, machine: MachineSeen) -> ClusterApiMachine | None:
+    async def _find(self, machine: MachineSeen) -> MachineObject | None:
         try:
             stored = await self._client.get(API.machines, machine.name, NAMESPACE)
         except NotFound:
             return None
-        found = ClusterApiMachine.model_validate(stored)
+        found = MachineObject.model_validate(stored)
         return found if found.metadata.uid == machine.uid else None

@@ -9,7 +9,7 @@ from devcluster.demo import fixtures
 from devcluster.demo.facts import ConditionSeen, MachineSeen, NodeSeen, RequestSeen
 from devcluster.demo.fixtures import ensure, remove
 from devcluster.demo.upgrade_fixtures import SPARE
-from devcluster.simulation.openshift_machine import RUNNING, OpenShiftMachine
+from devcluster.simulation.machine_object import RUNNING, MachineObject
 from devcluster.simulation.remediation import NODE_NAME
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES, NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
@@ -149,16 +149,16 @@ class MachineView:
         selector = ",".join(f"{key}={value}" for key, value in fixtures.LABELS.items())
         running = []
         for stored in await self._client.list(MACHINES, fixtures.NAMESPACE, selector):
-            machine = OpenShiftMachine.model_validate(stored)
+            machine = MachineObject.model_validate(stored)
             node = nodes.get(machine.status.node_ref.name) if machine.status.node_ref else None
             if node and machine.status.phase == RUNNING and not machine.is_being_deleted:
                 running.append(MachineSeen(machine.metadata.name, machine.metadata.uid, node))
         return running
 
-    async def _find(self, machine: MachineSeen) -> OpenShiftMachine | None:
+    async def _find(self, machine: MachineSeen) -> MachineObject | None:
         try:
             stored = await self._client.get(MACHINES, machine.name, fixtures.NAMESPACE)
         except NotFound:
             return None
-        found = OpenShiftMachine.model_validate(stored)
+        found = MachineObject.model_validate(stored)
         return found if found.metadata.uid == machine.uid else None

@@ -1,151 +1,77 @@
-"""`python -m devcluster.simulation.cluster_api`: Cluster API, on simulated hardware, for a workload cluster.
+"""Cluster API in one version: the Nodes of its Machines are in a workload cluster.
 
-It keeps the number of Machines of each MachineSet, gives each a simulated node in the workload cluster, and
-deletes and replaces Machines that health checks mark for their owner. It finds the management cluster like
-kubectl. It uses the newest served version, and changes it when that changes. All state is in the API servers,
-so the process may be killed at any time. SIGTERM and SIGINT end it.
+Only the Machine's nodeRef, a name in the other cluster, links Machine and Node.
 """
 
-import argparse
-import asyncio
-import logging
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
+from datetime import datetime
 
-from devcluster.errors import DevclusterError
-from devcluster.simulation.cluster_api_machine import ClusterApi, ClusterApiMachine
-from devcluster.simulation.cluster_api_machine_set_upkeep import ClusterApiMachineSetUpkeep
-from devcluster.simulation.cluster_api_machine_upkeep import ClusterApiMachineUpkeep
-from devcluster.simulation.control_socket import count, seconds
-from devcluster.simulation.controller import Controller
-from devcluster.simulation.machine_room import MachineWatch
-from devcluster.simulation.machine_set import PROVISIONING
-from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
-from devcluster.simulation.power_switch import PowerSwitch
-from devcluster.simulation.retrying import BACKOFF, FailureLog
-from devcluster.simulation.termination import run_until_terminated
+from devcluster.simulation.machine_api import Step, UpdatePhase
+from devcluster.simulation.machine_conditions import Version, with_condition
+from devcluster.simulation.machine_object import (
+    PROVISIONED,
+    RUNNING,
+    MachineCondition,
+    MachineObject,
+    NodeReference,
+)
+from devcluster.simulation.no_action import NoAction
 from health.model.node import Node
-from kube.client import Client
-from kube.discovery import Discovery
-from kube.errors import KindUnknown, KubernetesError
-from kube.reflector import Change, Reflector
-from kube.resource import NODES
-from kube.transport import Transport
-from runtime.retrying import retry_forever
+from kube.resource import Object, Resource
 
-FIELD_MANAGER = "demo-cluster-api"
-BETWEEN_LOOKS = timedelta(seconds=1)
-"""The interval between looks at the served versions."""
+GROUP = "cluster.x-k8s.io"
+CLUSTER_NAME, SET_NAME = f"{GROUP}/cluster-name", f"{GROUP}/set-name"
+INFRASTRUCTURE_READY = MachineCondition(
+    type="InfrastructureReady", status="True", reason="Ready", message="The simulated hardware runs."
+)
 
 
 @dataclass(frozen=True)
-class Provider:
-    """How Machines of a workload cluster get their hardware."""
+class ClusterApi:
+    """The resources and rules of Cluster API in one version."""
 
-    control: Path
-    """The control socket of the kubelets of the workload cluster."""
-    provisioning: timedelta
-    """How long a Machine waits for its hardware."""
-    max_in_flight: int | None = None
-    """The most marked Machines of a set that may be replaced at once; None: no limit."""
+    version: Version
+    finalizer: str = "machine.cluster.x-k8s.io"
+    replaces_marked: bool = True
 
+    @property
+    def clusters(self) -> Resource:
+        return self._resource("Cluster", "clusters")
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run until a signal; exits with one sentence on an error."""
-    options = _parser().parse_args(arguments)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    provider = Provider(options.control, options.provisioning, options.max_in_flight)
-    try:
-        asyncio.run(run_until_terminated(_run(options.workload_kubeconfig, provider)))
-    except (DevclusterError, KubernetesError) as error:
-        sys.exit(f"cluster_api: {error}")
+    @property
+    def machines(self) -> Resource:
+        return self._resource("Machine", "machines")
 
+    @property
+    def machine_sets(self) -> Resource:
+        return self._resource("MachineSet", "machinesets")
 
-async def keep_machines(management: Transport, workload: Transport, provider: Provider) -> None:
-    """Control all Machines and MachineSets until cancelled, in the newest served version."""
-    while True:
-        api = await _newest(management)
-        work = asyncio.create_task(_keep(api, management, workload, provider))
-        change = asyncio.create_task(_until_other_than(api, management))
-        try:
-            ended, _ = await asyncio.wait((work, change), return_when=asyncio.FIRST_COMPLETED)
-            for task in ended:
-                task.result()
-        finally:
-            work.cancel()
-            change.cancel()
-            await asyncio.gather(work, change, return_exceptions=True)
+    @property
+    def machine_health_checks(self) -> Resource:
+        return self._resource("MachineHealthCheck", "machinehealthchecks")
 
+    def next_link(self, machine: MachineObject, node: Node) -> Step:
+        """The Machine reports the name of its Node."""
+        reference = machine.status.node_ref
+        if machine.status.phase == RUNNING and reference and reference.name == node.metadata.name:
+            return NoAction()
+        return UpdatePhase(RUNNING, NodeReference(name=node.metadata.name))
 
-async def _keep(api: ClusterApi, management: Transport, workload: Transport, provider: Provider) -> None:
-    client = Client(management, FIELD_MANAGER)
-    in_workload = Client(workload, FIELD_MANAGER)
-    async with asyncio.TaskGroup() as tasks:
-        switch = PowerSwitch(provider.control)
-        upkeep = ClusterApiMachineUpkeep(api, client, in_workload, switch, provider.provisioning)
-        machines = Controller(api.machines.kind, upkeep.look_after, tasks)
+    def status(self, report: UpdatePhase, stored: Object, now: datetime) -> Object:
+        """The phase, the Node if the report names one, and with hardware a condition."""
+        status: Object = {"phase": report.phase}
+        if report.node is not None:
+            status["nodeRef"] = {"name": report.node.name}
+        if report.phase == PROVISIONED:
+            shown = stored.get("status", {}).get("conditions", [])
+            status["conditions"] = with_condition(shown, INFRASTRUCTURE_READY, self.version, now)
+        return status
 
-        def node_changed(change: Change[Node]) -> None:
-            watch.node_changed(change)
+    def identity(self, machine_set: Object) -> tuple[dict[str, str], Object]:
+        """The names of the cluster and of the set."""
+        cluster = machine_set["spec"]["clusterName"]
+        labels = {CLUSTER_NAME: cluster, SET_NAME: machine_set["metadata"]["name"]}
+        return labels, {"clusterName": cluster}
 
-        nodes = Reflector(workload, NODES, Node, notify=node_changed)
-        of_set = ClusterApiMachineSetUpkeep(api, client, nodes, provider.max_in_flight)
-        sets = Controller(api.machine_sets.kind, of_set.look_after, tasks)
-        watch = MachineWatch(machines.enqueue, sets.enqueue)
-        all_machines: Reflector[OpenShiftMachine] = Reflector(
-            management, api.machines, ClusterApiMachine, notify=watch.machine_changed
-        )
-        all_sets = Reflector(
-            management, api.machine_sets, OpenShiftMachineSet, notify=watch.machine_set_changed
-        )
-        for reflector in (nodes, all_machines, all_sets):
-            tasks.create_task(reflector.run())
-
-
-async def _newest(management: Transport) -> ClusterApi:
-    async def look() -> ClusterApi:
-        try:
-            await Discovery(management).resource("cluster.x-k8s.io/v1beta2", "Machine")
-        except KindUnknown:
-            return ClusterApi("v1beta1")
-        return ClusterApi("v1beta2")
-
-    return await retry_forever("versions of Cluster API", look, (KubernetesError,), FailureLog(), BACKOFF)
-
-
-async def _until_other_than(api: ClusterApi, management: Transport) -> None:
-    while await _newest(management) == api:  # noqa: ASYNC110  the change comes from the API server
-        await asyncio.sleep(BETWEEN_LOOKS.total_seconds())
-
-
-async def _run(workload_kubeconfig: Path, provider: Provider) -> None:
-    async with (
-        await Transport.connect(user_agent=FIELD_MANAGER) as management,
-        await Transport.connect(str(workload_kubeconfig), user_agent=FIELD_MANAGER) as workload,
-    ):
-        await keep_machines(management, workload, provider)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="cluster_api", description="Cluster API on simulated hardware.")
-    parser.add_argument("--control", type=Path, required=True, help="control socket of the kubelets")
-    parser.add_argument(
-        "--workload-kubeconfig", type=Path, required=True, help="kubeconfig of the cluster of the nodes"
-    )
-    parser.add_argument(
-        "--provisioning",
-        type=seconds,
-        default=PROVISIONING,
-        help="seconds that a Machine waits for its hardware (%(default)s)",
-    )
-    parser.add_argument(
-        "--max-in-flight", type=count, help="how many Machines of a set may be replaced at once (all)"
-    )
-    return parser
-
-
-if __name__ == "__main__":
-    main()
+    def _resource(self, kind: str, plural: str) -> Resource:
+        return Resource(f"{GROUP}/{self.version}", kind, plural, namespaced=True)

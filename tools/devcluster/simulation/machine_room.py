@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from devcluster.files import write
 from devcluster.simulation.errors import MachineRoomError
 from devcluster.simulation.machine import FIRST_ADDED, Machine, new_boot_id, node_name
-from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
+from devcluster.simulation.machine_object import MachineObject, MachineSetObject
 from devcluster.simulation.resources import MACHINE_SETS
 from health.model.node import Node
 from kube.record import Change, Key, key_of
@@ -29,12 +29,12 @@ class MachineWatch:
     def __init__(self, machine: Enqueue, machine_set: Enqueue) -> None:
         self._enqueue_machine = machine
         self._enqueue_machine_set = machine_set
-        self._by_node: dict[str, OpenShiftMachine] = {}
+        self._by_node: dict[str, MachineObject] = {}
 
-    def machine_set_changed(self, change: Change[OpenShiftMachineSet]) -> None:
+    def machine_set_changed(self, change: Change[MachineSetObject]) -> None:
         self._enqueue_machine_set(change.key)
 
-    def machine_changed(self, change: Change[OpenShiftMachine]) -> None:
+    def machine_changed(self, change: Change[MachineObject]) -> None:
         """Notify also the previous owner, by the Machine's earlier state."""
         if change.old is not None:
             self._by_node.pop(change.old.node_name, None)
@@ -48,7 +48,7 @@ class MachineWatch:
         if machine := self._by_node.get(change.key.name):
             self._enqueue(machine)
 
-    def _enqueue(self, machine: OpenShiftMachine) -> None:
+    def _enqueue(self, machine: MachineObject) -> None:
         self._enqueue_machine(key_of(machine))
         owner = machine.controller
         if owner is not None and owner.kind == MACHINE_SETS.kind:

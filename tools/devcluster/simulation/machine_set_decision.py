@@ -7,13 +7,13 @@ is replaced only then, so that a set never has too many Machines.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.openshift_machine import (
+from devcluster.simulation.machine_object import (
     RUNNING,
+    MachineObject,
+    MachineSetObject,
     MachineSetStatus,
-    OpenShiftMachine,
-    OpenShiftMachineSet,
 )
+from devcluster.simulation.no_action import NoAction
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Create:
 class Delete:
     """Delete these Machines, which exceed the wanted number."""
 
-    machines: tuple[OpenShiftMachine, ...]
+    machines: tuple[MachineObject, ...]
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ Step = NoAction | Create | Delete | UpdateReplicas
 
 
 def next_step(
-    machine_set: OpenShiftMachineSet, machines: Iterable[OpenShiftMachine], ready_nodes: Collection[str]
+    machine_set: MachineSetObject, machines: Iterable[MachineObject], ready_nodes: Collection[str]
 ) -> Step:
     """The next step, by the set, all Machines of its namespace, and the names of Ready Nodes."""
     if machine_set.metadata.deletion_timestamp is not None:
         return NoAction()
-    owned = [machine for machine in machines if _is_controlled_by(machine_set, machine)]
+    owned = owned_by(machine_set, machines)
     surplus = len(owned) - machine_set.spec.replicas
     if surplus < 0:
         return Create(-surplus)
@@ -57,11 +57,12 @@ def next_step(
     return NoAction() if status == machine_set.status else UpdateReplicas(status)
 
 
-def _is_controlled_by(machine_set: OpenShiftMachineSet, machine: OpenShiftMachine) -> bool:
-    return machine.controller is not None and machine.controller.uid == machine_set.metadata.uid
+def owned_by(machine_set: MachineSetObject, machines: Iterable[MachineObject]) -> list[MachineObject]:
+    uid = machine_set.metadata.uid
+    return [machine for machine in machines if machine.controller and machine.controller.uid == uid]
 
 
-def _least_wanted(owned: Sequence[OpenShiftMachine], count: int) -> tuple[OpenShiftMachine, ...]:
+def _least_wanted(owned: Sequence[MachineObject], count: int) -> tuple[MachineObject, ...]:
     """Machines that do not run first, then the youngest."""
     staying = [machine for machine in owned if not machine.is_being_deleted]
     staying.sort(key=lambda machine: machine.metadata.name)
@@ -70,7 +71,7 @@ def _least_wanted(owned: Sequence[OpenShiftMachine], count: int) -> tuple[OpenSh
     return tuple(staying[:count])
 
 
-def _status(owned: Sequence[OpenShiftMachine], ready_nodes: Collection[str]) -> MachineSetStatus:
+def _status(owned: Sequence[MachineObject], ready_nodes: Collection[str]) -> MachineSetStatus:
     references = [machine.status.node_ref for machine in owned]
     ready = sum(reference is not None and reference.name in ready_nodes for reference in references)
     return MachineSetStatus(replicas=len(owned), ready_replicas=ready, available_replicas=ready)

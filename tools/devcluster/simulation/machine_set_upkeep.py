@@ -1,26 +1,32 @@
-"""Controls one MachineSet: read, decide, take one step, and repeat until nothing is to be done.
+"""Controls one MachineSet: first its marked Machines, then their number, step by step.
 
 Each step begins with a fresh list of the Machines: an outdated one would lead to too many of them.
 """
 
 import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from devcluster.simulation import machine_upkeep
-from devcluster.simulation.machine_set_decision import (
-    Create,
-    Delete,
-    Step,
-    UpdateReplicas,
-    next_step,
+from devcluster.simulation import machine_set_decision, marked_machines
+from devcluster.simulation.machine_api import MachineApi
+from devcluster.simulation.machine_conditions import (
+    OWNER_REMEDIATED,
+    REMEDIATION_DEFERRED,
+    deletion,
+    with_condition,
+    without_condition,
 )
+from devcluster.simulation.machine_object import MachineCondition, MachineObject, MachineSetObject
+from devcluster.simulation.machine_set_decision import Create, Delete, UpdateReplicas
+from devcluster.simulation.machine_upkeep import of_version
+from devcluster.simulation.marked_machines import Defer, Replace, Unmark
 from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.openshift_machine import OpenShiftMachine, OpenShiftMachineSet
-from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
 from kube.client import Client
 from kube.errors import NotFound
 from kube.record import Key
 from kube.reflector import Reflector
+from kube.resource import Object
 
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of names that API servers generate: without vowels, so without words."""
@@ -28,16 +34,49 @@ SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH = 5
 
 
-class MachineSetUpkeep:
-    """Does for a MachineSet what the controller of OpenShift does."""
+def new_machine(api: MachineApi, machine_set: Object, suffix: str) -> Object:
+    """A Machine of the stored set, by its template."""
+    owner, template = machine_set["metadata"], machine_set["spec"]["template"]
+    reference = {
+        "apiVersion": api.machine_sets.api_version,
+        "kind": api.machine_sets.kind,
+        "name": owner["name"],
+        "uid": owner["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    labels, spec = api.identity(machine_set)
+    of_template = template.get("metadata", {})
+    metadata = {
+        "name": f"{owner['name']}-{suffix}",
+        "namespace": owner["namespace"],
+        "labels": of_template.get("labels", {}) | labels,
+        "annotations": of_template.get("annotations", {}),
+        "finalizers": [api.finalizer],
+        "ownerReferences": [reference],
+    }
+    return {
+        "apiVersion": api.machines.api_version,
+        "kind": api.machines.kind,
+        "metadata": metadata,
+        "spec": template.get("spec", {}) | spec,
+    }
 
-    def __init__(self, client: Client, nodes: Reflector[Node]) -> None:
-        self._client = client
-        self._nodes = nodes
+
+@dataclass(frozen=True, kw_only=True)
+class MachineSetUpkeep:
+    """Does for a MachineSet what the controller of its API does."""
+
+    api: MachineApi
+    management: Client
+    nodes: Reflector[Node]
+    """The Nodes of the Machines."""
+    max_in_flight: int | None = None
+    """The most remediations in progress, as in the MachineDeployment of a set."""
 
     async def look_after(self, key: Key) -> None:
-        """Work until the set is complete or gone; raises KubernetesError."""
-        await self._nodes.wait_synced()
+        """Work until nothing is to be done, or the set is gone; raises KubernetesError."""
+        await self.nodes.wait_synced()
         try:
             while await self._one_step(key):
                 pass
@@ -46,33 +85,77 @@ class MachineSetUpkeep:
 
     async def _one_step(self, key: Key) -> bool:
         """True if there may be another step."""
-        answer = await self._client.get(MACHINE_SETS, key.name, key.namespace)
-        machine_set = OpenShiftMachineSet.model_validate(answer)
-        found = await self._client.list(MACHINES, key.namespace)
-        machines = [OpenShiftMachine.model_validate(machine) for machine in found]
-        step = next_step(machine_set, machines, ready_nodes(self._nodes))
-        await self._do(step, machine_set)
+        stored = await self.management.get(self.api.machine_sets, key.name, key.namespace)
+        machine_set = MachineSetObject.model_validate(stored)
+        found = await self.management.list(self.api.machines, key.namespace)
+        machines = [MachineObject.model_validate(machine) for machine in found]
+        marked = self._next_of_marked(machine_set, machines)
+        if not isinstance(marked, NoAction):
+            await self._remediate(marked)
+            return True
+        step = machine_set_decision.next_step(machine_set, machines, _ready_nodes(self.nodes))
+        await self._do(step, machine_set, stored)
         return not isinstance(step, NoAction)
 
-    async def _do(self, step: Step, machine_set: OpenShiftMachineSet) -> None:
+    def _next_of_marked(
+        self, machine_set: MachineSetObject, machines: list[MachineObject]
+    ) -> marked_machines.Step:
+        if not self.api.replaces_marked:
+            return NoAction()
+        owned = machine_set_decision.owned_by(machine_set, machines)
+        return marked_machines.next_step(owned, self.max_in_flight)
+
+    async def _remediate(self, step: Unmark | Defer | Replace) -> None:
+        match step:
+            case Unmark(machine=machine):
+                await self._set_condition(machine, None)
+            case Defer(machine=machine, message=message):
+                condition = MachineCondition(
+                    type=OWNER_REMEDIATED, status="False", reason=REMEDIATION_DEFERRED, message=message
+                )
+                await self._set_condition(machine, condition)
+            case Replace(machine=machine):
+                await self._set_condition(machine, deletion(self.api.version))
+                await self._delete(machine)
+
+    async def _do(
+        self, step: machine_set_decision.Step, machine_set: MachineSetObject, stored: Object
+    ) -> None:
         at = machine_set.metadata
         match step:
             case Create(count=count):
                 for _ in range(count):
-                    machine = machine_upkeep.new_machine(machine_set, suffix())
-                    await self._client.create(MACHINES, machine, at.namespace)
+                    machine = new_machine(self.api, stored, _suffix())
+                    await self.management.create(self.api.machines, machine, at.namespace)
             case Delete(machines=machines):
                 for surplus in machines:
-                    of = surplus.metadata
-                    await self._client.delete(MACHINES, of.name, of.namespace, uid=of.uid)
+                    await self._delete(surplus)
             case UpdateReplicas(status=status):
-                patch = machine_upkeep.machine_set_status(machine_set, status)
-                await self._client.merge_patch(MACHINE_SETS, at.name, patch, at.namespace, "status")
+                patch = of_version(at) | {"status": status.model_dump(by_alias=True)}
+                await self.management.merge_patch(
+                    self.api.machine_sets, at.name, patch, at.namespace, "status"
+                )
             case NoAction():
                 return
 
+    async def _set_condition(self, machine: MachineObject, condition: MachineCondition | None) -> None:
+        """Set OwnerRemediated, or remove it; Conflict if the Machine changed meanwhile."""
+        at = machine.metadata
+        stored = await self.management.get(self.api.machines, at.name, at.namespace)
+        shown: list[Object] = stored.get("status", {}).get("conditions", [])
+        if condition is None:
+            conditions = without_condition(shown, OWNER_REMEDIATED)
+        else:
+            conditions = with_condition(shown, condition, self.api.version, datetime.now(UTC))
+        patch = of_version(at, uid=at.uid) | {"status": {"conditions": conditions}}
+        await self.management.merge_patch(self.api.machines, at.name, patch, at.namespace, "status")
 
-def ready_nodes(nodes: Reflector[Node]) -> frozenset[str]:
+    async def _delete(self, machine: MachineObject) -> None:
+        at = machine.metadata
+        await self.management.delete(self.api.machines, at.name, at.namespace, uid=at.uid)
+
+
+def _ready_nodes(nodes: Reflector[Node]) -> frozenset[str]:
     return frozenset(node.metadata.name for node in nodes.store.values() if _is_ready(node))
 
 
@@ -80,6 +163,6 @@ def _is_ready(node: Node) -> bool:
     return any((c.type, c.status) == ("Ready", "True") for c in node.status.conditions)
 
 
-def suffix() -> str:
+def _suffix() -> str:
     """A random end for the name of a new Machine."""
     return "".join(random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))  # noqa: S311  a name, no secret

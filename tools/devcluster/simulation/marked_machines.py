@@ -8,28 +8,31 @@ newest, then by name. Machines beyond the limit wait, with the reason in their c
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from devcluster.simulation.cluster_api_machine import (
+from devcluster.simulation.machine_conditions import (
     HEALTH_CHECK_SUCCEEDED,
     MACHINE_DELETING,
     OWNER_REMEDIATED,
     REMEDIATION_DEFERRED,
-    ClusterApiMachine,
 )
+from devcluster.simulation.machine_object import MachineObject
 from devcluster.simulation.no_action import NoAction
+
+REMEDIATE = "cluster.x-k8s.io/remediate-machine"
+"""The annotation that requests a remediation independent of the health of the Machine."""
 
 
 @dataclass(frozen=True)
 class Unmark:
     """Remove the mark of a Machine that is healthy again."""
 
-    machine: ClusterApiMachine
+    machine: MachineObject
 
 
 @dataclass(frozen=True)
 class Defer:
     """Write into the condition of a Machine that it has to wait."""
 
-    machine: ClusterApiMachine
+    machine: MachineObject
     message: str
 
 
@@ -37,13 +40,13 @@ class Defer:
 class Replace:
     """Announce the deletion of a Machine and delete it; it is replaced when it is gone."""
 
-    machine: ClusterApiMachine
+    machine: MachineObject
 
 
 Step = NoAction | Unmark | Defer | Replace
 
 
-def next_step(machines: Iterable[ClusterApiMachine], max_in_flight: int | None = None) -> Step:
+def next_step(machines: Iterable[MachineObject], max_in_flight: int | None = None) -> Step:
     """The next step for all Machines of one owner; a limit of None allows any number."""
     owned = list(machines)
     staying = [machine for machine in owned if not machine.is_being_deleted]
@@ -58,7 +61,7 @@ def next_step(machines: Iterable[ClusterApiMachine], max_in_flight: int | None =
     return _next_deferred(marked, max_in_flight)
 
 
-def _next_deferred(marked: Iterable[ClusterApiMachine], max_in_flight: int) -> Step:
+def _next_deferred(marked: Iterable[MachineObject], max_in_flight: int) -> Step:
     message = (
         "Waiting because there are already too many remediations in progress "
         f"(spec.strategy.remediation.maxInFlight is {max_in_flight})"
@@ -70,19 +73,19 @@ def _next_deferred(marked: Iterable[ClusterApiMachine], max_in_flight: int) -> S
     return NoAction()
 
 
-def _first(marked: Iterable[ClusterApiMachine]) -> ClusterApiMachine:
+def _first(marked: Iterable[MachineObject]) -> MachineObject:
     by_name = sorted(marked, key=lambda machine: machine.metadata.name)
     newest = sorted(by_name, key=lambda machine: machine.metadata.creation_timestamp, reverse=True)
-    return min(newest, key=lambda machine: not machine.is_remediation_requested)
+    return min(newest, key=lambda machine: REMEDIATE not in machine.metadata.annotations)
 
 
-def _health(machine: ClusterApiMachine) -> str:
+def _health(machine: MachineObject) -> str:
     return machine.condition(HEALTH_CHECK_SUCCEEDED).status
 
 
-def _mark(machine: ClusterApiMachine) -> str:
+def _mark(machine: MachineObject) -> str:
     return machine.condition(OWNER_REMEDIATED).status
 
 
-def _is_in_flight(machine: ClusterApiMachine) -> bool:
+def _is_in_flight(machine: MachineObject) -> bool:
     return machine.is_being_deleted and machine.condition(OWNER_REMEDIATED).reason == MACHINE_DELETING

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from devcluster.simulation.machine_object import MachineObject
 from devcluster.simulation.no_action import NoAction
-from devcluster.simulation.openshift_machine import OpenShiftMachine
 from devcluster.simulation.power_switch import PowerSwitch
 from devcluster.simulation.resources import MACHINES, REQUESTS
 from kube.client import Client
@@ -214,7 +214,7 @@ class PowerCycleReconciler:
             answer = await self._client.get(MACHINES, request.machine.name, request.metadata.namespace)
         except NotFound:
             return ""
-        machine = OpenShiftMachine.model_validate(answer)
+        machine = MachineObject.model_validate(answer)
         if machine.metadata.uid != request.machine.uid or machine.status.node_ref is None:
             return ""
         return machine.status.node_ref.name

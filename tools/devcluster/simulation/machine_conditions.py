@@ -1,4 +1,4 @@
-"""Sets one condition of a Machine as its owner, and keeps all others.
+"""The conditions that ask the owner of a Machine to remediate it, and how one condition is set.
 
 In v1beta2 a condition has a reason and a message; in v1beta1 a False one also has a severity, and an empty
 message is omitted. `lastTransitionTime` stays while the status is the same.
@@ -6,15 +6,16 @@ message is omitted. `lastTransitionTime` stays while the status is the same.
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
-from devcluster.simulation.cluster_api_machine import (
-    MACHINE_DELETING,
-    OWNER_REMEDIATED,
-    MachineCondition,
-    Version,
-)
+from devcluster.simulation.machine_object import MachineCondition
 from kube.resource import Object
 from objects.timestamps import stamp
+
+HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED = "HealthCheckSucceeded", "OwnerRemediated"
+MACHINE_DELETING, REMEDIATION_DEFERRED = "MachineDeleting", "RemediationDeferred"
+
+Version = Literal["v1beta2", "v1beta1"]
 
 
 def deletion(version: Version) -> MachineCondition:

@@ -1,15 +1,9 @@
-"""Machines and MachineSets of OpenShift's machine API, as their simulated controllers read them."""
-
-from typing import Any
+"""Machines and MachineSets of either machine API, as their simulated controllers read them."""
 
 from pydantic import Field
 
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
-
-FINALIZER = "machine.machine.openshift.io"
-NODE_ANNOTATION = "machine.openshift.io/machine"
-"""On a Node: namespace and name of its Machine."""
 
 PROVISIONING, PROVISIONED, RUNNING = "Provisioning", "Provisioned", "Running"
 DELETING, FAILED = "Deleting", "Failed"
@@ -43,15 +37,25 @@ class NodeReference(FrozenObject):
     uid: str = ""
 
 
+class MachineCondition(FrozenObject):
+    """The fields that conditions of all versions have."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
 class MachineStatus(FrozenObject):
-    """The phase of a Machine and the reference to its Node."""
+    """The phase of a Machine, the reference to its Node, and its conditions."""
 
     phase: str = ""
     node_ref: NodeReference | None = None
+    conditions: tuple[MachineCondition, ...] = ()
 
 
-class OpenShiftMachine(FrozenObject):
-    """A Machine of OpenShift, as its simulated controllers read it."""
+class MachineObject(FrozenObject):
+    """A Machine of OpenShift or of Cluster API."""
 
     metadata: MachineMetadata
     spec: MachineSpec = MachineSpec()
@@ -72,35 +76,20 @@ class OpenShiftMachine(FrozenObject):
         return self.metadata.deletion_timestamp is not None
 
     @property
-    def has_our_finalizer(self) -> bool:
-        """True if our finalizer is among those that keep it."""
-        return FINALIZER in self.metadata.finalizers
-
-    @property
     def controller(self) -> OwnerReference | None:
         """The owner that replaces it, if there is one."""
         return next((owner for owner in self.metadata.owner_references if owner.controller), None)
 
-
-class TemplateMetadata(FrozenObject):
-    """Labels and annotations that each Machine of a set gets."""
-
-    labels: dict[str, str] = Field(default_factory=dict)
-    annotations: dict[str, str] = Field(default_factory=dict)
-
-
-class MachineTemplate(FrozenObject):
-    """The template of the Machines of a set."""
-
-    metadata: TemplateMetadata = TemplateMetadata()
-    spec: dict[str, Any] = Field(default_factory=dict)
+    def condition(self, type_: str) -> MachineCondition:
+        """The condition of that type; its status is "" if there is none."""
+        found = (condition for condition in self.status.conditions if condition.type == type_)
+        return next(found, MachineCondition(type=type_, status=""))
 
 
 class MachineSetSpec(FrozenObject):
-    """The wanted number of Machines, and their template."""
+    """The wanted number of Machines; their template is read from the stored object."""
 
     replicas: int = 1
-    template: MachineTemplate = MachineTemplate()
 
 
 class MachineSetStatus(FrozenObject):
@@ -111,8 +100,8 @@ class MachineSetStatus(FrozenObject):
     available_replicas: int | None = None
 
 
-class OpenShiftMachineSet(FrozenObject):
-    """A MachineSet of OpenShift, as its simulated controllers read it."""
+class MachineSetObject(FrozenObject):
+    """A MachineSet of OpenShift or of Cluster API."""
 
     metadata: ObjectMetadata
     spec: MachineSetSpec = MachineSetSpec()
