@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from health.model.order import LONGEST_ORDER
 from objects.durations import parse_duration
-from workflows.kit.standing_orders import LONGEST_ORDER
 
 _DAYS = re.compile(r"([0-9]{1,5})d")
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))

@@ -25,15 +25,14 @@ from temporalio.service import RPCError
 
 from cli.terminal import plain
 from health.model.moves import Phase
+from health.model.order import OrderMessage, StandingOrder, StepOrder
+from health.runbook.orders import ORDERS
 from objects.durations import in_words
 from runtime.payload_codec import UnreadablePayload
 from workflows.contracts import ACT, CLEAN_UP, SAVE_EVIDENCE
-from workflows.messages import ResumeOrder
-from workflows.orders import NAMES, Order
 from workflows.wait_summary import WaitSummary
 
 _PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
-_ORDERS = {name: kind for kind, name in NAMES.items()}
 _UNREADABLE = (ValueError, KeyError, RuntimeError)
 """Errors that payload converters raise for a malformed or encrypted payload."""
 LATEST_EVENTS = 100
@@ -139,31 +138,33 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     signal = event.workflow_execution_signaled_event_attributes
     update = event.workflow_execution_update_accepted_event_attributes.accepted_request
     name = signal.signal_name or update.input.name
-    if name not in _ORDERS:
+    if name not in ORDERS:
         return None
-    sent = decoded(_ORDERS[name], [*signal.input.payloads, *update.input.args.payloads], decode)
+    sent = decoded(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
     # The identity is not a payload, so the converter has not removed control characters from it.
     words = f"ordered by {plain(signal.identity or update.meta.identity)}{_arguments(sent)}"
     return Episode(when, name, words, by_signal=bool(signal.signal_name))
 
 
-def decoded(kind: type[Order], payloads: Sequence[Payload], decode: PayloadConverter) -> Order | None:
+def decoded(
+    kind: type[OrderMessage], payloads: Sequence[Payload], decode: PayloadConverter
+) -> OrderMessage | None:
     """The order in these payloads, with defaults if there are none; None if it cannot be read."""
     if not payloads:
         return kind()
     try:
-        sent: Order | None = decode.from_payload(payloads[0], kind)
+        sent: OrderMessage | None = decode.from_payload(payloads[0], kind)
     except _UNREADABLE:
         return None
     return sent or kind()
 
 
-def _arguments(order: Order | None) -> str:
+def _arguments(order: OrderMessage | None) -> str:
     """The order's duration, step and reason, as far as they were given."""
     if order is None:
         return ""
-    lasts = "" if isinstance(order, ResumeOrder) else _lasts(order.for_seconds)
-    step = f", step {order.step}" if isinstance(order, ResumeOrder) and order.step else ""
+    lasts = _lasts(order.for_seconds) if isinstance(order, StandingOrder) else ""
+    step = f", step {order.step}" if isinstance(order, StepOrder) and order.step else ""
     reason = "" if order.reason == type(order)().reason else f": {order.reason}"
     return f"{lasts}{step}{reason}"
 

@@ -14,11 +14,12 @@ from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
 from cli.terminal import phase_text
 from health.model.details import beside
-from health.model.incident_result import OrderRecord
 from health.model.moves import Phase
 from health.model.observation import Observation
+from health.model.order import OrderRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
+from health.runbook.orders import ORDERS
 from health.runbook.proven_recovery import words
 from workflows.messages import State
 
@@ -141,10 +142,9 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
 
 def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[Line]:
     memory = state.memory
-    if memory.held:
-        yield "Hold", _order(memory.held, now)
-    if memory.left_alone:
-        yield "Left alone", _order(memory.left_alone, now)
+    for order in memory.standing:
+        spec = ORDERS.get(order.order)
+        yield spec.label if spec else order.order, _order(order, now)
     if state.observation and (proof := words(state.observation, memory, now)):
         yield "Recovery", proof
     lease = memory.lease

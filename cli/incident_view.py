@@ -7,9 +7,9 @@ from cli.incident_page import IncidentPage, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import kubectl_lines
 from health.model.evidence import EvidenceRecord
-from health.model.incident_result import OrderRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
+from health.model.order import OrderRecord
 from health.model.shadow_record import ShadowRecord
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
@@ -17,11 +17,17 @@ from workflows.messages import State
 
 
 class OrderView(Frozen):
-    """A standing order `hold` or `abort`, with its remaining time."""
+    """A standing order with its remaining time."""
 
+    order: str
     reason: str
     until: datetime | None
     remaining_seconds: float | None
+
+    @classmethod
+    def of(cls, order: OrderRecord, now: datetime) -> Self:
+        remaining = None if order.until is None else max(0.0, (order.until - now).total_seconds())
+        return cls(order=order.order, reason=order.reason, until=order.until, remaining_seconds=remaining)
 
 
 class RequestView(Frozen):
@@ -98,8 +104,7 @@ class IncidentView(Frozen):
     goes_on_at: datetime | None
     goes_on_in_seconds: float | None
     goes_on_with: str | None
-    held: OrderView | None
-    left_alone: OrderView | None
+    standing: tuple[OrderView, ...]
     requests: tuple[RequestView, ...]
     retries: tuple[RetryView, ...] = ()
     shadow: ShadowRecord | None = None
@@ -130,8 +135,7 @@ class IncidentView(Frozen):
             goes_on_at=transition.at if transition else None,
             goes_on_in_seconds=None if in_time is None else in_time.total_seconds(),
             goes_on_with=transition.what if transition else None,
-            held=_order(memory.held, now),
-            left_alone=_order(memory.left_alone, now),
+            standing=tuple(OrderView.of(one, now) for one in memory.standing),
             requests=_requests(state) if state else (),
             retries=tuple(RetryView.of(one, now) for one in retries(state)) if state else (),
         )
@@ -144,13 +148,6 @@ def _named(observation: Observation | None) -> Observation | None:
 
 def _requests(state: State) -> tuple[RequestView, ...]:
     return tuple(RequestView.of(RequestCourse.of(request, state)) for request in state.requests)
-
-
-def _order(order: OrderRecord | None, now: datetime) -> OrderView | None:
-    if order is None:
-        return None
-    remaining = None if order.until is None else max(0.0, (order.until - now).total_seconds())
-    return OrderView(reason=order.reason, until=order.until, remaining_seconds=remaining)
 
 
 class EpisodeView(Frozen):

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 import typer
@@ -12,7 +13,7 @@ from cli.dev import demo, dev
 from cli.doctor.command import doctor
 from cli.errors import ExitCode, print_error, print_usage_error
 from cli.listing import list_incidents
-from cli.orders import abort, hold, resume
+from cli.orders import command as order_command
 from cli.output import Output, in_foreground
 from cli.policy import policy
 from cli.retire.command import retire
@@ -21,6 +22,7 @@ from cli.shadow import shadow
 from cli.show import show
 from cli.stopping import start, stop
 from cli.upgrade.command import upgrade
+from health.runbook.orders import ORDERS
 from runtime.exit import leave
 from runtime.utf8 import in_utf8
 
@@ -33,7 +35,9 @@ app = typer.Typer(
 )
 app.callback()(choose_temporal)
 app.command("list")(list_incidents)
-for command in (show, shadow, abort, hold, resume, stop, start, doctor, setup, retire):
+orders = map(order_command, ORDERS.values())
+commands: tuple[Callable[..., None], ...] = (show, shadow, *orders, stop, start, doctor, setup, retire)
+for command in commands:
     app.command()(command)
 app.add_typer(upgrade)
 app.add_typer(policy)

@@ -5,8 +5,9 @@ back-off and restarts an exhausted escalation; with `--step`, any escalation.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import typer
@@ -14,15 +15,11 @@ import typer
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.evidence import EvidenceRecord, EvidenceStore
-from health.model.moves import Phase
-from health.model.observation import HoldReason
-from health.model.references import Action, RequestReference
+from health.model.references import RequestReference
+from health.runbook.orders import ORDERS, OrderSpec, Situation
 from workflows.messages import State
 
-_HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
-_ABORT = {*_HOLD, Phase.EXHAUSTED, Phase.HEALTHY_DELAY}
-_RESUME = {Phase.LEFT_ALONE, Phase.EXHAUSTED}
-_RESUME_AT_A_STEP = {Phase.HELD, Phase.REMEDIATING, Phase.EXHAUSTED}
+_MILDEST_FIRST = tuple(ORDERS.values())[::-1]
 
 
 @dataclass(frozen=True)
@@ -37,43 +34,35 @@ class PossibleOrders:
 
     @property
     def commands(self) -> list[str]:
-        steps = [f"{self._command('resume')} --step {shlex.quote(one)}" for one in self._templates]
+        steps = [
+            f"{self._command(spec)} --step {shlex.quote(one)}" for spec, steps in self._steps for one in steps
+        ]
         return [*map(self._command, self._without_step), *steps]
 
     @property
     def line(self) -> str:
-        templates = " or ".join(self._templates)
-        steps = [f"{self._command('resume')} --step TEMPLATE ({templates})"] if templates else []
+        steps = [
+            f"{self._command(spec)} --step TEMPLATE ({' or '.join(steps)})" for spec, steps in self._steps
+        ]
         return ", ".join([*map(self._command, self._without_step), *steps])
 
-    def _command(self, order: str) -> str:
-        return f"{self.command} {order} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
+    def _command(self, spec: OrderSpec[Any]) -> str:
+        return f"{self.command} {spec.name} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
 
     @property
-    def _without_step(self) -> Iterator[str]:
-        phase, memory = self.state.phase, self.state.memory
-        if phase in _RESUME or memory.held or memory.left_alone or self._waits_between_attempts:
-            yield "resume"
-        if phase in _HOLD and not memory.held:
-            yield "hold"
-        if phase in _ABORT and not memory.left_alone:
-            yield "abort"
+    def _without_step(self) -> list[OrderSpec[Any]]:
+        return [spec for spec in _MILDEST_FIRST if spec.is_offered(self._situation)]
 
     @property
-    def _waits_between_attempts(self) -> bool:
-        seen = self.state.observation
-        if self.state.phase is not Phase.HELD or seen is None:
-            return False
-        return seen.hold is None or seen.hold.reason is HoldReason.BACK_OFF
+    def _steps(self) -> list[tuple[OrderSpec[Any], Sequence[str]]]:
+        """The orders that may name a step, with the templates of the possible steps."""
+        steps = ((spec, spec.steps(self._situation)) for spec in _MILDEST_FIRST)
+        return [(spec, templates) for spec, templates in steps if templates]
 
     @property
-    def _templates(self) -> list[str]:
-        """The templates for `resume --step`, if there is more than one."""
-        seen = self.state.observation
-        if self.state.phase not in _RESUME_AT_A_STEP or seen is None:
-            return []
-        found = {step.template.name: None for step in seen.steps if step.action is Action.REQUEST}
-        return list(found) if len(found) > 1 else []
+    def _situation(self) -> Situation:
+        state = self.state
+        return Situation(phase=state.phase, memory=state.memory, seen=state.observation)
 
 
 def http_address(text: str) -> str:

@@ -1,17 +1,19 @@
-"""`paramedic abort`, `hold` and `resume`: send a person's orders to incidents.
+"""Sends a person's orders to incidents: `paramedic abort`, and a command for each other order of the table.
 
 An order is an update, which a worker answers. If no worker answers, or the workflow task keeps failing, the
 command sends a signal instead: Temporal keeps it, and the incident obeys it when a worker goes on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TypeVar
+from inspect import signature
+from typing import Annotated, Any
 
 import typer
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError
+from typer.models import OptionInfo
 
 from cli.ages import OrderTime
 from cli.connection import because, temporal
@@ -22,14 +24,11 @@ from cli.incident_summary import IncidentSummary
 from cli.names import NAME_HELP, find_open, incident_name
 from cli.parameters import filled
 from cli.updating import RPC_TIMEOUT, answered, ended
+from health.model.order import OrderMessage, StandingOrder
+from health.runbook.orders import OrderSpec, spec_of
 from kube.bounded import bounded
 from objects.durations import in_words
-from objects.frozen import Frozen
 from objects.timestamps import stamp
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
-from workflows.orders import NAMES, Order
-
-Message = TypeVar("Message", bound=Frozen)
 
 LONGEST_REASON = 1000
 """The longest reason, in characters, as each row of a list shows it; longer texts belong in a ticket."""
@@ -55,72 +54,54 @@ Cluster = Annotated[
         parser=filled, metavar="CLUSTER", help="The cluster, if several have an incident of that name."
     ),
 ]
-Step = Annotated[
-    str | None,
-    typer.Option(
-        parser=filled,
-        metavar="TEMPLATE",
-        help="Delete all requests and start again at the step of this template.",
-    ),
-]
+
+_FIELDS = {"duration": "for_seconds", "step": "step"}
+"""The options that only some messages have, with their fields."""
 
 
 @dataclass(frozen=True)
 class GivenOrder:
     """An order and the cluster it is limited to."""
 
-    message: Order
+    message: OrderMessage
     cluster: str
 
     @property
     def name(self) -> str:
         """The name of its update and of its signal."""
-        return NAMES[type(self.message)]
+        return spec_of(self.message).name
 
 
-def abort(
-    context: typer.Context,
-    names: Names,
-    *,
-    reason: Reason = None,
-    duration: OrderTime = None,
-    cluster: Cluster = None,
-) -> None:
-    """Clean up and leave the node or Machine alone until it has recovered, the time is over, or resume."""
-    _send(context, names, GivenOrder(_message(AbortOrder, reason, duration), cluster or ""))
+def command(spec: OrderSpec[Any]) -> Callable[..., None]:
+    """The command of an order, with the options that its message has."""
+
+    def give(  # noqa: PLR0913  an argument for each option
+        context: typer.Context,
+        names: Names,
+        *,
+        reason: Reason = None,
+        duration: OrderTime = None,
+        step: Annotated[str | None, _step_option(spec)] = None,
+        cluster: Cluster = None,
+    ) -> None:
+        for_seconds = duration.total_seconds() if duration else None
+        given = {"reason": reason, "for_seconds": for_seconds, "step": step}
+        message = spec.message(**{name: value for name, value in given.items() if value is not None})
+        _send(context, names, GivenOrder(message, cluster or ""))
+
+    hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
+    whole = signature(give)
+    options = [one for one in whole.parameters.values() if one.name not in hidden]
+    give.__name__, give.__doc__ = spec.name, spec.help
+    give.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
+    return give
 
 
-def hold(
-    context: typer.Context,
-    names: Names,
-    *,
-    reason: Reason = None,
-    duration: OrderTime = None,
-    cluster: Cluster = None,
-) -> None:
-    """Do nothing new for the node or Machine until the time is over or resume; existing requests stay."""
-    _send(context, names, GivenOrder(_message(HoldOrder, reason, duration), cluster or ""))
-
-
-def resume(
-    context: typer.Context,
-    names: Names,
-    *,
-    reason: Reason = None,
-    step: Step = None,
-    cluster: Cluster = None,
-) -> None:
-    """Handle the node or Machine again, at once: ends abort, hold and back-off.
-
-    An exhausted escalation starts again.
-    """
-    message = _message(ResumeOrder, reason, None).model_copy(update={"step": step or ""})
-    _send(context, names, GivenOrder(message, cluster or ""))
-
-
-def _message(kind: type[Message], reason: str | None, duration: timedelta | None) -> Message:
-    arguments = {"reason": reason, "for_seconds": duration.total_seconds() if duration else None}
-    return kind.model_validate({name: value for name, value in arguments.items() if value is not None})
+def _step_option(spec: OrderSpec[Any]) -> OptionInfo:
+    field = spec.message.model_fields.get("step")
+    words = field.description if field else None
+    option: OptionInfo = typer.Option(parser=filled, metavar="TEMPLATE", help=words)
+    return option
 
 
 def _send(context: typer.Context, arguments: Sequence[str], order: GivenOrder) -> None:
@@ -183,9 +164,9 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     return await _leave_behind(handle, order, str(failure or NO_WORKER))
 
 
-def standing(order: Order, now: datetime) -> str:
-    """Until when an order that is given at `now` stands; "" for `resume`."""
-    if isinstance(order, ResumeOrder):
+def standing(order: OrderMessage, now: datetime) -> str:
+    """Until when an order that is given at `now` stands; "" if it does not stand."""
+    if not isinstance(order, StandingOrder):
         return ""
     if order.for_seconds is None:
         return "; until resume"
@@ -204,9 +185,9 @@ async def _leave_behind(handle: WorkflowHandle[object, object], order: GivenOrde
     )
 
 
-def _standing_later(order: Order) -> str:
+def _standing_later(order: OrderMessage) -> str:
     """How long the order stands once a worker has received it."""
-    if isinstance(order, ResumeOrder):
+    if not isinstance(order, StandingOrder):
         return ""
     if order.for_seconds is None:
         return ", until resume"

@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.errors import CommandError, NotFoundError, UsageError, is_interrupted, print_error
 from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
-from workflows.messages import UNKNOWN_STEP
+from workflows.messages import ORDER_REFUSED
 
 RPC_TIMEOUT = timedelta(seconds=5)
 ANSWER_TIMEOUT = timedelta(seconds=20)
@@ -55,8 +55,9 @@ def ended(workflow_id: str, error: RPCError) -> Exception:
 
 
 def _reason(error: WorkflowUpdateFailedError) -> str:
-    """The reason of the refusal; it names the option `--step` if that was refused."""
+    """The reason of the refusal; it names the option that was refused, if it was one."""
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return one_sentence(cause)
-    return f"--step: {cause.message}" if cause.type == UNKNOWN_STEP else cause.message
+    field = next(iter(cause.details), "") if cause.type == ORDER_REFUSED else ""
+    return f"--{field}: {cause.message}" if field else cause.message

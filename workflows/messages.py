@@ -1,4 +1,6 @@
-"""Messages of a Remediation: its input, the orders of people, and the answer to the query `state`.
+"""Messages of a Remediation: its input, its wake, and the answer to the query `state`.
+
+The orders of people are in `health.runbook.orders`.
 
 Each is one input object with defaults, because the Temporal UI can send one JSON value only.
 """
@@ -14,10 +16,8 @@ from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from objects.frozen import Frozen, OpenEnum
-from objects.short_text import ShortText
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
 from workflows.kit.runs import RunInput
-from workflows.kit.standing_orders import StandingOrder
 
 WORKFLOW = "Remediation"
 WAKE = "wake"
@@ -30,8 +30,8 @@ ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
 """The number, in a row, of the remediation of an incident that acted, including lost requests."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
 """When that remediation ended. With both attributes a new detector knows the next wait (rule 14)."""
-UNKNOWN_STEP = "UnknownStep"
-"""The type of the error for a `ResumeOrder` whose `step` names an unknown template."""
+ORDER_REFUSED = "OrderRefused"
+"""The type of the error of a refused order; its details name the refused field, if it is one."""
 
 
 class RemediationInput(RunInput):
@@ -60,29 +60,6 @@ class Wake(Frozen):
 
     seen_at: datetime | None = None
     """For a wake sent with a start: when the observation in the start was seen."""
-
-
-class AbortOrder(StandingOrder):
-    """Clean up and leave the target alone: until it recovers, for a time, or until `resume`."""
-
-    reason: ShortText = "abort was ordered"
-
-
-class HoldOrder(StandingOrder):
-    """Do nothing new for the target, for a time or until `resume`, and keep existing requests."""
-
-    reason: ShortText = "hold was ordered"
-
-
-class ResumeOrder(Frozen):
-    """Handle the target again, at once: ends `abort`, `hold` and a wait between two attempts.
-
-    If all steps were tried, or with a `step`, all requests are deleted and the steps are taken again.
-    """
-
-    reason: ShortText = "resume was ordered"
-    step: ShortText = ""
-    """The template of the first step to take; "": the first step of the check."""
 
 
 class State(Frozen):

@@ -1,53 +1,41 @@
-"""Orders of people that an incident accepts, and the change of each in its memory. Pure.
+"""Handlers of the orders of people: an update and a signal for each row of the table.
 
-An order is only recorded when it arrives; the runbook obeys it at its next step.
+An update answers, and may refuse; a signal does neither. Both only record the order when it arrives
+(`workflows.kit.standing_orders`).
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from types import MappingProxyType
+from collections.abc import Callable
+from typing import Any
 
+from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from health.model.incident_result import OrderRecord
-from health.runbook.memory import Memory, NewStart
-from workflows.kit.standing_orders import StandingOrder
-from workflows.messages import UNKNOWN_STEP, AbortOrder, HoldOrder, ResumeOrder
-
-Order = AbortOrder | HoldOrder | ResumeOrder
-NAMES: Mapping[type[Order], str] = MappingProxyType(
-    {AbortOrder: "abort", HoldOrder: "hold", ResumeOrder: "resume"}
-)
+from health.model.order import OrderMessage
+from health.runbook.orders import OrderSpec, Situation
+from workflows.messages import ORDER_REFUSED
 
 
-def ordered(memory: Memory, order: Order, now: datetime) -> Memory:
-    """The memory after an order given now; a pending clean-up is tried at once."""
-    until = order.until(now) if isinstance(order, StandingOrder) else None
-    record = OrderRecord(order=NAMES[type(order)], reason=order.reason, given=now, until=until)
-    changes = _changes(memory, order, record) | {"clean_up_at": None}
-    return memory.having_been_ordered(record).model_copy(update=changes)
+def accept(
+    spec: OrderSpec[Any],
+    target: object,
+    give: Callable[[OrderMessage], None],
+    situation: Callable[[], Situation],
+) -> None:
+    """Handle the updates and signals of this order from now on; call it when the workflow is initialized."""
 
+    def update(order: OrderMessage) -> str:
+        give(order)
+        return f"{spec.answer.format(target=target)}: {order.reason}"
 
-def refuse_unknown_step(order: ResumeOrder, templates: Sequence[str]) -> None:
-    """Refuse a first step that none of the known templates has, if any are known.
+    def refuse(order: OrderMessage) -> None:
+        if refusal := spec.refuse(order, situation()):
+            raise ApplicationError(refusal.why, refusal.field, type=ORDER_REFUSED)
 
-    Raises:
-        ApplicationError: no step uses that template; its type is UNKNOWN_STEP.
+    def signal(order: OrderMessage) -> None:
+        give(order)
 
-    """
-    if order.step and templates and order.step not in templates:
-        known = ", ".join(templates)
-        message = f"no step uses the template {order.step!r}; the templates are {known}"
-        raise ApplicationError(message, type=UNKNOWN_STEP)
-
-
-def _changes(memory: Memory, order: Order, record: OrderRecord) -> dict[str, object]:
-    match order:
-        case AbortOrder():
-            return {"left_alone": record}
-        case HoldOrder():
-            return {"held": record}
-        case ResumeOrder(step=step):
-            is_new_start = bool(step) or memory.is_exhausted
-            steps = {"starts_over": NewStart(first_step=step)} if is_new_start else {}
-            return {"left_alone": None, "held": None, "skips_back_off": True, "failing": None, **steps}
+    for handler in (update, refuse, signal):
+        handler.__annotations__["order"] = spec.message  # Temporal decodes the input by it
+        handler.__defaults__ = (spec.message(),)
+    workflow.set_update_handler(spec.name, update, validator=refuse)
+    workflow.set_signal_handler(spec.name, signal)

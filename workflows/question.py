@@ -7,19 +7,19 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation, TargetState
+    from health.model.order import OrderMessage
     from health.model.references import IncidentReference
     from health.runbook.memory import Memory
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
     from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.summaries import in_summary
-    from workflows.orders import Order
 
 SHORTEST_WAIT = timedelta(seconds=5)
 NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
 
 
 async def answer(
-    incident: IncidentReference, memory: Memory, orders: StandingOrders[Order], summary: str
+    incident: IncidentReference, memory: Memory, orders: StandingOrders[OrderMessage], summary: str
 ) -> Observation | None:
     """The detector's answer; None if an order of a person arrived first.
 

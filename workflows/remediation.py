@@ -30,10 +30,12 @@ with workflow.unsafe.imports_passed_through():
         Wait,
     )
     from health.model.observation import Observation
+    from health.model.order import OrderMessage
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.next_move import next_move
+    from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
     from health.runbook.shadow import having_recorded
     from health.runbook.waiting import ASKS_AGAIN, after_late_answers, spread
     from workflows import chore_calls as chores
@@ -48,14 +50,11 @@ with workflow.unsafe.imports_passed_through():
         ATTEMPT_ENDED,
         WAKE,
         WORKFLOW,
-        AbortOrder,
-        HoldOrder,
         RemediationInput,
-        ResumeOrder,
         State,
         Wake,
     )
-    from workflows.orders import Order, ordered, refuse_unknown_step
+    from workflows.orders import accept
     from workflows.question import NOT_ASKED, answer, renewal_at, until_renewal
     from workflows.status import IncidentStatus, result_of
     from workflows.wait_summary import WaitSummary
@@ -72,7 +71,7 @@ class Remediation:
     def __init__(self, start: RemediationInput) -> None:
         self._incident = start.incident
         self._memory = start.memory if start.is_handed_over() else Memory()
-        self._orders: StandingOrders[Order] = StandingOrders(self._write_down, when_cancelled=CANCELLED)
+        self._orders = StandingOrders[OrderMessage](self._write_down, when_cancelled=CANCELLED)
         self._calls = FinishedCalls(self._orders.obey_cancel)
         self._wakes = Wakes()
         self._start_seen_at = start.observation.seen_at if start.observation else None
@@ -82,6 +81,8 @@ class Remediation:
         self._step_names: tuple[str, ...] = ()
         """The templates of the check; like the requests, as last seen."""
         self._status = IncidentStatus()
+        for spec in ORDERS.values():
+            accept(spec, start.incident.target, self._orders.give, self._situation)
 
     @workflow.run
     async def run(self, start: RemediationInput) -> IncidentResult:
@@ -111,43 +112,6 @@ class Remediation:
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
 
-    @workflow.update
-    def abort(self, order: AbortOrder = AbortOrder()) -> str:
-        """Clean up and leave the target alone."""
-        self._orders.give(order)
-        return f"cleans up and leaves {self._incident.target} alone: {order.reason}"
-
-    @workflow.update
-    def hold(self, order: HoldOrder = HoldOrder()) -> str:
-        """Do nothing new and keep existing requests; an act in progress is finished."""
-        self._orders.give(order)
-        return f"does nothing new for {self._incident.target} and keeps what exists: {order.reason}"
-
-    @workflow.update
-    def resume(self, order: ResumeOrder = ResumeOrder()) -> str:
-        """Handle the target again, at once; an exhausted incident takes its steps again."""
-        self._orders.give(order)
-        return f"takes care of {self._incident.target} again: {order.reason}"
-
-    @resume.validator
-    def _refuse_unknown_step(self, order: ResumeOrder = ResumeOrder()) -> None:
-        refuse_unknown_step(order, self._step_names)
-
-    @workflow.signal(name="abort")
-    def abort_by_signal(self, order: AbortOrder = AbortOrder()) -> None:
-        """Like the update `abort`, without an answer."""
-        self._orders.give(order)
-
-    @workflow.signal(name="hold")
-    def hold_by_signal(self, order: HoldOrder = HoldOrder()) -> None:
-        """Like the update `hold`, without an answer."""
-        self._orders.give(order)
-
-    @workflow.signal(name="resume")
-    def resume_by_signal(self, order: ResumeOrder = ResumeOrder()) -> None:
-        """Like the update `resume`, without an answer."""
-        self._orders.give(order)
-
     @workflow.signal(name=WAKE)
     def wake(self, wake: Wake = Wake()) -> None:
         """Ask again. The wake sent with a start is ignored, because the start has its observation."""
@@ -159,8 +123,13 @@ class Remediation:
         """The state of the incident, in words."""
         return self._status.state(self._seen, self._requests, self._memory)
 
-    def _write_down(self, order: Order) -> None:
+    def _write_down(self, order: OrderMessage) -> None:
         self._memory = ordered(self._memory, order, workflow.now())
+
+    def _situation(self) -> Situation:
+        return Situation(
+            phase=self._status.phase, memory=self._memory, seen=self._seen, templates=self._step_names
+        )
 
     async def _observe(self) -> Observation:
         """The current observation; the detector is asked unless the last answer is still to be acted on."""

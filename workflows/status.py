@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Self
 
 from health.model.details import Details
-from health.model.incident_result import IncidentResult, OrderRecord
+from health.model.incident_result import IncidentResult
 from health.model.moves import (
     BY_A_CHANGE,
     End,
@@ -22,6 +22,7 @@ from health.model.moves import (
     phase_of,
 )
 from health.model.observation import Observation
+from health.model.order import OrderRecord
 from health.model.request_record import ended
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory

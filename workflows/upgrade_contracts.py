@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Self
 
+from health.model.order import StandingOrder
 from health.upgrade.failed_write import FailedWrite, PauseAnswer, WriteOutcome
 from health.upgrade.memory import Handled
 from health.upgrade.observation import UpgradeObservation
@@ -19,7 +20,6 @@ from objects.frozen import Frozen
 from objects.short_text import ShortText
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 from workflows.kit.runs import RunInput
-from workflows.kit.standing_orders import StandingOrder
 
 UPGRADE_PAUSE = "UpgradePause"
 """The type of the workflow."""

@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 from temporalio.exceptions import ApplicationError
 
+from health.model.order import StandingOrder
 from health.upgrade.memory import PauseMemory
 from health.upgrade.observation import TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import OrderName, PauseOrderRecord, is_named
 from health.upgrade.pausable_check import PausableCheck
-from workflows.kit.standing_orders import StandingOrder
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
 
 Order = PauseOrder | UnpauseOrder | ForgetOrder

@@ -20,6 +20,7 @@ from cli.parameters import quoted
 from cli.retire.identification import Traces
 from cli.retire.incident_step import IncidentAction, IncidentStep, next_step
 from health.model.references import IncidentReference
+from health.runbook.orders import AbortOrder
 from kube.bounded import bounded
 from runtime.listed_incidents import listed_incident
 from runtime.polling import queue_pollers
@@ -27,7 +28,7 @@ from runtime.retrying import one_sentence
 from runtime.strangers import Stranger, strangers
 from runtime.temporal_trouble import is_silence
 from workflows.contracts import OBSERVE, worker_queue
-from workflows.messages import WORKFLOW, AbortOrder
+from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=10)

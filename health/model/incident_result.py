@@ -4,24 +4,10 @@ from datetime import datetime
 
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome
+from health.model.order import OrderRecord
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
-from objects.short_text import ShortText
-
-
-class OrderRecord(Frozen):
-    """One order of a person, with its reason and times."""
-
-    order: str
-    """`abort`, `hold` or `resume`."""
-    reason: ShortText
-    given: datetime
-    until: datetime | None = None
-    """When the order expires; None: never."""
-
-    def is_over(self, now: datetime) -> bool:
-        return self.until is not None and now >= self.until
 
 
 class IncidentResult(Frozen):

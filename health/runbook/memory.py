@@ -11,9 +11,9 @@ from health.gate.act_finding import finding
 from health.model.admission import Intent
 from health.model.chore_subject import ChoreSubject
 from health.model.evidence import EvidenceRecord
-from health.model.incident_result import OrderRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
+from health.model.order import Blocks, OrderRecord
 from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
@@ -90,16 +90,29 @@ class Memory(Frozen):
     """The orders of people, for its result."""
     began: datetime | None = None
     """When its first run started; None: this is the first run."""
-    left_alone: OrderRecord | None = None
-    """The active order to clean up and leave the target alone; None: there is none."""
-    held: OrderRecord | None = None
-    """The active order to do nothing new and keep existing requests."""
+    standing: tuple[OrderRecord, ...] = ()
+    """The orders of people that stand, each until its time is over or another order ends it."""
     evidence: EvidenceRecord | None = None
     """The result of saving evidence; None: not tried."""
     is_shadow: bool = False
     """Whether it was in shadow at the last observation that could tell."""
     shadow: ShadowRecord = NO_SHADOW
     """What it would have done in shadow, and what others did."""
+
+    @property
+    def held(self) -> OrderRecord | None:
+        """The order that blocks new steps and keeps existing requests; None: there is none."""
+        return self._blocking(Blocks.STEPS)
+
+    @property
+    def left_alone(self) -> OrderRecord | None:
+        """The order to clean up and leave the target alone; None: there is none."""
+        return self._blocking(Blocks.REMEDIATION)
+
+    @property
+    def is_blocked(self) -> bool:
+        """True if a standing order blocks every step."""
+        return any(order.blocks is not None for order in self.standing)
 
     @property
     def hold_reason(self) -> str | None:
@@ -130,7 +143,7 @@ class Memory(Frozen):
         """The intent of a question at `now`."""
         backs_off = self.failing is not None and now < self.failing.next_act
         return Intent(
-            would_act=not (self.left_alone or self.held or backs_off or self.is_shadow),
+            would_act=not (self.is_blocked or backs_off or self.is_shadow),
             skips_back_off=self.skips_back_off,
             unproven_boot=self.recovery.boot_id_before or "",
         )
@@ -156,8 +169,7 @@ class Memory(Frozen):
     def at(self, now: datetime) -> Self:
         """The same at `now`, without expired orders and without a mark that should be visible by now."""
         return self._with(
-            left_alone=_standing(self.left_alone, now),
-            held=_standing(self.held, now),
+            standing=tuple(order for order in self.standing if not order.is_over(now)),
             disruption=self.disruption.until(now),
         )
 
@@ -264,11 +276,17 @@ class Memory(Frozen):
         return self._with(notes=still_ahead(self.notes, now))
 
     def having_been_ordered(self, order: OrderRecord) -> Self:
-        return self._with(orders=(*self.orders, order)[-MOST_RECORDS:])
+        """The same with a new order, which replaces a standing one of the same name."""
+        others = tuple(one for one in self.standing if one.order != order.order)
+        return self._with(
+            orders=(*self.orders, order)[-MOST_RECORDS:],
+            standing=self.standing if order.blocks is None else (*others, order),
+            clean_up_at=None,
+        )
+
+    def _blocking(self, blocked: Blocks) -> OrderRecord | None:
+        """The latest standing order that blocks this."""
+        return next((order for order in reversed(self.standing) if order.blocks is blocked), None)
 
     def _with(self, **changes: object) -> Self:
         return self.model_copy(update=changes)
-
-
-def _standing(order: OrderRecord | None, now: datetime) -> OrderRecord | None:
-    return None if order is None or order.is_over(now) else order

@@ -48,7 +48,6 @@ from datetime import datetime
 
 from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
-from health.model.incident_result import OrderRecord
 from health.model.moves import (
     REQUESTS_ARE_GONE,
     End,
@@ -65,6 +64,7 @@ from health.model.moves import (
     Wait,
 )
 from health.model.observation import ENDED, Observation, TargetState
+from health.model.order import OrderRecord
 from health.model.references import Action
 from health.runbook import shadow
 from health.runbook.chores import Chore, still_ahead

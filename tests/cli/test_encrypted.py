@@ -16,6 +16,7 @@ from temporalio.exceptions import ApplicationError
 
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
+from health.runbook.orders import HoldOrder
 from runtime.payload_codec import ENCRYPTED, with_keys
 from runtime.payload_keys import PayloadKeys
 from tests.cli.command import Command
@@ -23,7 +24,6 @@ from tests.cli.fleet import Fleet
 from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 from tests.workflows.observations import expired
 from workflows.contracts import ACT, ActInput, ActResult
-from workflows.messages import HoldOrder
 
 VARIABLE = "PARAMEDIC_PAYLOAD_KEYS_FILE"
 NODE, REASON = "node-of-the-bank", "disk of node-of-the-bank"

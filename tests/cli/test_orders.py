@@ -5,12 +5,12 @@ import pytest
 from cli.names import KEPT_OUT
 from cli.orders import standing
 from health.model.moves import Phase
+from health.model.order import OrderMessage
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
 from tests.cli.command import Command
 from tests.cli.fleet import Fleet
 from tests.objects import NOW
 from tests.workflows.observations import FIRST, SECOND, expired, held
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
-from workflows.orders import Order
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
 
@@ -30,8 +30,9 @@ async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
     await fleet.reaches("node-1", Phase.LEFT_ALONE)
     assert not fleet.requests
     listed = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
-    assert listed[0]["left_alone"]["reason"] == "power work"
-    assert 3000 < listed[0]["left_alone"]["remaining_seconds"] <= 3600
+    (standing,) = listed[0]["standing"]
+    assert (standing["order"], standing["reason"]) == ("abort", "power work")
+    assert 3000 < standing["remaining_seconds"] <= 3600
 
     ran = await paramedic("resume", "node-1", "--cluster", fleet.cluster)
     assert (
@@ -51,7 +52,9 @@ async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command
     )
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     assert one["phase"] == "Remediating"
-    assert one["held"] == {"reason": "hold was ordered", "until": None, "remaining_seconds": None}
+    assert one["standing"] == [
+        {"order": "hold", "reason": "hold was ordered", "until": None, "remaining_seconds": None}
+    ]
     assert len(one["requests"]) == 1
 
 
@@ -92,7 +95,7 @@ async def test_order_to_an_unknown_incident_is_not_found(fleet: Fleet, paramedic
         (ResumeOrder(), ""),
     ],
 )
-def test_answer_says_until_when_an_order_stands(order: Order, expected: str) -> None:
+def test_answer_says_until_when_an_order_stands(order: OrderMessage, expected: str) -> None:
     assert standing(order, NOW) == expected
 
 

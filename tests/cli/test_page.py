@@ -22,7 +22,7 @@ from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.recovery_memory import RecoveryMemory
 from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
-from tests.health.steps import ACTED, order
+from tests.health.steps import ACTED, standing
 from tests.objects import (
     CLASSIC,
     ESCALATION,
@@ -39,7 +39,7 @@ from tests.objects import (
 from workflows.messages import State
 
 NOTHING = Details()
-HELD = {"held": order("hold", "disk swap")}
+HELD = {"standing": standing("hold", "disk swap")}
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
@@ -152,7 +152,7 @@ def test_request_without_a_time_limit_is_told_so() -> None:
 
 EXHAUSTED = seen(*with_steps_tried(*ESCALATION), answered_at=NOW)
 STEPS = "resume --step TEMPLATE (reboot or reset or replace)"
-LEFT_ALONE = Memory(left_alone=order("abort"))
+LEFT_ALONE = Memory(standing=standing("abort"))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.history import story
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
 from tests.objects import NOW
 from workflows.contracts import RENEW
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 CONVERTER = pydantic_data_converter.payload_converter
 ENCRYPTED = Payload(metadata={"encoding": b"binary/encrypted"}, data=b"x")

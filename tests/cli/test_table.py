@@ -14,11 +14,11 @@ from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, state, summary, unhealthy
-from tests.health.steps import ACTED, order
+from tests.health.steps import ACTED, standing
 from tests.objects import ESCALATION, FIRST, NOW, request_of, with_steps_tried
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
-HELD = {"held": order("hold", "disk swap")}
+HELD = {"standing": standing("hold", "disk swap")}
 NOTHING = Details()
 BY_PERSON = Details(held="disk swap")
 REQUEST = "Reboot/remediators/node-1 exists"

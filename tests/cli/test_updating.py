@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from cli.errors import CommandError
 from cli.updating import answered
-from workflows.messages import UNKNOWN_STEP
+from workflows.messages import ORDER_REFUSED
 from workflows.upgrade_orders import NOT_OURS
 
 
@@ -41,14 +41,18 @@ async def test_order_that_is_accepted_and_never_carried_out_is_not_waited_for_wi
 
 
 @pytest.mark.parametrize(
-    ("type_", "said"),
-    [(NOT_OURS, "upgrade/prod refuses it: no"), (UNKNOWN_STEP, "upgrade/prod refuses it: --step: no")],
+    ("error", "said"),
+    [
+        (ApplicationError("no", type=NOT_OURS), "upgrade/prod refuses it: no"),
+        (ApplicationError("no", "", type=ORDER_REFUSED), "upgrade/prod refuses it: no"),
+        (ApplicationError("no", "step", type=ORDER_REFUSED), "upgrade/prod refuses it: --step: no"),
+    ],
 )
 async def test_refusal_is_told_in_the_words_of_the_workflow_with_the_option_that_is_refused(
-    type_: str, said: str
+    error: ApplicationError, said: str
 ) -> None:
     async def refused() -> str:
-        raise WorkflowUpdateFailedError(ApplicationError("no", type=type_))
+        raise WorkflowUpdateFailedError(error)
 
     with pytest.raises(CommandError) as told:
         await answered("upgrade/prod", "it", refused())

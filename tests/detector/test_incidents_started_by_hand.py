@@ -35,14 +35,7 @@ from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
 from tests.objects import without_limits
 from tests.temporal_servers import client_of
-from workflows.messages import (
-    ATTEMPT,
-    ATTEMPT_ENDED,
-    INCIDENT_MEMO,
-    WAKE,
-    WORKFLOW,
-    RemediationInput,
-)
+from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WAKE, WORKFLOW, RemediationInput
 from workflows.remediation import Remediation
 
 pytestmark = pytest.mark.rule("rule 8/workflow")

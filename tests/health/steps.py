@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from health.model.details import Details
-from health.model.incident_result import OrderRecord
 from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Observation
+from health.model.order import OrderRecord
 from health.runbook.learning import learned
 from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
+from health.runbook.orders import ORDERS
 from tests.objects import MINUTE, NOW
 
 ACTED = Memory(
@@ -41,7 +42,12 @@ def with_lease(memory: Memory, **fields: object) -> Memory:
 
 def order(kind: str, reason: str = "", until: datetime | None = None) -> OrderRecord:
     """An order of a person that was given now: "abort" or "hold"."""
-    return OrderRecord(order=kind, reason=reason, given=NOW, until=until)
+    return OrderRecord(order=kind, reason=reason, given=NOW, until=until, blocks=ORDERS[kind].blocks)
+
+
+def standing(kind: str, reason: str = "", until: datetime | None = None) -> tuple[OrderRecord, ...]:
+    """The only standing order of an incident."""
+    return (order(kind, reason, until),)
 
 
 def because(reason: str) -> Details:

@@ -11,7 +11,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import CHECK_HANGING_AFTER, Chore, ChoreFailure, LeftBehind
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import ACTED, order, timer_of
+from tests.health.steps import ACTED, standing, timer_of
 from tests.objects import FIRST, HOLD, NOW, SECOND, request_of, seen
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)
@@ -80,7 +80,7 @@ def test_other_requests_than_before_are_a_reason_to_try_at_once() -> None:
 
 
 def test_detector_that_was_not_asked_and_shows_nothing_is_none() -> None:
-    memory = cleaned(ONE).model_copy(update={"left_alone": order("abort", "power work")})
+    memory = cleaned(ONE).model_copy(update={"standing": standing("abort", "power work")})
     not_asked = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
     assert isinstance(next_move(not_asked, memory, NOW), Wait)
     asked = not_asked.model_copy(update={"hold": HOLD})

@@ -25,7 +25,7 @@ from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
 from objects.timestamps import stamp
-from tests.health.steps import Timed, because, order, timed, with_lease
+from tests.health.steps import Timed, because, standing, timed, with_lease
 from tests.objects import MINUTE, NOW, request, request_snapshot, seen
 
 LATER = NOW + 10 * MINUTE
@@ -34,7 +34,7 @@ ACTED = Memory(
     has_acted=True,
     lease=LeaseMemory(state=LeaseState.HELD, acquired_at=NOW, renew_at=LATER),
 )
-ALONE = ACTED.model_copy(update={"left_alone": order("abort", "maintenance")})
+ALONE = ACTED.model_copy(update={"standing": standing("abort", "maintenance")})
 GIVEN_BACK = ACTED.having_released_lease()
 RECOVERED_NOW = request_snapshot(healthy_since=NOW)
 EXPECTS = request_snapshot(is_node_deletion_expected=True)

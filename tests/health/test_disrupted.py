@@ -14,7 +14,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
-from tests.health.steps import HELD_LEASE, Timed, because, order, timed, timer_of, with_lease
+from tests.health.steps import HELD_LEASE, Timed, because, standing, timed, timer_of, with_lease
 from tests.objects import ADMITTED, NOW, fact, request_snapshot
 
 LATER = NOW + timedelta(minutes=10)
@@ -92,7 +92,7 @@ def test_check_that_is_gone_releases_a_machine_that_is_going() -> None:
 
 @pytest.mark.rule("rule 40")
 def test_abort_leaves_a_machine_alone_that_is_going_already() -> None:
-    alone = GIVEN_BACK.model_copy(update={"left_alone": order("abort", "maintenance")})
+    alone = GIVEN_BACK.model_copy(update={"standing": standing("abort", "maintenance")})
     move = next_move(EXPIRED, alone, NOW)
     assert isinstance(move, Wait)
     assert move.phase is Phase.LEFT_ALONE

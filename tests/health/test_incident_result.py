@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.incident_result import OrderRecord
+from health.model.order import OrderRecord
 from health.model.request_record import MOST_RECORDS, RequestRecord, ended, recorded
 from health.runbook.memory import Memory
 from tests.objects import FIRST, NOW, SECOND, request_of, request_snapshot

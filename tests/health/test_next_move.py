@@ -13,7 +13,7 @@ from health.runbook.escalation import lease_duration
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import HELD_LEASE, Timed, because, order, timed, with_lease
+from tests.health.steps import HELD_LEASE, Timed, because, standing, timed, with_lease
 from tests.objects import ADMITTED, NOW, fact, request, request_snapshot
 
 STEP = Step(
@@ -47,14 +47,14 @@ NEW = Memory()
 ACTED = Memory(requests=(request(),), has_acted=True, lease=HELD_LEASE.model_copy(update={"renew_at": LATER}))
 CLEANED = Memory(has_acted=True)
 BROKEN_OFF = Memory(lease=HELD_LEASE)
-ALONE = Memory(left_alone=order("abort", "maintenance"))
+ALONE = Memory(standing=standing("abort", "maintenance"))
 ALONE_ACTED = ALONE.model_copy(update={"has_acted": True, "requests": (request(),), "lease": HELD_LEASE})
 ALONE_CLEANED = ALONE.model_copy(update={"has_acted": True})
-ALONE_A_WHILE = Memory(left_alone=order("abort", "maintenance", LATER))
-HELD_BY_US = Memory(held=order("hold", "disk swap"))
-HELD_A_WHILE = Memory(held=order("hold", "disk swap", LATER))
-HELD_ACTED = ACTED.model_copy(update={"held": HELD_BY_US.held})
-HELD_AND_ALONE = ALONE.model_copy(update={"held": HELD_A_WHILE.held})
+ALONE_A_WHILE = Memory(standing=standing("abort", "maintenance", LATER))
+HELD_BY_US = Memory(standing=standing("hold", "disk swap"))
+HELD_A_WHILE = Memory(standing=standing("hold", "disk swap", LATER))
+HELD_ACTED = ACTED.model_copy(update={"standing": HELD_BY_US.standing})
+HELD_AND_ALONE = ALONE.model_copy(update={"standing": (*HELD_A_WHILE.standing, *ALONE.standing)})
 AT_WORK = Details(reason="it is Expired", requests="Reboot/remediators/node-1 exists")
 BY_US = "held by a person: disk swap"
 HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (asks again in 30m)"
@@ -185,7 +185,9 @@ HELD_DETAILS = "it is Expired; Threshold: 5 of 10 unhealthy, at most 4 allowed (
         ),
         pytest.param(
             in_state(TargetState.EXPIRED, request_snapshot()),
-            HELD_ACTED.model_copy(update={"held": order("hold", "disk swap", NOW + timedelta(seconds=5))}),
+            HELD_ACTED.model_copy(
+                update={"standing": standing("hold", "disk swap", NOW + timedelta(seconds=5))}
+            ),
             Timed(Phase.REMEDIATING, f"it is Expired; Reboot/remediators/node-1 exists; {BY_US}", 5),
             id="held for a shorter time than the Lease",
         ),
@@ -334,8 +336,8 @@ def test_hold_without_a_time_does_not_end() -> None:
 
 def test_end_of_one_order_ends_no_other() -> None:
     assert HELD_AND_ALONE.at(LATER) == ALONE
-    held_for_good = HELD_BY_US.model_copy(update={"left_alone": order("abort", until=LATER)})
-    assert held_for_good.at(LATER) == HELD_BY_US
+    both = (*HELD_BY_US.standing, *standing("abort", until=LATER))
+    assert Memory(standing=both).at(LATER) == HELD_BY_US
 
 
 def test_memory_survives_the_way_through_temporal() -> None:

@@ -6,7 +6,7 @@ requests, finalizers hang, acts break off in the middle, people give orders, and
 Every look shows the cluster as it is.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import settings
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
-from health.model.incident_result import OrderRecord
 from health.model.moves import (
     AnnotateRequests,
     AnnotationPatch,
@@ -29,6 +28,7 @@ from health.model.moves import (
     Wait,
 )
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
+from health.model.order import OrderMessage
 from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
@@ -40,6 +40,7 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
 from tests.health.test_next_move import STEP
 from tests.objects import NOW, fact, request_snapshot
 
@@ -163,21 +164,19 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: self.is_open)
     @rule(seconds=st.none() | st.sampled_from([30, 600]))
     def person_aborts(self, seconds: int | None) -> None:
-        until = None if seconds is None else self.now + timedelta(seconds=seconds)
-        self.remember(left_alone=self.order("abort", until))
+        self.order(AbortOrder(for_seconds=seconds))
 
     @precondition(lambda self: self.is_open)
     @rule(step=st.sampled_from(["", "reset"]), starts_over=st.booleans())
     def person_resumes(self, step: str, starts_over: bool) -> None:  # noqa: FBT001  hypothesis names it
-        self.remember(left_alone=None, held=None, skips_back_off=True, failing=None, clean_up_at=None)
+        self.order(ResumeOrder())
         if starts_over:
             self.remember(starts_over=NewStart(first_step=step))
 
     @precondition(lambda self: self.is_open)
     @rule(seconds=st.none() | st.sampled_from([30, 600]))
     def person_holds(self, seconds: int | None) -> None:
-        until = None if seconds is None else self.now + timedelta(seconds=seconds)
-        self.remember(held=self.order("hold", until))
+        self.order(HoldOrder(for_seconds=seconds))
 
     @precondition(lambda self: self.is_open)
     @rule()
@@ -195,8 +194,8 @@ class World(RuleBasedStateMachine):
     def incident_moves(self, is_refused: bool) -> None:  # noqa: FBT001  hypothesis passes it by name
         self.move(is_refused=is_refused)
 
-    def order(self, kind: str, until: datetime | None) -> OrderRecord:
-        return OrderRecord(order=kind, reason=kind, given=self.now, until=until)
+    def order(self, order: OrderMessage) -> None:
+        self.memory = ordered(self.memory, order, self.now)
 
     def move(self, *, is_refused: bool = False) -> Move:
         self.memory = self.memory.at(self.now)

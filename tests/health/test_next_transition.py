@@ -36,7 +36,7 @@ from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
 from health.runbook.remediating import becomes_overdue_at
-from tests.health.steps import ACTED, move, order, timer_of, with_lease
+from tests.health.steps import ACTED, move, standing, timer_of, with_lease
 from tests.objects import (
     CLASSIC,
     ESCALATION,
@@ -162,10 +162,10 @@ REQUESTS = st.builds(
 ORDERS = st.sampled_from(
     [
         {},
-        {"held": order("hold", "power work")},
-        {"held": order("hold", "power work", NOW + 40 * MINUTE)},
-        {"left_alone": order("abort", "power work", NOW + 9 * DAY)},
-        {"left_alone": order("abort", "power work")},
+        {"standing": standing("hold", "power work")},
+        {"standing": standing("hold", "power work", NOW + 40 * MINUTE)},
+        {"standing": standing("abort", "power work", NOW + 9 * DAY)},
+        {"standing": standing("abort", "power work")},
     ]
 )
 MEMORIES = st.builds(
@@ -210,7 +210,7 @@ def told(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) 
 
 
 NEW = Memory()
-ABORTED = ACTED.model_copy(update={"left_alone": order("abort", "power work")})
+ABORTED = ACTED.model_copy(update={"standing": standing("abort", "power work")})
 
 
 def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
@@ -326,22 +326,22 @@ def test_machine_that_is_to_be_deleted_is_told_so() -> None:
 
 def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
     for request, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
-        found = remediating(request, steps=steps, held=order("hold", "power work"))
+        found = remediating(request, steps=steps, standing=standing("hold", "power work"))
         assert found == NextTransition(what="by resume, or when it recovers")
 
 
 def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end() -> None:
     soon, late = NOW + 2 * MINUTE, NOW + 40 * MINUTE
-    ends_before = remediating(request_of(FIRST), held=order("hold", until=soon))
+    ends_before = remediating(request_of(FIRST), standing=standing("hold", until=soon))
     assert ends_before == NextTransition(at=soon, what="the hold ends")
-    ends_later = remediating(request_of(FIRST), held=order("hold", until=late))
+    ends_later = remediating(request_of(FIRST), standing=standing("hold", until=late))
     assert ends_later.at == NOW + 5 * MINUTE
     assert ends_later.what.endswith("and RebootTemplate/reset is next once the hold ends")
 
 
 def test_abort_for_a_time_goes_on_at_its_end() -> None:
     until = NOW + 40 * MINUTE
-    memory = Memory(left_alone=order("abort", until=until))
+    memory = Memory(standing=standing("abort", until=until))
     assert told(seen(), memory) == NextTransition(at=until, what="the abort ends")
 
 

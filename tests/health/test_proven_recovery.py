@@ -40,7 +40,7 @@ from tests.health.proving import (
     told,
     unhealthy,
 )
-from tests.health.steps import Timed, annotations_of, order, timed, timer_of
+from tests.health.steps import Timed, annotations_of, standing, timed, timer_of
 from tests.objects import (
     ESCALATION,
     HOLD,
@@ -252,13 +252,13 @@ def test_person_who_confirms_or_aborts_has_the_last_word(incident: Incident, boo
     target = healthy(MADE, boot_id=boot_id)
     confirmed = Incident(incident.memory).sees(target.model_copy(update={"is_confirmed": True}))
     assert isinstance(confirmed, RemoveRequests)
-    aborted = Incident(incident.memory.model_copy(update={"left_alone": order("abort")}))
+    aborted = Incident(incident.memory.model_copy(update={"standing": standing("abort")}))
     assert isinstance(aborted.sees(target), RemoveRequests)
     assert words(target, aborted.memory, NOW) == ""
 
 
 def test_hold_of_a_person_stops_the_next_step_and_not_the_proof(incident: Incident) -> None:
-    incident.memory = incident.memory.model_copy(update={"held": order("hold")})
+    incident.memory = incident.memory.model_copy(update={"standing": standing("hold")})
     over = MADE.model_copy(update={"timed_out_at": NOW})
     assert phase_of(incident.sees(healthy(over, boot_id=OLD))) is Phase.HELD
     incident.sees(healthy(over))

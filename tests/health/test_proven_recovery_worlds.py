@@ -129,7 +129,7 @@ class ProvenWorld(World):
         self.machine_boots()
         self.remediator_sets_finalizers(hang=False)
         self.broken = frozenset()
-        self.memory = self.memory.model_copy(update={"left_alone": None, "held": None})
+        self.memory = self.memory.model_copy(update={"standing": ()})
         for _ in range(MOST_MOVES_TO_THE_END):
             if not self.is_open:
                 break

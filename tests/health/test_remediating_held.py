@@ -9,10 +9,10 @@ from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.runbook.annotations import OLD
 from health.runbook.learning import learned
-from tests.health.steps import ACTED, Timed, annotations_of, move, order, timed, timer_of, with_lease
+from tests.health.steps import ACTED, Timed, annotations_of, move, standing, timed, timer_of, with_lease
 from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
 
-BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
+BY_A_PERSON: dict[str, Any] = {"standing": standing("hold", "disk swap")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 STALE = Hold(reason=HoldReason.STALE_CACHE, message="old", ask_again_seconds=10)
 
@@ -92,7 +92,7 @@ def test_blindness_between_two_steps_still_says_that_a_person_holds() -> None:
     blind = seen(state=TargetState.UNKNOWN, hold=STALE)
     words = "it is Unknown; StaleCache: old (asks again in 10s)"
     assert timed(move(blind, between)) == Timed(Phase.HELD, words, 10)
-    until = {"held": order("hold", "disk swap", NOW + MINUTE)}
+    until = {"standing": standing("hold", "disk swap", NOW + MINUTE)}
     details = "it is Unknown; held by a person: disk swap"
     assert timed(move(blind, between.model_copy(update=until))) == Timed(Phase.HELD, details, 60)
 

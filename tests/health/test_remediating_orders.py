@@ -11,7 +11,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.memory import NewStart
-from tests.health.steps import ACTED, because, move, order, timer_of
+from tests.health.steps import ACTED, because, move, standing, timer_of
 from tests.objects import (
     ADMITTED,
     ESCALATION,
@@ -25,8 +25,8 @@ from tests.objects import (
     with_steps_tried,
 )
 
-BY_A_PERSON: dict[str, Any] = {"held": order("hold", "disk swap")}
-ALONE: dict[str, Any] = {"left_alone": order("abort", "maintenance")}
+BY_A_PERSON: dict[str, Any] = {"standing": standing("hold", "disk swap")}
+ALONE: dict[str, Any] = {"standing": standing("abort", "maintenance")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 
 
@@ -36,7 +36,9 @@ AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_ou
     "request_", [AT_WORK, FAILED, request_of(FIRST, 6 * MINUTE)], ids=["at work", "failed", "timed out"]
 )
 def test_abort_cleans_up_whatever_runs(state: TargetState, request_: RequestSnapshot) -> None:
-    memory = ACTED.model_copy(update={**ALONE, **BY_A_PERSON, "starts_over": NewStart()})
+    memory = ACTED.model_copy(
+        update={"standing": (*ALONE["standing"], *BY_A_PERSON["standing"]), "starts_over": NewStart()}
+    )
     assert move(seen(request_, state=state, hold=HOLD), memory) == RemoveRequests(
         Details(order="left alone: maintenance")
     )

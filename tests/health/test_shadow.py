@@ -27,7 +27,7 @@ from health.runbook.memory import Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.shadow import having_recorded
 from health.runbook.wake_up import needs_wake_up
-from tests.health.steps import ACTED, order
+from tests.health.steps import ACTED, standing
 from tests.objects import ESCALATION, FIRST, MINUTE, NOW, SECOND, classic, request_of, request_snapshot, seen
 
 pytestmark = pytest.mark.rule("rule 43")
@@ -219,9 +219,9 @@ def test_check_that_is_gone_leaves_the_incident_in_the_shadow_that_it_was_in() -
 
 
 def test_orders_of_people_hold_in_shadow() -> None:
-    held = Incident(Memory(held=order("hold", "disk swap")))
+    held = Incident(Memory(standing=standing("hold", "disk swap")))
     assert isinstance(held.sees(seen(THEIRS)), Wait)
-    alone = Incident(Memory(left_alone=order("abort", "power work")))
+    alone = Incident(Memory(standing=standing("abort", "power work")))
     move = alone.sees(seen(THEIRS))
 
     assert isinstance(move, Wait)
@@ -233,7 +233,7 @@ def test_abort_after_a_recorded_step_leaves_the_target_alone() -> None:
     incident = Incident()
     incident.sees(seen(steps=(FIRST,)))
     assert incident.would_have == [FIRST.template.name]
-    incident.memory = incident.memory.model_copy(update={"left_alone": order("abort", "power work")})
+    incident.memory = incident.memory.model_copy(update={"standing": standing("abort", "power work")})
     move = incident.sees(seen(steps=(FIRST,)))
 
     assert isinstance(move, Wait)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from detector.metrics.observed_phase import observed_hold, observed_phase
-from health.model.incident_result import OrderRecord
 from health.model.moves import LONGEST_WAIT, AnnotationPatch, Move, Phase, Wait, next_transition_of, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.order import Blocks, OrderRecord
 from health.model.references import Action, Step
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
@@ -87,7 +87,12 @@ OBSERVATIONS = st.builds(
     answered_at=sometimes(TIMES),
 )
 ORDERS = st.builds(
-    OrderRecord, order=st.sampled_from(["abort", "hold"]), reason=TEXTS, given=TIMES, until=sometimes(TIMES)
+    OrderRecord,
+    order=NAMES,
+    reason=TEXTS,
+    given=TIMES,
+    until=sometimes(TIMES),
+    blocks=sometimes(st.sampled_from(Blocks)),
 )
 LEASES = st.builds(
     LeaseMemory,
@@ -120,8 +125,7 @@ MEMORIES = st.builds(
     attempt=COUNTS,
     skips_back_off=st.booleans(),
     starts_over=sometimes(st.builds(NewStart, first_step=NAMES)),
-    left_alone=sometimes(ORDERS),
-    held=sometimes(ORDERS),
+    standing=st.lists(ORDERS, max_size=3).map(tuple),
 )
 
 

@@ -26,6 +26,7 @@ from health.model.incident_result import IncidentResult
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.runbook.memory import Memory
+from health.runbook.orders import AbortOrder, HoldOrder
 from runtime import search_attributes
 from tests.objects import INCIDENT, incident_reference, without_limits
 from tests.outcome import result_of
@@ -34,7 +35,7 @@ from tests.workflows.fake_cluster import FakeCluster
 from tests.workflows.polling import PATIENCE_SECONDS, polled
 from tests.workflows.runs import histories_of
 from workflows.contracts import worker_queue
-from workflows.messages import WORKFLOW, AbortOrder, HoldOrder, RemediationInput, State
+from workflows.messages import WORKFLOW, RemediationInput, State
 
 LOG_SECONDS = 0.02
 """The interval of polls of a log in this process, which cost nothing."""

@@ -10,10 +10,11 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
+    from health.model.order import StandingOrder
     from objects.frozen import Frozen
     from workflows.kit.calls import Contract, FinishedCalls
     from workflows.kit.runs import RunInput, begin_a_new_run, is_new_run_due
-    from workflows.kit.standing_orders import StandingOrder, StandingOrders
+    from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.wakes import Wakes
 
 _MINUTE, _ONCE = timedelta(minutes=1), RetryPolicy(maximum_attempts=1)

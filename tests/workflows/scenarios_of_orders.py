@@ -1,12 +1,12 @@
 """Scenarios of users' orders: `abort`, `hold`, `resume` and cancel."""
 
 from health.model.moves import Phase
+from health.runbook.orders import AbortOrder, HoldOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy
 from tests.workflows.phases import act, be_held, hang_on_a_finalizer, wait
 from tests.workflows.settling import rests
 from tests.workflows.stories import MINUTE, begin, recover
-from workflows.messages import AbortOrder, HoldOrder
 
 
 async def _abort_and_recover(incident: IncidentDriver) -> None:

@@ -2,12 +2,12 @@
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason
+from health.runbook.orders import HoldOrder, ResumeOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, expired, healthy, held, hold, waiting
 from tests.workflows.phases import exhaust, fail_steps, take_first_step
 from tests.workflows.settling import pass_until, rests
 from tests.workflows.stories import MINUTE, begin, recover
-from workflows.messages import HoldOrder, ResumeOrder
 
 
 async def let_first_step_time_out(incident: IncidentDriver) -> None:

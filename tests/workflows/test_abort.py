@@ -4,11 +4,11 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
+from health.runbook.orders import AbortOrder
 from tests.kube.eventually import eventually
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import act
-from workflows.messages import AbortOrder
 
 pytestmark = pytest.mark.rule("rule 40")
 

@@ -9,6 +9,7 @@ from health.model.moves import Phase
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.chores import Chore
 from health.runbook.new_step import STOP_PATIENCE
+from health.runbook.orders import AbortOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import act, fail_steps, take_first_step
 from tests.workflows.settling import (
@@ -18,7 +19,6 @@ from tests.workflows.settling import (
     rests,
 )
 from workflows.contracts import ANNOTATE
-from workflows.messages import AbortOrder
 
 pytestmark = pytest.mark.rule("rule 47")
 

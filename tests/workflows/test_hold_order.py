@@ -1,10 +1,10 @@
 from datetime import timedelta
 
 from health.model.moves import Phase
+from health.runbook.orders import HoldOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import FIVE_MINUTES, expired
 from tests.workflows.phases import wait
-from workflows.messages import HoldOrder
 
 MINUTE = timedelta(minutes=1)
 DISK_SWAP = HoldOrder(reason="disk swap")

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from health.model.observation import failed
+from health.model.order import OrderMessage
 from health.runbook.memory import Memory, NewStart
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
 from tests.objects import NOW, REBOOT, seen
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
-from workflows.orders import Order, ordered
 
 pytestmark = pytest.mark.rule("rule 40")
 
@@ -21,7 +21,7 @@ EXHAUSTED = RUNNING.model_copy(update={"is_exhausted": True})
 
 
 @pytest.mark.parametrize("order", [POWER_WORK, DISK_SWAP, ResumeOrder()])
-def test_order_is_remembered_and_what_waits_to_be_cleaned_up_is_tried_at_once(order: Order) -> None:
+def test_order_is_remembered_and_what_waits_to_be_cleaned_up_is_tried_at_once(order: OrderMessage) -> None:
     memory = ordered(Memory(clean_up_at=LATER), order, NOW)
     assert memory.clean_up_at is None
     assert [one.reason for one in memory.orders] == [order.reason]
@@ -34,7 +34,7 @@ def test_second_abort_changes_nothing_but_the_reason_and_the_time() -> None:
     second = ordered(first, AbortOrder(reason="more of it"), LATER)
     assert second.left_alone is not None
     assert (second.left_alone.reason, second.left_alone.until) == ("more of it", None)
-    assert second.model_copy(update={"left_alone": None, "orders": ()}) == Memory()
+    assert second.model_copy(update={"standing": (), "orders": ()}) == Memory()
 
 
 def test_abort_and_hold_add_up_and_resume_ends_both() -> None:
@@ -42,7 +42,7 @@ def test_abort_and_hold_add_up_and_resume_ends_both() -> None:
     assert both.hold_reason == "disk swap"
     assert both.left_alone is not None
     resumed = ordered(both, ResumeOrder(), NOW)
-    assert (resumed.left_alone, resumed.held) == (None, None)
+    assert resumed.standing == ()
     assert ordered(resumed, ResumeOrder(), NOW).model_copy(update={"orders": resumed.orders}) == resumed
 
 

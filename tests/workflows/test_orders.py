@@ -3,12 +3,12 @@ from temporalio.client import WorkflowUpdateFailedError
 
 from health.model.moves import Phase
 from health.runbook.memory import Memory
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
 from objects.short_text import CUT, LONGEST_TEXT
 from tests.health.upgrade.longest import payload_bytes
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import held
 from tests.workflows.settling import settle
-from workflows.messages import AbortOrder, HoldOrder, ResumeOrder
 
 NO_TIMES = ("soon", 0, -60, 1e12, float("inf"))
 """The last but one is beyond the calendar."""

@@ -3,11 +3,11 @@
 from datetime import timedelta
 
 from health.model.moves import Outcome, Phase
+from health.runbook.orders import HoldOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import escalating, healthy, released, waiting
 from tests.workflows.phases import fail_steps, take_first_step
 from tests.workflows.settling import rests, settle
-from workflows.messages import HoldOrder
 
 MOMENT = timedelta(seconds=1)
 

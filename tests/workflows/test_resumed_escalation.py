@@ -7,10 +7,11 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
+from health.runbook.orders import ResumeOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.phases import adopt_exhausted, fail_steps
 from tests.workflows.settling import rests, settle
-from workflows.messages import UNKNOWN_STEP, ResumeOrder
+from workflows.messages import ORDER_REFUSED
 
 FROM_THE_SECOND = ResumeOrder(reason="power is back", step="second")
 
@@ -57,7 +58,7 @@ async def test_resume_with_a_step_begins_there_and_one_that_is_unknown_is_refuse
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await incident.handle.execute_update("resume", ResumeOrder(step="fourth"))
     assert isinstance(refused.value.cause, ApplicationError)
-    assert refused.value.cause.type == UNKNOWN_STEP
+    assert refused.value.cause.type == ORDER_REFUSED
     assert refused.value.cause.message == (
         "no step uses the template 'fourth'; the templates are first, second, third"
     )

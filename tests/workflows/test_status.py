@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.model.incident_result import OrderRecord
+from health.model.order import OrderRecord
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from tests.health.steps import order
@@ -14,17 +14,17 @@ FOR_A_TIME = order("hold", "disk swap", until=NOW + MINUTE)
 
 
 def said_of(held: OrderRecord | None) -> IncidentStatus:
-    memory = Memory(held=held)
+    memory = Memory(standing=(held,) if held else ())
     return IncidentStatus.of(next_move(seen(), memory, NOW), memory)
 
 
 @pytest.mark.parametrize("held", [None, HELD, FOR_A_TIME])
 def test_hold_that_was_said_is_not_said_again(held: OrderRecord | None) -> None:
-    assert said_of(held).is_true_of(Memory(held=held))
+    assert said_of(held).is_true_of(Memory(standing=(held,) if held else ()))
 
 
 @pytest.mark.parametrize(("before", "held"), [(None, HELD), (HELD, None), (HELD, FOR_A_TIME)])
 def test_other_hold_is_said_anew_whatever_its_reason(
     before: OrderRecord | None, held: OrderRecord | None
 ) -> None:
-    assert not said_of(before).is_true_of(Memory(held=held))
+    assert not said_of(before).is_true_of(Memory(standing=(held,) if held else ()))

@@ -2,12 +2,12 @@ import pytest
 from pydantic_core import to_json
 
 from health.model.moves import Outcome, Phase
+from health.runbook.orders import HoldOrder
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, held, waiting
 from tests.workflows.phases import act, wait
 from tests.workflows.settling import settle
 from workflows.kit.summaries import in_summary
-from workflows.messages import HoldOrder
 
 
 async def shows(incident: IncidentDriver, phase: Phase, words: str) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
+from health.runbook.orders import HoldOrder
 from tests.health.steps import HELD_LEASE
 from tests.workflows.incident import IncidentDriver
 from tests.workflows.observations import expired, healthy, waiting
 from tests.workflows.phases import act
 from tests.workflows.polling import polled
 from tests.workflows.settling import rests, settle
-from workflows.messages import HoldOrder
 
 
 async def ask_in_vain(incident: IncidentDriver) -> None:

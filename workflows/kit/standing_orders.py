@@ -1,32 +1,10 @@
 """StandingOrders: orders of people to a workflow, as updates and as signals.
 
-A handler only records an order when it arrives; the main loop obeys it at its next step. The handlers are
-methods of the workflow, as Temporal requires, and only record the order.
+A handler only records an order when it arrives; the main loop obeys it at its next step.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Generic, TypeVar
-
-from pydantic import Field
-
-from objects.frozen import Frozen
-from objects.short_text import ShortText
-
-LONGEST_ORDER = timedelta(days=366)
-"""A longer time than any calendar holds would stop the workflow; without a time an order does not expire."""
-
-
-class StandingOrder(Frozen):
-    """The message of an order that stands for a time, or until another order ends it."""
-
-    reason: ShortText = ""
-    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
-
-    def until(self, now: datetime) -> datetime | None:
-        """When the order expires if given now; None: never."""
-        return None if self.for_seconds is None else now + timedelta(seconds=self.for_seconds)
-
 
 Order = TypeVar("Order")
 

@@ -8,8 +8,8 @@ import pytest
 
 from cli.incident_summary import IncidentSummary
 from cli.retire.incident_step import IncidentAction, next_step
-from health.model.incident_result import OrderRecord
 from health.model.moves import Phase
+from health.model.order import OrderRecord
 from health.runbook.memory import Memory
 from tests.cli.retire.test_owned_objects import incident
 from workflows.messages import State
@@ -30,10 +30,10 @@ def says(phase: Phase, **memory: Any) -> IncidentSummary:
         (SILENT, True, IncidentAction.WAIT),
         (says(Phase.REMEDIATING), False, IncidentAction.ABORT),
         (says(Phase.REMEDIATING), True, IncidentAction.ABORT),  # a person's resume ended it
-        (says(Phase.REMEDIATING, left_alone=ORDER), True, IncidentAction.WAIT),
-        (says(Phase.CLEANING_UP, left_alone=ORDER), True, IncidentAction.WAIT),
-        (says(Phase.CLEANING_UP, left_alone=ORDER, clean_up_at=NOW), True, IncidentAction.END),
-        (says(Phase.LEFT_ALONE, left_alone=ORDER), False, IncidentAction.END),
+        (says(Phase.REMEDIATING, standing=(ORDER,)), True, IncidentAction.WAIT),
+        (says(Phase.CLEANING_UP, standing=(ORDER,)), True, IncidentAction.WAIT),
+        (says(Phase.CLEANING_UP, standing=(ORDER,), clean_up_at=NOW), True, IncidentAction.END),
+        (says(Phase.LEFT_ALONE, standing=(ORDER,)), False, IncidentAction.END),
         (replace(SILENT, has_task_failures=True), False, IncidentAction.END),
     ],
 )

@@ -1,0 +1,63 @@
+"""Orders of people: the base of their messages, the effects of standing orders, and their records. Pure.
+
+`health.runbook.orders` is the table of all orders to an incident.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pydantic import Field
+
+from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
+
+LONGEST_ORDER = timedelta(days=366)
+"""A longer time than any calendar holds would stop the workflow; without a time an order does not expire."""
+
+
+class OrderMessage(Frozen):
+    """The input of an update or signal that gives an order. The Temporal UI sends one JSON value."""
+
+    reason: ShortText = ""
+
+
+class StandingOrder(OrderMessage):
+    """The message of an order that stands for a time, or until another order ends it."""
+
+    for_seconds: float | None = Field(default=None, gt=0, le=LONGEST_ORDER.total_seconds())
+
+    def until(self, now: datetime) -> datetime | None:
+        """When the order expires if given now; None: never."""
+        return None if self.for_seconds is None else now + timedelta(seconds=self.for_seconds)
+
+
+class StepOrder(OrderMessage):
+    """The message of an order that may name a step of an escalation by its template."""
+
+    step: ShortText = ""
+    """Its description is the help of the option `--step`."""
+
+
+class Blocks(StrEnum):
+    """The restriction of an incident by a standing order."""
+
+    STEPS = "Steps"
+    """It takes no new step, and keeps existing requests."""
+    REMEDIATION = "Remediation"
+    """It deletes its requests, takes no step, and leaves the target alone."""
+
+
+class OrderRecord(Frozen):
+    """One order of a person, with its reason and times."""
+
+    order: str
+    """The name of its row in the table of orders."""
+    reason: ShortText
+    given: datetime
+    until: datetime | None = None
+    """When the order expires; None: never."""
+    blocks: OpenEnum[Blocks] | None = None
+    """The restriction while it stands. The record has it, so that a worker without the row obeys it too."""
+
+    def is_over(self, now: datetime) -> bool:
+        return self.until is not None and now >= self.until

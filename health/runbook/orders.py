@@ -1,0 +1,187 @@
+"""The orders of people to an incident: one row for each. Pure.
+
+The workflow's handlers, the command, `paramedic show` and the history read this table. An order is recorded
+in the memory when it arrives, and the runbook obeys it at its next step: it reads the `blocks` of standing
+orders, and never their names.
+
+A standing order ends at its own time, by a second one of the same name, or by `resume`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from pydantic import Field
+
+from health.model.moves import Phase
+from health.model.observation import HoldReason, Observation
+from health.model.order import Blocks, OrderMessage, OrderRecord, StandingOrder, StepOrder
+from health.model.references import Action
+from health.runbook.memory import Memory, NewStart
+from objects.frozen import OpenEnum
+from objects.short_text import ShortText
+
+
+class AbortOrder(StandingOrder):
+    """Clean up and leave the target alone: until it recovers, for a time, or until `resume`."""
+
+    reason: ShortText = "abort was ordered"
+
+
+class HoldOrder(StandingOrder):
+    """Do nothing new for the target, for a time or until `resume`, and keep existing requests."""
+
+    reason: ShortText = "hold was ordered"
+
+
+class ResumeOrder(StepOrder):
+    """Handle the target again, at once: ends `abort`, `hold` and a wait between two attempts.
+
+    If all steps were tried, or with a `step`, all requests are deleted and the steps are taken again.
+    """
+
+    reason: ShortText = "resume was ordered"
+    step: ShortText = Field(
+        default="", description="Delete all requests and start again at the step of this template."
+    )
+    """The template of the first step to take; "": the first step of the check."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """The state of an incident, by which an order is refused, or offered to a person."""
+
+    phase: OpenEnum[Phase]
+    memory: Memory
+    seen: Observation | None
+    """The observation that the incident acts on; None: it asks the detector."""
+    templates: Sequence[str] = ()
+    """The names of the templates of the check, as last seen."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an order would have no effect, or another one than a person wants."""
+
+    why: str
+    field: str = ""
+    """The field of the message that is refused; "": the whole order."""
+
+
+Message = TypeVar("Message", bound=OrderMessage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderSpec(Generic[Message]):
+    """One order: its message, its effect, when it is refused or offered, and its words."""
+
+    name: str
+    """The name of its update, of its signal and of its command."""
+    message: type[Message]
+    help: str
+    """The help of its command; the first line stands in the list of commands."""
+    answer: str
+    """The answer of the update, followed by the reason."""
+    is_offered: Callable[[Situation], bool]
+    """True if `paramedic show` proposes the order in this situation."""
+    label: str = ""
+    """Its line in `paramedic show` while it stands."""
+    blocks: Blocks | None = None
+    """The restriction while the order stands; None: the order does not stand."""
+    effect: Callable[[Memory, Message], Memory] = lambda memory, _: memory
+    """Its change of the memory, beside standing and its record."""
+    refuse: Callable[[Message, Situation], Refusal | None] = lambda _order, _situation: None
+    steps: Callable[[Situation], Sequence[str]] = lambda _situation: ()
+    """The values of `step` that `paramedic show` proposes."""
+
+    def record(self, order: Message, now: datetime) -> OrderRecord:
+        until = order.until(now) if isinstance(order, StandingOrder) else None
+        return OrderRecord(order=self.name, reason=order.reason, given=now, until=until, blocks=self.blocks)
+
+
+def _resumed(memory: Memory, order: ResumeOrder) -> Memory:
+    is_new_start = bool(order.step) or memory.is_exhausted
+    starts_over = NewStart(first_step=order.step) if is_new_start else memory.starts_over
+    changes = {"standing": (), "skips_back_off": True, "failing": None, "starts_over": starts_over}
+    return memory.model_copy(update=changes)
+
+
+def _unknown_step(order: ResumeOrder, situation: Situation) -> Refusal | None:
+    if not order.step or not situation.templates or order.step in situation.templates:
+        return None
+    known = ", ".join(situation.templates)
+    return Refusal(f"no step uses the template {order.step!r}; the templates are {known}", field="step")
+
+
+_HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
+_ABORT = {*_HOLD, Phase.EXHAUSTED, Phase.HEALTHY_DELAY}
+_RESUME = {Phase.LEFT_ALONE, Phase.EXHAUSTED}
+_RESUME_AT_A_STEP = {Phase.HELD, Phase.REMEDIATING, Phase.EXHAUSTED}
+
+
+def _ends_something(situation: Situation) -> bool:
+    """True if `resume` ends a standing order, a back-off or an exhausted escalation."""
+    return situation.phase in _RESUME or bool(situation.memory.standing) or _waits_to_act(situation)
+
+
+def _waits_to_act(situation: Situation) -> bool:
+    seen = situation.seen
+    if situation.phase is not Phase.HELD or seen is None:
+        return False
+    return seen.hold is None or seen.hold.reason is HoldReason.BACK_OFF
+
+
+def _first_steps(situation: Situation) -> Sequence[str]:
+    if situation.phase not in _RESUME_AT_A_STEP or situation.seen is None:
+        return ()
+    requests = (step for step in situation.seen.steps if step.action is Action.REQUEST)
+    found = tuple(dict.fromkeys(step.template.name for step in requests))
+    return found if len(found) > 1 else ()
+
+
+RESUME = OrderSpec(
+    name="resume",
+    message=ResumeOrder,
+    help=(
+        "Handle the node or Machine again, at once: ends abort, hold and back-off.\n\n"
+        "An exhausted escalation starts again."
+    ),
+    answer="takes care of {target} again",
+    effect=_resumed,
+    refuse=_unknown_step,
+    is_offered=_ends_something,
+    steps=_first_steps,
+)
+HOLD = OrderSpec(
+    name="hold",
+    message=HoldOrder,
+    help="Do nothing new for the node or Machine until the time is over or resume; existing requests stay.",
+    answer="does nothing new for {target} and keeps what exists",
+    label="Hold",
+    blocks=Blocks.STEPS,
+    is_offered=lambda situation: situation.phase in _HOLD and not situation.memory.held,
+)
+ABORT = OrderSpec(
+    name="abort",
+    message=AbortOrder,
+    help="Clean up and leave the node or Machine alone until it has recovered, the time is over, or resume.",
+    answer="cleans up and leaves {target} alone",
+    label="Left alone",
+    blocks=Blocks.REMEDIATION,
+    is_offered=lambda situation: situation.phase in _ABORT and not situation.memory.left_alone,
+)
+ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType({one.name: one for one in (ABORT, HOLD, RESUME)})
+"""Each order by its name, the one with the largest effect first."""
+
+
+def spec_of(order: OrderMessage) -> OrderSpec[Any]:
+    """The row of a message; every message class has one."""
+    return next(one for one in ORDERS.values() if one.message is type(order))
+
+
+def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
+    """The memory after an order given now; a pending clean-up is tried at once."""
+    spec = spec_of(order)
+    return spec.effect(memory.having_been_ordered(spec.record(order, now)), order)

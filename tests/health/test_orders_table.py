@@ -1,0 +1,60 @@
+"""The rows of the table of orders, and orders that are obeyed without their row."""
+
+from typing import Any
+
+import pytest
+
+from health.model.moves import Phase, Wait
+from health.model.order import Blocks, OrderRecord, StandingOrder
+from health.runbook.memory import Memory
+from health.runbook.next_move import next_move
+from health.runbook.orders import ORDERS, OrderSpec, Situation, ordered, spec_of
+from tests.objects import MINUTE, NOW, seen
+
+ROWS = pytest.mark.parametrize("spec", ORDERS.values(), ids=list(ORDERS))
+
+
+@ROWS
+def test_order_needs_no_field_and_its_default_reason_names_it(spec: OrderSpec[Any]) -> None:
+    order = spec.message()
+    assert order.reason == f"{spec.name} was ordered"
+    assert spec_of(order) is spec
+    assert spec.message.model_validate({}) == order
+
+
+@ROWS
+def test_order_stands_if_and_only_if_it_blocks_something(spec: OrderSpec[Any]) -> None:
+    memory = ordered(Memory(), spec.message(), NOW)
+    assert issubclass(spec.message, StandingOrder) is (spec.blocks is not None) is bool(spec.label)
+    assert [one.order for one in memory.standing] == ([spec.name] if spec.blocks else [])
+    assert memory.is_blocked is bool(spec.blocks)
+
+
+@ROWS
+def test_each_order_is_recorded_with_its_time(spec: OrderSpec[Any]) -> None:
+    (record,) = ordered(Memory(), spec.message(reason="power work"), NOW).orders
+    assert (record.order, record.reason, record.given) == (spec.name, "power work", NOW)
+
+
+def freeze(blocks: str) -> Memory:
+    return Memory(standing=(OrderRecord(order="freeze", reason="audit", given=NOW, blocks=blocks),))
+
+
+def test_record_of_an_order_without_a_row_is_obeyed_by_what_it_blocks() -> None:
+    held = next_move(seen(), freeze(Blocks.STEPS), NOW)
+    left_alone = next_move(seen(), freeze(Blocks.REMEDIATION), NOW)
+    assert isinstance(held, Wait)
+    assert isinstance(left_alone, Wait)
+    assert (held.phase, left_alone.phase) == (Phase.HELD, Phase.LEFT_ALONE)
+
+
+def test_incident_does_not_ask_to_act_while_an_order_blocks_what_this_version_does_not_know() -> None:
+    assert not freeze("Evictions").intent(NOW).would_act
+    assert Memory().intent(NOW).would_act
+
+
+def test_expired_order_blocks_nothing_and_is_offered_no_end() -> None:
+    memory = ordered(Memory(), ORDERS["hold"].message(for_seconds=60), NOW)
+    situation = Situation(phase=Phase.REMEDIATING, memory=memory.at(NOW + MINUTE), seen=seen())
+    assert not situation.memory.is_blocked
+    assert not ORDERS["resume"].is_offered(situation)
