@@ -50,10 +50,9 @@ from detector.state.cluster_state import ClusterState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.watched_kind import KindMetrics
-from health.check.check_snapshot import Unseen
 from health.check.template_validity import Template, TemplateKind
 from health.cluster.pause_progress import PauseProgress
-from health.gate.admission import stale_cache
+from health.gate.check_holds import Unseen, stale_cache
 from health.model.references import CheckReference
 from health.policy.policy import DEFAULTS, CurrentPolicy, Policy
 from health.policy.shadow import is_in_shadow

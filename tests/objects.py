@@ -1,10 +1,9 @@
 """Builders of the values that many tests use: checks, nodes, requests, steps, snapshots and observations."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.check.template_validity import not_found
@@ -29,6 +28,7 @@ from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from health.policy.limits import Limits
 from health.runbook.chores import LeftBehind
 from objects.timestamps import stamp
+from tests.held import held, with_holds
 
 MINUTE = timedelta(minutes=1)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -210,17 +210,17 @@ def snapshot(
     *targets: TargetSnapshot,
     of: HealthCheck | InvalidCheckError | None = None,
     allowance: Allowance | None = ALLOWED,
-    context: CheckContext = NO_CONTEXT,
+    holds: CheckHolds = NO_HOLDS,
 ) -> CheckSnapshot:
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
-    context = replace(context, pause=judged.hold_in(ClusterContext()))
-    return CheckSnapshot(judged, "check-uid", allowance, {target.name: target for target in targets}, context)
+    known = {target.name: target for target in targets}
+    return with_holds(CheckSnapshot(judged, "check-uid", allowance, known), holds)
 
 
-NO_SUCH_KIND = CheckContext(problem=not_found("No kind Reboot in example.com/v1."))
+NO_SUCH_KIND = held(not_found("No kind Reboot in example.com/v1."))
 INVALID = InvalidCheckError("spec.minHealthy", None, "minHealthy must not be negative: -1")
 
 

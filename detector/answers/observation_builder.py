@@ -14,12 +14,13 @@ from detector.answers.storms import Storms
 from detector.context.check_freshness import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import acquired_at, check_context, target_facts
+from detector.state.facts import acquired_at, check_holds, target_facts
 from health.check.health_check import HealthCheck
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
-from health.gate.admission import Question, admission, stale_cache
+from health.gate.admission import Question, admission
 from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.check_holds import Unseen, stale_cache
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
@@ -170,7 +171,7 @@ class ObservationBuilder:
             "subject": str(self.incident.target),
             "reason": "healthy",
             "fact": same_boot(check, target),
-            "hold": self._clock or admission(self._question(check, target)),
+            "hold": self._clock or admission(self._question(target)),
             "steps": check.steps_for(target),
             "lease_acquired_at": acquired_at(self.cluster_state, self.incident.check, target),
             "back_off_limit_seconds": self.back_off.limit.total_seconds(),
@@ -180,7 +181,7 @@ class ObservationBuilder:
 
     def _hold(self, check: HealthCheck, target: Target, failed: datetime, deadline: datetime) -> Hold | None:
         """Why it may not act; limits are checked only if at most back-off holds the next remediation."""
-        question = self._question(check, target, failed)
+        question = self._question(target, failed)
         hold = admission(question)
         is_under_way = self._requests or target.is_marked or check.under_way(target)
         if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
@@ -194,23 +195,25 @@ class ObservationBuilder:
         templates = [step.template for step in check.steps_for(target)]
         return version_of(templates, self.cluster_state.template_kinds)
 
-    def _question(self, check: HealthCheck, target: Target, failed: datetime | None = None) -> Question:
+    def _question(self, target: Target, failed: datetime | None = None) -> Question:
         """The question to the gate; `failed` is None for a healthy target.
 
         A healthy target that has not booted since its last step may get another one. The incident then waits
         by itself if the request or mark of that step was removed.
         """
-        reference = self.incident.check
-        checks_own = self.cluster_state.requests.targets_of(reference)
+        reference, freshness = self.incident.check, self.freshness
+        unread = (freshness.unread_context, freshness.unread_templates, freshness.unread_requests)
         return Question(
-            unread_requests=self.freshness.unread_requests,
-            allowance=self.cluster_state.checks[reference].allowance(check, checks_own),
-            target=target_facts(self.cluster_state, reference, target, self.now),
-            storm=self.storm,
+            check_holds(
+                self.cluster_state,
+                reference,
+                self.now,
+                unseen=Unseen(None, *unread),
+                allowance=self.cluster_state.allowance(reference),
+                storm=self.storm,
+            ),
+            target_facts(self.cluster_state, reference, target, self.now),
             back_off=self._back_off(target, failed) if failed else None,
-            context=check_context(self.cluster_state, reference, self.now),
-            unread_templates=self.freshness.unread_templates,
-            unread_context=self.freshness.unread_context,
         )
 
     def _back_off(self, target: Target, failed: datetime) -> Hold | None:

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_context
+from detector.state.facts import check_holds
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm, after, storm_hold
-from health.gate.admission import STALE_ASK_AGAIN_SECONDS
+from health.gate.check_holds import STALE_ASK_AGAIN_SECONDS
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference
@@ -138,7 +138,7 @@ class Storms:
 
     def _is_held(self, check: CheckReference, now: datetime) -> bool:
         """True if the check holds all its targets for another reason than its numbers."""
-        return check_context(self._cluster_state, check, now).holds
+        return check_holds(self._cluster_state, check, now).prevent_storms
 
     def _has_expired(
         self, check_state: CheckState, parsed: HealthCheck, memory: _Memory, now: datetime

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from health.check.check_snapshot import Unseen
-from health.gate.admission import stale_cache
+from health.gate.check_holds import Unseen, stale_cache
 from health.model.observation import Hold
 
 

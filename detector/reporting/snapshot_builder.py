@@ -10,14 +10,15 @@ from datetime import datetime
 
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_context, target_facts
+from detector.state.facts import check_holds, target_facts
 from detector.state.state_view import StateView
 from detector.state.target_store import place_of
-from health.check.check_snapshot import ALL_SEEN, CheckSnapshot, TargetSnapshot, Unseen
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
-from health.check.storm import Storm
+from health.check.storm import Storm, storm_hold
 from health.gate.admission import target_hold
 from health.gate.back_off import BackOff
+from health.gate.check_holds import ALL_SEEN, Unseen
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.target import Target, TargetName
@@ -127,13 +128,17 @@ class SnapshotBuilder:
             return SnapshotDraft(entry.record, snapshot, (), self.cluster_state, {}, now)
         names = sorted(entry.unhealthy | self.cluster_state.requests.targets_of(reference))
         state = self.cluster_state.frozen(reference) if len(names) > MOST_AT_ONCE else self.cluster_state
-        numbered = replace(
-            snapshot,
-            allowance=state.allowance(reference),
-            context=check_context(state, reference, now),
-            selected=frozenset(entry.selected),
+        allowance = state.allowance(reference)
+        holds = check_holds(
+            state,
+            reference,
+            now,
             unseen=self.unseen(reference),
+            allowance=allowance,
+            storm=storm_hold(storm, entry.check.storm_cooldown, now),
         )
+        selected = frozenset(entry.selected)
+        numbered = replace(snapshot, allowance=allowance, holds=holds, selected=selected)
         return SnapshotDraft(
             entry.record, numbered, tuple(names), state, self._back_offs(reference, names), now
         )

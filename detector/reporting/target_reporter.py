@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 from detector.reporting.wanted_report import TargetJudge, WantedReport
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_context
+from detector.state.facts import check_holds
 from detector.state.target_store import place_of
-from health.check.check_context import CheckContext
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.registry import CHECK_KINDS
@@ -47,7 +46,9 @@ class _Inputs(NamedTuple):
     """The inputs that all reports of one check share."""
 
     check: HealthCheck | InvalidCheckError
-    context: CheckContext
+    problem: CheckProblem | None
+    holds: tuple[str, ...]
+    """In words, without the time to ask again, which changes at each look."""
     of_kind: Any
     blind_until: datetime | None
     is_shadow: bool
@@ -119,9 +120,11 @@ class TargetReporter:
         known, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
         if known is None:
             return None
+        holds = check_holds(self._cluster_state, check, self._now())
         return _Inputs(
             known.check,
-            check_context(self._cluster_state, check, self._now()),
+            holds.problem,
+            tuple(str(one.hold) for one in holds.found),
             context.of_kinds.get(check.group_kind),
             context.blind_until(known.managed_cluster),
             known.is_shadow_in(context),
@@ -175,7 +178,7 @@ class TargetReporter:
         return judgement.wanted
 
     def _problem(self, check: CheckReference) -> CheckProblem | None:
-        return self._told[check].context.problem if check in self._told else None
+        return self._told[check].problem if check in self._told else None
 
     def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
         known = self._deadlines.get(name)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields
 
 from detector.state.cluster_state import ClusterState
-from health.check.check_snapshot import ALL_SEEN, Unseen
+from health.gate.check_holds import ALL_SEEN, Unseen
 from health.model.references import CheckReference
 
 LOOK_AGAIN_SECONDS = 5.0

@@ -4,7 +4,7 @@ Reflectors apply changes between two awaits, and the state is consistent before 
 is of one moment. Handlers are called with the check, and the target, whose answer may have changed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from detector.state.adoption import adopted
@@ -17,6 +17,7 @@ from detector.state.state_view import StateView
 from detector.state.target_store import concerned, place_of
 from health.check.template_validity import TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
+from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
@@ -54,10 +55,11 @@ class ClusterState(StateView):
         guard: Guard | None = None,
         template_kinds: TemplateKinds = _nothing_known,
         *,
+        check_hold_rows: Sequence[CheckHoldRow] = CHECK_HOLDS,
         removes_confirmations: bool = True,
     ) -> None:
         """`removes_confirmations`: whether workers remove a person's mark that a target is healthy."""
-        super().__init__(template_kinds)
+        super().__init__(template_kinds, check_hold_rows)
         self.cluster = cluster
         self._removes_confirmations = removes_confirmations
         self.guard = guard or Guard()

@@ -1,6 +1,6 @@
 """Facts about a check and one target beyond its verdict, read from the state at one moment.
 
-They include other holders of the target, the holder of the control-plane lock, and the context of the check.
+They include other holders of the target, the holder of the control-plane lock, and the holds of the check.
 """
 
 from datetime import datetime
@@ -9,10 +9,13 @@ from detector.state.check_state import CheckState
 from detector.state.request_index import SeenRequest
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
+from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseStage
 from health.gate.admission import CurrentHolder, TargetFacts
+from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
+from health.gate.check_holds import check_holds as holds_by
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
@@ -132,17 +135,36 @@ def _current_holder(lease: LeaseRecord | None, we: LeaseHolder, now: datetime) -
     return CurrentHolder(we.holder_of(lease), seconds=(ends - now).total_seconds())
 
 
-def check_context(cluster_state: StateView, reference: CheckReference, now: datetime) -> CheckContext:
-    """The context of a check; `NO_CONTEXT` if it is gone or invalid."""
+def check_holds(  # noqa: PLR0913  a moment has these values
+    cluster_state: StateView,
+    reference: CheckReference,
+    now: datetime,
+    *,
+    unseen: Unseen = ALL_SEEN,
+    allowance: Allowance | None = None,
+    storm: Hold | None = None,
+) -> CheckHolds:
+    """The holds of a check as a whole; none if it is gone or invalid."""
     entry = cluster_state.checks.get(reference)
     if entry is None or isinstance(entry.check, InvalidCheckError):
-        return NO_CONTEXT
+        return NO_HOLDS
     check, context = entry.check, cluster_state.cluster_context
     targets = cluster_state.targets.of(reference)
     reconfigured = [targets[name] for name in entry.reconfigured if name in targets]
-    expired = [one for one in reconfigured if check.verdict(one, now, context).health is Health.EXPIRED]
-    stage = _pause_stage(entry, context)
-    return CheckContext.of(check, context, cluster_state.template_kinds, expired, now, stage)
+    moment = CheckMoment(
+        check=check,
+        context=context,
+        now=now,
+        kinds=cluster_state.template_kinds,
+        reconfigured=[
+            one for one in reconfigured if check.verdict(one, now, context).health is Health.EXPIRED
+        ],
+        stage=_pause_stage(entry, context),
+        unseen=unseen,
+        allowance=allowance,
+        storm=storm,
+    )
+    return holds_by(cluster_state.check_hold_rows, moment)
 
 
 def _pause_stage(entry: CheckState, context: ClusterContext) -> PauseStage:

@@ -5,6 +5,8 @@ yield to the event loop and still sees one moment. Only containers are copied, a
 immutable: 10 ms for 5,000 targets.
 """
 
+from collections.abc import Sequence
+
 from detector.state.act_findings import ActFindings
 from detector.state.check_state import CheckState
 from detector.state.request_index import RequestIndex
@@ -12,6 +14,7 @@ from detector.state.target_store import TargetStore, place_of
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
+from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from kube.lease import LeaseRecord
@@ -20,7 +23,9 @@ from kube.lease import LeaseRecord
 class StateView:
     """Targets, checks, requests and Leases of one cluster."""
 
-    def __init__(self, template_kinds: TemplateKinds) -> None:
+    def __init__(
+        self, template_kinds: TemplateKinds, check_hold_rows: Sequence[CheckHoldRow] = CHECK_HOLDS
+    ) -> None:
         self.targets = TargetStore()
         self.checks: dict[CheckReference, CheckState] = {}
         self.requests = RequestIndex()
@@ -30,6 +35,7 @@ class StateView:
         """The surroundings in which all checks are judged."""
         self.template_kinds = template_kinds
         """Looks up what is known of the kind of a template now."""
+        self.check_hold_rows = check_hold_rows
 
     def allowance(self, check: CheckReference) -> Allowance | None:
         """The remediations that a check's threshold allows; None if the check is invalid or gone."""
@@ -40,7 +46,7 @@ class StateView:
 
     def frozen(self, check: CheckReference) -> "StateView":
         """Return a copy of one check, its targets, and the values that all checks share."""
-        view = StateView(self.template_kinds)
+        view = StateView(self.template_kinds, self.check_hold_rows)
         view.targets = self.targets.frozen(place_of(check))
         view.checks = {check: self.checks[check].frozen()} if check in self.checks else {}
         view.requests = self.requests.frozen()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm
 from health.check.threshold import Allowance
@@ -72,19 +72,6 @@ class TargetSnapshot:
 
 
 @dataclass(frozen=True)
-class Unseen:
-    """The inputs of a check that are unknown or too old, with the reasons."""
-
-    blind: Hold | None = None
-    unread_context: str = ""
-    unread_templates: str = ""
-    unread_requests: str = ""
-
-
-ALL_SEEN = Unseen()
-
-
-@dataclass(frozen=True)
 class CheckSnapshot:
     """One check with its numbers, targets and holds."""
 
@@ -93,7 +80,7 @@ class CheckSnapshot:
     allowance: Allowance | None
     """The numbers; None for a check that does not parse."""
     targets: Mapping[str, TargetSnapshot] = field(default_factory=dict)
-    context: CheckContext = NO_CONTEXT
+    holds: CheckHolds = NO_HOLDS
     """The holds of the check as a whole."""
     storm: Storm | None = None
     """Its latest storm."""
@@ -106,7 +93,6 @@ class CheckSnapshot:
     """The generation of the check, even if it does not parse."""
     reported_until: datetime | None = None
     """Until when an earlier leader emitted the Events of this check (ADR 47); None: no leader did."""
-    unseen: Unseen = ALL_SEEN
 
     def unreported(self, now: datetime, *, was_held: bool) -> "CheckSnapshot":
         """The same with only the targets whose Events an earlier leader may not have emitted.
@@ -119,6 +105,11 @@ class CheckSnapshot:
         since = min(now - EVENTS_LAST, self.reported_until - REPORTED_WITHIN)
         recent = {name: one for name, one in self.targets.items() if (one.verdict.deadline or now) >= since}
         return replace(self, targets=recent)
+
+    @property
+    def suppresses_target_events(self) -> bool:
+        """True if targets have no Events: all are held, or the check cannot be read."""
+        return self.allowance is None or self.holds.suppress_target_events
 
     def fact(self, target: str) -> Fact | None:
         """The condition that makes the target of that name unhealthy, expired or not; None if healthy."""

@@ -38,7 +38,7 @@ def of_paused(problem: InvalidCheckError, metadata: object) -> InvalidCheckError
 def is_paused(snapshot: CheckSnapshot) -> bool:
     if isinstance(snapshot.check, InvalidCheckError):
         return isinstance(snapshot.check, PausedInvalidCheckError)
-    return snapshot.context.is_fully_paused
+    return snapshot.holds.is_fully_paused
 
 
 def _is_paused(metadata: object) -> bool:

@@ -1,22 +1,18 @@
 """Admission: may this incident act now? A pure function of the cluster state, called for each question.
 
-The rules are two tables, that of the check before that of its target (NHC 2.1/17, NHC 2.4, rules 11, 13 and
-21); the first rule that objects wins. Admission consumes nothing: the threshold counts health, and a target
-that asks was already counted as unhealthy. Acts, status and Events use the same result.
+The rules are two tables, that of the check (`check_holds.py`) before that of its target (NHC 2.1/17, NHC 2.4,
+rules 11, 13 and 21); the first rule that objects wins. Admission consumes nothing: the threshold counts
+health, and a target that asks was already counted as unhealthy. Acts, status and Events use the same result.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 
-from health.check.check_context import NO_CONTEXT, CheckContext
-from health.check.threshold import Allowance
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.model.observation import Hold, HoldReason
-from objects.durations import in_words
 
 HOLDER_ASK_AGAIN_SECONDS = 60.0
 """The requeue time of the NodeHealthCheck operator, for a holder without an expiry."""
-STALE_ASK_AGAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -138,151 +134,17 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
 class Question:
     """Everything that admission uses, at one moment."""
 
-    allowance: Allowance
-    blind: Hold | None = None
-    """Why no target can be judged: the state is too old, or a clock is off."""
-    unread_requests: str = ""
-    """Why the existing requests are unknown; then numbers and other holders are unknown too."""
+    of_check: CheckHolds = NO_HOLDS
     target: TargetFacts = NO_FACTS
-    storm: Hold | None = None
-    """Why a storm still holds the check."""
-    back_off: Hold | None = None
-    """Why a first request would come too soon after an earlier remediation of the target."""
     limit: Hold | None = None
     """Which limit the step would exceed."""
-    context: CheckContext = NO_CONTEXT
-    unread_context: str = ""
-    """Why the cluster context is unknown or too old."""
-    unread_templates: str = ""
-    """Why it is unknown whether the templates are usable."""
-
-
-_Rule = Callable[[Question], Hold | None]
-
-
-def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
-    """The hold for a state older than `limit`; None as age means that it was never complete."""
-    if age is not None and age <= limit:
-        return None
-    message = (
-        "the cluster was not read completely yet"
-        if age is None
-        else f"the last activity of the API server is {in_words(age)} old"
-    )
-    return Hold(reason=HoldReason.STALE_CACHE, message=message, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
+    back_off: Hold | None = None
+    """Why a first request would come too soon after an earlier remediation of the target."""
 
 
 def admission(question: Question) -> Hold | None:
-    """The first hold of check or target; None means go."""
-    return common_hold(question) or _first(_OF_TARGET, question)
+    """The first hold of check or target; None means go.
 
-
-def common_hold(question: Question) -> Hold | None:
-    """The first hold that applies to every target of the check."""
-    return _first(OF_CHECK, question)
-
-
-def _first(rules: Iterable[_Rule], question: Question) -> Hold | None:
-    return next((hold for rule in rules if (hold := rule(question)) is not None), None)
-
-
-def _stopped(question: Question) -> Hold | None:
-    stop = question.context.stop
-    return None if stop is None else stop.hold
-
-
-def _blind(question: Question) -> Hold | None:
-    return question.blind
-
-
-def _policy_unknown(question: Question) -> Hold | None:
-    return question.context.policy
-
-
-def _disabled(question: Question) -> Hold | None:
-    problem = question.context.problem
-    return None if problem is None else problem.hold
-
-
-def _unread_context(question: Question) -> Hold | None:
-    return _unread(HoldReason.CLUSTER_CONTEXT_UNREAD, question.unread_context)
-
-
-def _unread_templates(question: Question) -> Hold | None:
-    return _unread(HoldReason.TEMPLATES_UNREAD, question.unread_templates)
-
-
-def _upgrading(question: Question) -> Hold | None:
-    return question.context.upgrade
-
-
-def _paused(question: Question) -> Hold | None:
-    return question.context.pause
-
-
-def _window(question: Question) -> Hold | None:
-    return None if question.context.window is None else question.context.window.hold
-
-
-def _unreachable(question: Question) -> Hold | None:
-    return question.context.unreachable
-
-
-def _outage(question: Question) -> Hold | None:
-    return question.context.outage
-
-
-def _unread_requests(question: Question) -> Hold | None:
-    return _unread(HoldReason.REQUESTS_UNREAD, question.unread_requests)
-
-
-def _unread(reason: HoldReason, why: str) -> Hold | None:
-    if not why:
-        return None
-    return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
-
-
-def _threshold(question: Question) -> Hold | None:
-    if question.allowance.allowed:
-        return None
-    return Hold(reason=HoldReason.THRESHOLD, message=question.allowance.words)
-
-
-def _storm(question: Question) -> Hold | None:
-    return question.storm
-
-
-def _target(question: Question) -> Hold | None:
-    return target_hold(question.target)
-
-
-def _limit(question: Question) -> Hold | None:
-    return question.limit
-
-
-def _back_off(question: Question) -> Hold | None:
-    return question.back_off
-
-
-OF_CHECK: tuple[_Rule, ...] = (
-    _stopped,
-    _blind,
-    _unread_context,
-    _policy_unknown,
-    _disabled,
-    _unread_templates,
-    _upgrading,
-    _paused,
-    _window,
-    _unreachable,
-    _outage,
-    _unread_requests,
-    _threshold,
-    _storm,
-)
-"""The table of holds for a whole check; the status of each kind reports the first (rule 55)."""
-_OF_TARGET: tuple[_Rule, ...] = (
-    _target,
-    _limit,
-    _back_off,  # last, so that `resume`, which skips it, skips no other rule
-)
+    Back-off is the last, so that `resume`, which skips it, skips no other rule.
+    """
+    return question.of_check.first or target_hold(question.target) or question.limit or question.back_off

@@ -8,7 +8,7 @@ import pytest
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import check_context
+from detector.state.facts import check_holds
 from health.check.template_validity import Template, TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
@@ -25,6 +25,7 @@ from health.model.verdict import Health
 from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
+OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
 LATER = NOW + timedelta(hours=1)
 OVER = ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
 STOPPED = ClusterContext(stop=Stop("power work"))
@@ -57,8 +58,8 @@ class World:
         self.told.clear()
 
     def hold(self, now: datetime = LATER) -> str | None:
-        hold = check_context(self.cluster_state, WORKERS, now).upgrade
-        return None if hold is None else hold.reason
+        found = check_holds(self.cluster_state, WORKERS, now).found
+        return next((one.hold.reason for one in found if one.hold.reason in OF_UPGRADES), None)
 
 
 def _node(name: str, *conditions: dict[str, Any], **metadata: Any) -> Node:
@@ -131,7 +132,7 @@ def test_conflict_disables_the_check_and_numbers_stay_true(world: World) -> None
     seen = SnapshotBuilder(world.cluster_state, none_before).of(WORKERS, None, LATER)
 
     assert seen is not None
-    assert seen.context.problem == CONFLICT
+    assert seen.holds.problem == CONFLICT
     assert seen.allowance is not None
     assert (seen.allowance.total, seen.allowance.healthy) == (3, 1)
 
@@ -218,11 +219,11 @@ def test_change_of_a_template_tells_the_checks_of_its_kind_alone(world: World) -
 def test_problem_of_a_template_is_there_for_as_long_as_the_template_is_bad(world: World) -> None:
     known: dict[Any, Template] = {}
     world.template_kinds = lambda *_: TemplateKind(known)
-    missing = check_context(world.cluster_state, WORKERS, LATER).problem
+    missing = check_holds(world.cluster_state, WORKERS, LATER).problem
     assert missing is not None
     assert missing.reason == "RemediationTemplateNotFound"
 
     metadata = {"name": TEMPLATE["name"], "namespace": TEMPLATE["namespace"], "uid": "u"}
     made = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
     known[TEMPLATE["namespace"], TEMPLATE["name"]] = made
-    assert check_context(world.cluster_state, WORKERS, LATER).problem is None
+    assert check_holds(world.cluster_state, WORKERS, LATER).problem is None

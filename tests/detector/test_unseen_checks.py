@@ -4,8 +4,8 @@ import pytest
 
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.unseen_checks import UnseenChecks
-from health.check.check_snapshot import ALL_SEEN, Unseen
 from health.gate.back_off import NO_BACK_OFF
+from health.gate.check_holds import ALL_SEEN, Unseen
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference

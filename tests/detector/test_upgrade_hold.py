@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from detector.state.facts import check_context
+from detector.state.facts import check_holds
 from health.check.pause import PAUSED
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
@@ -16,6 +16,7 @@ from tests.detector.small_cluster import SmallCluster
 from tests.detector.small_machines import SmallMachines
 from tests.objects import NOW
 
+OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
 MARK = "machine.openshift.io/paused-for-upgrade"
 OURS, UNPAUSED_BY_HAND = {PAUSED: "", MARK: ""}, {MARK: ""}
 UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
@@ -130,5 +131,5 @@ def test_node_health_check_is_held_by_the_upgrade_whatever_was_handled() -> None
 
 
 def held_of(world: SmallCluster) -> str | None:
-    hold = check_context(world.cluster_state, NODES, NOW).upgrade
-    return None if hold is None else hold.reason
+    found = check_holds(world.cluster_state, NODES, NOW).found
+    return next((one.hold.reason for one in found if one.hold.reason in OF_UPGRADES), None)

@@ -1,6 +1,5 @@
 """May this incident act now?"""
 
-from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,61 +7,66 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.check_context import CheckContext
-from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
+from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
-from health.gate.admission import Question, TargetFacts, admission, common_hold, stale_cache
+from health.cluster.upgrade import Upgrade, UpgradePhase
+from health.gate.admission import Question, TargetFacts, admission
+from health.gate.check_holds import CHECK_HOLDS, Unseen, check_holds, stale_cache
+from health.kinds.nodehealthcheck.check import NodeHealthCheck
+from health.kinds.nodehealthcheck.disabled import CONFLICT
+from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
+from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.model.observation import Hold, HoldReason
-from health.policy.maintenance_windows import Closed
+from health.policy.outage_guard import GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.policy.policy_in_force import UNREAD
-from tests.objects import ALLOWED, BLOCKED, NOW
+from tests.held import moment_of
+from tests.objects import ALLOWED, BLOCKED, NOW, check_object
 
-GO = Question(allowance=ALLOWED)
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 LIMITED = Hold(reason=HoldReason.LIMIT, message="1 remediation is under way")
-UPGRADING = Hold(reason=HoldReason.UPGRADING, message="being upgraded")
-OUTAGE = Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="6 of 10 Nodes")
-PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
+BLIND = Hold(reason=HoldReason.STALE_CACHE, message="the state is 40 s old")
+VANISHED = Hold(reason=HoldReason.NODES_VANISHED, message="6 of 10 Nodes vanished")
+UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, since=NOW, sign="a sign")
+OUTAGE = SuspectedOutage(NodeGroup(), 6, 10, NOW, timedelta())
+OTHERS = {NODE_HEALTH_CHECK.group_kind: OtherChecks.OTHERS}
 
 UNKNOWN_POLICY = "the policy cannot be read, and no earlier one is known: it was not read yet"
 
 # In the order of precedence: what objects, the reason that is given, and its words.
 OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
-    (
-        {"context": CheckContext(stop=Stop("power work"))},
-        HoldReason.STOPPED,
-        "stopped in the whole cluster: power work",
-    ),
+    ({"stop": Stop("power work")}, HoldReason.STOPPED, "stopped in the whole cluster: power work"),
+    ({"blind": BLIND}, HoldReason.STALE_CACHE, "the state is 40 s old"),
     (
         {"unread_context": "ClusterVersion: not read completely yet"},
         HoldReason.CLUSTER_CONTEXT_UNREAD,
         "ClusterVersion: not read completely yet",
     ),
-    ({"context": CheckContext(policy=UNREAD.hold)}, HoldReason.POLICY_UNKNOWN, UNKNOWN_POLICY),
-    (
-        {"context": CheckContext(problem=CheckProblem("TheReason", "the message"))},
-        HoldReason.DISABLED,
-        "TheReason: the message",
-    ),
+    ({"policy": UNREAD}, HoldReason.POLICY_UNKNOWN, UNKNOWN_POLICY),
+    ({"of_kinds": OTHERS}, HoldReason.DISABLED, f"{CONFLICT.reason}: {CONFLICT.message}"),
     (
         {"unread_templates": "templates of kind RebootTemplate: they were not read completely yet"},
         HoldReason.TEMPLATES_UNREAD,
         "templates of kind RebootTemplate: they were not read completely yet",
     ),
-    ({"context": CheckContext(upgrade=UPGRADING)}, HoldReason.UPGRADING, "being upgraded"),
-    ({"context": CheckContext(pause=PAUSED)}, HoldReason.PAUSED, "paused by request: update"),
     (
-        {"context": CheckContext(window=Closed("allowed from ten", None, NOW))},
+        {"upgrade": UNDER_WAY},
+        HoldReason.UPGRADING,
+        "the cluster is being upgraded since 2026-03-01T12:00:00Z, says a sign",
+    ),
+    ({"pause_requests": ["update"]}, HoldReason.PAUSED, "paused by request: update"),
+    (
+        {"windows": "nightly"},
         HoldReason.MAINTENANCE_WINDOW,
-        "allowed from ten",
+        "its check names the maintenance window nightly, which is not in the policy",
     ),
+    ({"distrusted": {"": VANISHED}}, HoldReason.NODES_VANISHED, "6 of 10 Nodes vanished"),
     (
-        {"context": CheckContext(unreachable=workload_cluster_hold("fleet/east", "refused"))},
-        HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
-        "the Nodes of the workload cluster fleet/east cannot be seen: refused",
+        {"outages": Outages({NodeGroup(): GroupOutage(OUTAGE)})},
+        HoldReason.SUSPECTED_OUTAGE,
+        OUTAGE.hold.message,
     ),
-    ({"context": CheckContext(outage=OUTAGE)}, HoldReason.SUSPECTED_OUTAGE, "6 of 10 Nodes"),
+    ({"unread_requests": "not read yet"}, HoldReason.REQUESTS_UNREAD, "not read yet"),
     ({"allowance": BLOCKED}, HoldReason.THRESHOLD, "5 of 10 unhealthy, at most 4 allowed"),
     ({"storm": STORM}, HoldReason.STORM, "storm recovery"),
     (
@@ -73,26 +77,46 @@ OBJECTIONS: list[tuple[dict[str, Any], HoldReason, str]] = [
     ({"limit": LIMITED}, HoldReason.LIMIT, "1 remediation is under way"),
     ({"back_off": BACK_OFF}, HoldReason.BACK_OFF, "2nd remediation in a row"),
 ]
+OF_TARGET = {HoldReason.EXCLUDED, HoldReason.LIMIT, HoldReason.BACK_OFF}
 NAMES = [reason.value for _, reason, _ in OBJECTIONS]
 
 
-def changed(question: Question, change: dict[str, Any]) -> Question:
-    """The same question with one more objection."""
-    if "context" in change:
-        more = {name: value for name, value in vars(change["context"]).items() if value is not None}
-        change = {"context": replace(question.context, **more)}
-    return replace(question, **change)
+def question(*, pause_requests: list[str] | None = None, windows: str = "", **objections: Any) -> Question:
+    """The question about a check of Nodes to which these objections apply."""
+    body = check_object(pauseRequests=pause_requests)
+    body["metadata"]["annotations"] = {"paramedic.dev/maintenance-windows": windows} if windows else {}
+
+    def taken(*names: str) -> dict[str, Any]:
+        return {name: objections.pop(name) for name in names if name in objections}
+
+    moment = moment_of(
+        NodeHealthCheck.parse(body),
+        ClusterContext(**taken("stop", "policy", "of_kinds", "upgrade", "distrusted", "outages")),
+        unseen=Unseen(**taken("blind", "unread_context", "unread_templates", "unread_requests")),
+        **{"allowance": ALLOWED} | taken("allowance", "storm"),
+    )
+    return Question(check_holds(CHECK_HOLDS, moment), **objections)
 
 
-def test_each_field_of_the_context_of_a_check_objects_so_that_none_stops_storms_alone() -> None:
-    contexts = [change["context"] for change, _, _ in OBJECTIONS if "context" in change]
-    assert all(context.holds for context in contexts)
-    tried = {one.name for context in contexts for one in fields(context) if getattr(context, one.name)}
-    assert tried == {one.name for one in fields(CheckContext)} - {"is_fully_paused"}
+def merged(objections: list[tuple[dict[str, Any], HoldReason, str]]) -> dict[str, Any]:
+    return {name: value for fields, _, _ in objections for name, value in fields.items()}
+
+
+def test_every_row_of_the_table_objects() -> None:
+    found = [admission(question(**objection)) for objection, _, _ in OBJECTIONS]
+    reasons = {hold.reason for hold in found if hold is not None}
+    assert [row.reasons for row in CHECK_HOLDS if not reasons & set(row.reasons)] == []
+
+
+def test_row_has_no_hold_but_for_its_own_reasons() -> None:
+    for objection, _, _ in OBJECTIONS:
+        holds = question(**objection).of_check.found
+        rows = [row for row in CHECK_HOLDS for one in holds if one.hold.reason in row.reasons]
+        assert len(rows) == len(holds) <= 1
 
 
 def test_nothing_objects() -> None:
-    assert admission(GO) is None
+    assert admission(question()) is None
 
 
 @pytest.mark.rule(
@@ -109,7 +133,7 @@ def test_nothing_objects() -> None:
 )
 @pytest.mark.parametrize(("change", "reason", "message"), OBJECTIONS, ids=NAMES)
 def test_objection_gives_its_reason(change: dict[str, Any], reason: HoldReason, message: str) -> None:
-    hold = admission(replace(GO, **change))
+    hold = admission(question(**change))
 
     assert hold is not None
     assert (hold.reason, hold.message) == (reason, message)
@@ -117,10 +141,7 @@ def test_objection_gives_its_reason(change: dict[str, Any], reason: HoldReason, 
 
 @pytest.mark.parametrize("first", range(len(OBJECTIONS)), ids=NAMES)
 def test_first_objection_wins_over_all_later_ones(first: int) -> None:
-    question = GO
-    for change, _, _ in OBJECTIONS[first:]:
-        question = changed(question, change)
-    hold = admission(question)
+    hold = admission(question(**merged(OBJECTIONS[first:])))
 
     assert hold is not None
     assert hold.reason is OBJECTIONS[first][1]
@@ -128,11 +149,9 @@ def test_first_objection_wins_over_all_later_ones(first: int) -> None:
 
 @given(st.sets(st.integers(0, len(OBJECTIONS) - 1)))
 def test_one_objection_is_enough(chosen: set[int]) -> None:
-    question = GO
-    for index in chosen:
-        question = changed(question, OBJECTIONS[index][0])
+    objections = [OBJECTIONS[index] for index in chosen]
 
-    assert (admission(question) is None) is (not chosen)
+    assert (admission(question(**merged(objections))) is None) is (not chosen)
 
 
 @pytest.mark.rule("rule 6")
@@ -140,15 +159,14 @@ def test_one_objection_is_enough(chosen: set[int]) -> None:
 def test_what_holds_all_targets_is_told_from_what_holds_one(
     change: dict[str, Any], reason: HoldReason, _message: str
 ) -> None:
-    question = replace(GO, **change)
-    is_of_target = reason in (HoldReason.EXCLUDED, HoldReason.LIMIT, HoldReason.BACK_OFF)
+    asked = question(**change)
 
-    assert common_hold(question) == (None if is_of_target else admission(question))
+    assert asked.of_check.first == (None if reason in OF_TARGET else admission(asked))
 
 
 @pytest.mark.rule("rule 6")
 def test_hold_that_only_a_change_can_lift_is_asked_about_rarely() -> None:
-    hold = admission(replace(GO, allowance=BLOCKED))
+    hold = admission(question(allowance=BLOCKED))
 
     assert hold is not None
     assert hold.ask_again_seconds == 30 * 60

@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
 from tests.health.reporter import Reporter
+from tests.held import held
 from tests.objects import NO_SUCH_KIND, NOW, expired, request_snapshot, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
-CONFLICTING = CheckContext(problem=CONFLICT)
-UPGRADING = CheckContext(upgrade=Hold(reason=HoldReason.UPGRADING, message="being upgraded since noon"))
-UNKNOWN = CheckContext(upgrade=Hold(reason=HoldReason.UPGRADE_UNKNOWN, message="nobody can say"))
-STOPPED = CheckContext(stop=Stop("power work", "7"))
+CONFLICTING = held(CONFLICT)
+UPGRADING = held(Hold(reason=HoldReason.UPGRADING, message="being upgraded since noon"))
+UNKNOWN = held(Hold(reason=HoldReason.UPGRADE_UNKNOWN, message="nobody can say"))
+STOPPED = held(Stop("power work", "7"))
 ALL = [
     pytest.param(context, id=name)
     for name, context in {
@@ -91,54 +92,54 @@ EVENTS = [
     "rule 36",
     "rule 42",
 )
-@pytest.mark.parametrize(("context", "event"), EVENTS)
+@pytest.mark.parametrize(("holds", "event"), EVENTS)
 def test_hold_of_the_check_is_reported_once(
-    reporter: Reporter, context: CheckContext, event: tuple[Severity, str, str]
+    reporter: Reporter, holds: CheckHolds, event: tuple[Severity, str, str]
 ) -> None:
-    assert reporter.sees(snapshot(context=context)) == [event]
-    assert reporter.sees(snapshot(context=context)) == []
+    assert reporter.sees(snapshot(holds=holds)) == [event]
+    assert reporter.sees(snapshot(holds=holds)) == []
     reporter.restarts()
-    assert reporter.sees(snapshot(context=context)) == []
+    assert reporter.sees(snapshot(holds=holds)) == []
 
 
 @pytest.mark.rule("rule 15", "rule 42")
 def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter) -> None:
-    reporter.sees(snapshot(context=STOPPED))
-    reporter.sees(snapshot(context=CheckContext(stop=Stop("power work", "8"))))
+    reporter.sees(snapshot(holds=STOPPED))
+    reporter.sees(snapshot(holds=held(Stop("power work", "8"))))
     reporter.sees(snapshot())
 
-    assert len(reporter.sees(snapshot(context=CheckContext(stop=Stop("power work", "9"))))) == 1
+    assert len(reporter.sees(snapshot(holds=held(Stop("power work", "9"))))) == 1
 
 
 @pytest.mark.rule("rule 6")
-@pytest.mark.parametrize("context", ALL)
-def test_thousand_held_nodes_are_one_event(reporter: Reporter, context: CheckContext) -> None:
+@pytest.mark.parametrize("holds", ALL)
+def test_thousand_held_nodes_are_one_event(reporter: Reporter, holds: CheckHolds) -> None:
     nodes = [expired(f"node-{number:04}") for number in range(1000)]
 
-    assert len(reporter.sees(snapshot(*nodes, context=context))) == 1
+    assert len(reporter.sees(snapshot(*nodes, holds=holds))) == 1
 
 
-@pytest.mark.parametrize("context", ALL)
-def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, context: CheckContext) -> None:
-    reporter.sees(snapshot(expired("node-1"), context=context))
-    told = reporter.sees(snapshot(expired("node-1"), context=NO_CONTEXT), NOW + timedelta(hours=1))
+@pytest.mark.parametrize("holds", ALL)
+def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, holds: CheckHolds) -> None:
+    reporter.sees(snapshot(expired("node-1"), holds=holds))
+    told = reporter.sees(snapshot(expired("node-1"), holds=NO_HOLDS), NOW + timedelta(hours=1))
 
     assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
 
 
 @pytest.mark.rule("rule 17")
-@pytest.mark.parametrize("context", ALL)
-def test_numbers_and_remediations_are_true_whatever_is_around(context: CheckContext) -> None:
-    def published(held: CheckContext) -> dict[str, Any]:
-        patch = status_patch(snapshot(expired("node-1", request_snapshot()), context=held), {}, NOW)
+@pytest.mark.parametrize("holds", ALL)
+def test_numbers_and_remediations_are_true_whatever_is_around(holds: CheckHolds) -> None:
+    def published(held: CheckHolds) -> dict[str, Any]:
+        patch = status_patch(snapshot(expired("node-1", request_snapshot()), holds=held), {}, NOW)
         return {name: patch[name] for name in ("observedNodes", "healthyNodes", "unhealthyNodes")}
 
-    assert published(context) == published(NO_CONTEXT)
+    assert published(holds) == published(NO_HOLDS)
 
 
 @pytest.mark.rule("NHC 1.4/Disabled", "NHC 2.1/4")
 def test_conflict_shows_as_the_condition_disabled() -> None:
-    patch = status_patch(snapshot(context=CONFLICTING), {}, NOW)
+    patch = status_patch(snapshot(holds=CONFLICTING), {}, NOW)
 
     assert patch["phase"] == "Disabled"
     assert patch["reason"] == f"NHC is disabled: {CONFLICT.reason}: {CONFLICT.message}"
@@ -147,6 +148,6 @@ def test_conflict_shows_as_the_condition_disabled() -> None:
 
 
 @pytest.mark.rule("NHC 1.4/Enabled", "NHC 2.1/10")
-@pytest.mark.parametrize("context", [UPGRADING, UNKNOWN, STOPPED])
-def test_what_only_postpones_leaves_the_check_enabled(context: CheckContext) -> None:
-    assert status_patch(snapshot(context=context), {}, NOW)["phase"] == "Enabled"
+@pytest.mark.parametrize("holds", [UPGRADING, UNKNOWN, STOPPED])
+def test_what_only_postpones_leaves_the_check_enabled(holds: CheckHolds) -> None:
+    assert status_patch(snapshot(holds=holds), {}, NOW)["phase"] == "Enabled"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from health.check.check_context import CheckContext
 from health.check.health_check import HealthCheck
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
@@ -18,10 +17,13 @@ from health.cluster.upgrade import (
     UpgradePhase,
     UpgradeSignal,
 )
+from health.gate.check_holds import CHECK_HOLDS, check_holds
 from health.kinds.clusterapi.cluster import cluster_of
 from health.kinds.clusterapi.kind import ROLLING_OUT
+from health.model.observation import HoldReason
 from tests.health.clusterapi import samples
 from tests.health.openshift import samples as openshift
+from tests.held import moment_of
 from tests.objects import NOW, check, condition
 
 MINUTE = timedelta(minutes=1)
@@ -132,7 +134,7 @@ def test_object_of_a_cluster_speaks_for_that_one_and_any_other_for_all(
 
 
 def held(judge: HealthCheck, known: ClusterContext) -> str | None:
-    hold = CheckContext.of(judge, known, lambda *_: None, (), NOW).upgrade
+    hold = check_holds(CHECK_HOLDS, moment_of(judge, known)).of(HoldReason.UPGRADING)
     return None if hold is None else hold.message
 
 

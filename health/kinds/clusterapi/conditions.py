@@ -12,7 +12,6 @@ both, because a schema may drop one of the lists.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from health.check.check_snapshot import CheckSnapshot
 from health.check.pause import PAUSED as PAUSE_ANNOTATION
@@ -32,6 +31,7 @@ from health.kinds.machines.restriction import (
     restriction,
 )
 from health.model.invalid_check import InvalidCheckError
+from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
 
 PAUSED = "Paused"
@@ -62,15 +62,15 @@ def obstacle(snapshot: CheckSnapshot) -> BlockingReason | None:
     """The blocking reason of a check that is not paused; None without one."""
     if isinstance(snapshot.check, InvalidCheckError):
         return BlockingReason(INVALID_SPEC, str(snapshot.check))
-    problem, unreachable = snapshot.context.problem, snapshot.context.unreachable
+    problem, hiding = snapshot.holds.problem, snapshot.holds.hiding_targets
     if problem is not None and problem.reason == CLUSTER_NOT_FOUND:
         return BlockingReason(problem.reason, problem.message)
-    if unreachable is not None:
-        return BlockingReason(unreachable.reason, unreachable.message, "Warning")
+    if hiding is not None:
+        return BlockingReason(hiding.reason, hiding.message, "Warning")
     return None
 
 
-def changes(snapshot: CheckSnapshot, stored: Stored, now: datetime) -> Changes:
+def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
     """The changes to a list of its conditions."""
     if is_paused(snapshot):
         return Changes((_paused(snapshot),))
@@ -81,7 +81,7 @@ def changes(snapshot: CheckSnapshot, stored: Stored, now: datetime) -> Changes:
         return Changes((of_numbers, not_paused))
     if not isinstance(snapshot.check, MachineHealthCheck) or snapshot.allowance is None:
         return Changes((not_paused,))
-    held = restriction(snapshot, now)
+    held = restriction(snapshot)
     allowed = (
         _remediation_allowed(snapshot.allowance, snapshot.check.spec.trigger)
         if held is None
@@ -105,7 +105,7 @@ def held_message(decided: Allowance, trigger: Trigger) -> str:
 
 
 def _paused(snapshot: CheckSnapshot) -> StatusCondition:
-    hold = snapshot.context.pause
+    hold = snapshot.holds.of(HoldReason.PAUSED)
     message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
     return StatusCondition(PAUSED, "True", PAUSED, message, has_deprecated_twin=False)
 
@@ -117,7 +117,7 @@ def _remediation_allowed(decided: Allowance, trigger: Trigger) -> StatusConditio
 
 
 def _template_available(snapshot: CheckSnapshot) -> StatusCondition:
-    problem = snapshot.context.problem
+    problem = snapshot.holds.problem
     if problem is None or problem.reason == NOT_CREATED:
         return _true(TEMPLATE_AVAILABLE)
     return _false(TEMPLATE_AVAILABLE, f"External{problem.reason}", problem.message, "Error")

@@ -36,7 +36,7 @@ def events(
     """The Events; `before` is None at the start, `stored` is the status before this one."""
 
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
-        yield from _exceeded(known, after, stored, now)
+        yield from _exceeded(known, after, stored)
         yield from restricted(known, after, stored, now)
         of_machines = after if before is not None else after.unreported(now, was_held=_was_held(stored))
         yield from _of_machines(known, of_machines, now)
@@ -49,12 +49,12 @@ def _was_held(stored: Mapping[str, Any]) -> bool:
 
 
 def _exceeded(
-    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]
 ) -> Iterator[Event]:
     """The Event of the threshold, if a Machine failed and no earlier rule holds the check."""
     if after.allowance is None or not isinstance(after.check, MachineHealthCheck):
         return
-    if not after.is_blocked or not is_restricted_by_threshold(after, now):
+    if not after.is_blocked or not is_restricted_by_threshold(after):
         return
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     is_known = (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY)

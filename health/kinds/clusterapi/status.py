@@ -29,7 +29,7 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
     """The merge patch that corrects `stored`; empty if it is correct."""
     of_conditions = conditions_patch(
         stored,
-        lambda listed: changes(snapshot, listed, now),
+        lambda listed: changes(snapshot, listed),
         api_version=_api_version(snapshot),
         generation=snapshot.generation,
         now=now,

@@ -26,7 +26,7 @@ def template_problem(
 
 def request_error(snapshot: CheckSnapshot) -> str:
     """Why no request can be created, or one was refused; of several the first by the name of the Machine."""
-    problem = snapshot.context.problem
+    problem = snapshot.holds.problem
     if problem is not None and problem.reason == NOT_CREATED:
         return problem.message
     errors = (target.request_error for _, target in sorted(snapshot.targets.items()))

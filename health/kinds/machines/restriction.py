@@ -13,7 +13,7 @@ from typing import Any
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.pause import is_paused
 from health.cluster.cluster_context import CheckProblem
-from health.gate.check_hold import UNSEEN, check_hold, holds_events
+from health.gate.check_holds import BRIEF_REASONS
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.stored_status import stored_condition, string
@@ -67,38 +67,42 @@ def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Mapping[s
     yield of_check(after, INVALID_SPEC, message, *seed)
 
 
-def restriction(snapshot: CheckSnapshot, now: datetime) -> CheckProblem | None:
+def restriction(snapshot: CheckSnapshot) -> CheckProblem | None:
     """The hold of the check besides its threshold, as reason and message of RemediationAllowed."""
-    hold, problem = check_hold(snapshot, now), snapshot.context.problem
+    hold = snapshot.holds.first
     if hold is None or hold.reason is HoldReason.THRESHOLD:
         return None
-    if hold.reason is HoldReason.DISABLED and problem is not None:
-        return problem
-    return CheckProblem(hold.reason, hold.message)
+    return snapshot.holds.shown(hold)
 
 
-def is_restricted_by_threshold(snapshot: CheckSnapshot, now: datetime) -> bool:
+def is_restricted_by_threshold(snapshot: CheckSnapshot) -> bool:
     """True if the threshold holds the check, and no earlier rule does."""
-    hold = check_hold(snapshot, now)
+    hold = snapshot.holds.first
     return hold is not None and hold.reason is HoldReason.THRESHOLD
 
 
 def restricted(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
-    """The Events for new holds besides the threshold; at the start only what the status does not say yet."""
-    known = _restrictions(before) if before else _stored_restriction(stored)
+    """The Events for new holds, each with the reason that conditions show.
+
+    At the start only what the status does not say yet; it does not say the version of a hold.
+    """
+    known = _shown_reasons(before) if before else _stored_restriction(stored)
     again = now.isoformat() if before else ""
-    for reason, (words, version) in _restrictions(after).items():
-        if reason not in known:
-            message = f"Remediation restricted: {words}"
-            yield of_check(after, RESTRICTED, message, words, version, again=again)
+    for one, _ in after.holds.events():
+        is_unversioned = before is not None or not one.version
+        if after.holds.shown(one.hold).reason in known and is_unversioned:
+            continue
+        words = one.hold.message
+        message = f"Remediation restricted: {words}"
+        yield of_check(after, RESTRICTED, message, words, one.version, again=again)
 
 
 def was_restricted(stored: Mapping[str, Any]) -> bool:
     """True if the status says that targets got no Events: there was a hold, or no status at all."""
     known = stored_condition(stored, REMEDIATION_ALLOWED)
-    return known.get("status") != "True" and string(known, "reason") not in UNSEEN
+    return known.get("status") != "True" and string(known, "reason") not in BRIEF_REASONS
 
 
 def of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
@@ -120,9 +124,9 @@ def of_targets(
     subject: Callable[[TargetSnapshot], InvolvedObject],
 ) -> Iterator[Event]:
     """The Events about targets, unless the whole check is held; `before` was already reported."""
-    if holds_events(after, now):
+    if after.suppresses_target_events:
         return
-    known = {} if before is None or holds_events(before, now) else before.targets
+    known = {} if before is None or before.suppresses_target_events else before.targets
     for name, target in sorted(after.targets.items()):
         is_new = before is not None and before.fact(name) is None
         for note in notes(known.get(name), target):
@@ -139,18 +143,8 @@ def target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) ->
         yield taken, taken.reason
 
 
-def _restrictions(snapshot: CheckSnapshot) -> dict[str, tuple[str, str]]:
-    """The holds of the check by reason: in words, and with a version that distinguishes equal words."""
-    context = snapshot.context
-    found = {} if context.stop is None else {"stop": (context.stop.words, context.stop.version)}
-    if context.problem is not None:
-        found[context.problem.reason] = (f"{context.problem.reason}: {context.problem.message}", "")
-    for hold in (context.upgrade, context.unreachable, context.outage):
-        if hold is not None:
-            found[hold.reason] = (hold.message, "")
-    if context.window is not None:
-        found[HoldReason.MAINTENANCE_WINDOW] = (context.window.message, "")
-    return found
+def _shown_reasons(snapshot: CheckSnapshot) -> Collection[str]:
+    return {snapshot.holds.shown(one.hold).reason for one, _ in snapshot.holds.events()}
 
 
 def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:

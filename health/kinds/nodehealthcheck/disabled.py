@@ -46,7 +46,7 @@ def disabled(snapshot: CheckSnapshot) -> Disabled:
     """The problem that disables a check; ENABLED without one."""
     if isinstance(snapshot.check, InvalidCheckError):
         return Disabled(is_disabled=True, reason="InvalidSpec", message=str(snapshot.check))
-    problem = snapshot.context.problem
+    problem = snapshot.holds.problem
     if problem is not None:
         return Disabled(is_disabled=True, reason=problem.reason, message=problem.message)
     return ENABLED

@@ -8,14 +8,14 @@ reported, and none that the status already shows. While the check holds all its 
 request, upgrade, stop, disabled), the check gets one Event and its targets none (rule 6).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot
 from health.check.health_check import HealthCheck
-from health.gate.check_hold import UNSEEN, holds_events
+from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
@@ -26,6 +26,10 @@ from health.model.stored_status import stored_condition, string
 from objects.event import Event, Severity
 
 PREFIX = "[remediation] "
+_WORDS_OF_THE_OPERATOR: Mapping[str, str] = {
+    HoldReason.UPGRADING: "because of ongoing cluster upgrade",
+    HoldReason.PAUSED: "because of pause requests",
+}
 _WORKING = frozenset({"Enabled", "Remediating"})
 """The phases of a status in which a check emits Events of its Nodes."""
 
@@ -44,15 +48,11 @@ def events(
         before = None
     return [
         *switched,
-        *_stopped(before, after),
-        *_outside_windows(before, after),
-        *_upgrading(before, after),
-        *_not_believed(before, after),
-        *_paused(before, after, stored),
+        *_held(before, after, stored),
         *_blocked(before, after),
         *_storm(before, after, stored, now),
         *_detected(before, of_targets, now),
-        *_of_targets(before, of_targets, now),
+        *_of_targets(before, of_targets),
         *_of_requests(before, after, now),
     ]
 
@@ -71,45 +71,21 @@ def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
     yield _note(after, Severity.NORMAL, "Enabled", why.message, since)
 
 
-def _stopped(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    stop = after.context.stop
-    if stop is not None and not (before and before.context.stop):
-        message = f"Postponing potential remediations: {stop.words}"
-        yield _note(after, Severity.WARNING, "RemediationSkipped", message, stop.words, stop.version)
+def _held(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
+    """The Events for new holds; the Event for a problem is `Disabled`."""
+    known = _stored_pause(stored) if before is None else {one.hold.reason for one, _ in before.holds.events()}
+    for one, severity in after.holds.events():
+        hold = one.hold
+        if hold.reason in known or hold.reason is HoldReason.DISABLED:
+            continue
+        words = _WORDS_OF_THE_OPERATOR.get(hold.reason)
+        message = f"Postponing potential remediations{f' {words}' if words else f': {hold.message}'}"
+        type_ = Severity.NORMAL if words else severity
+        yield _note(after, type_, "RemediationSkipped", message, hold.message, one.version)
 
 
-def _outside_windows(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    window = after.context.window
-    if window is not None and not (before and before.context.window):
-        message = f"Postponing potential remediations: {window.message}"
-        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, window.message)
-
-
-def _upgrading(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    hold = after.context.upgrade
-    known = before.context.upgrade if before else None
-    if hold is None or (known is not None and known.reason is hold.reason):
-        return
-    if hold.reason is HoldReason.UPGRADING:
-        message = "Postponing potential remediations because of ongoing cluster upgrade"
-        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, hold.message)
-        return
-    message = f"Postponing potential remediations: {hold.message}"
-    yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
-
-
-def _not_believed(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
-    hold = after.context.unreachable or after.context.outage
-    if hold is not None and not (before and (before.context.unreachable or before.context.outage)):
-        message = f"Postponing potential remediations: {hold.message}"
-        yield _note(after, Severity.WARNING, "RemediationSkipped", message, hold.message)
-
-
-def _paused(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
-    is_known = _is_paused(before) if before else string(stored, "phase") == "Paused"
-    if _is_paused(after) and not is_known:
-        message = "Postponing potential remediations because of pause requests"
-        yield _note(after, Severity.NORMAL, "RemediationSkipped", message, "paused", _generation(after))
+def _stored_pause(stored: Mapping[str, Any]) -> Collection[str]:
+    return [HoldReason.PAUSED] if string(stored, "phase") == "Paused" else []
 
 
 def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> bool:
@@ -117,20 +93,12 @@ def _was_held(check: HealthCheck, stored: Mapping[str, Any], now: datetime) -> b
     total, healthy = stored.get("observedNodes"), stored.get("healthyNodes")
     if string(stored, "phase") not in _WORKING or not isinstance(total, int) or not isinstance(healthy, int):
         return True
-    if stored_hold(stored) not in {"", *UNSEEN}:
+    if stored_hold(stored) not in {"", *BRIEF_REASONS}:
         return True
     storm = stored_storm(stored, now)
     return (storm is not None and storm.is_active) or not check.allowance(
         total=total, healthy=healthy
     ).allowed
-
-
-def _is_paused(snapshot: CheckSnapshot) -> bool:
-    return snapshot.context.pause is not None
-
-
-def _generation(snapshot: CheckSnapshot) -> str:
-    return str(getattr(snapshot.check, "generation", ""))
 
 
 def _blocked(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
@@ -159,9 +127,9 @@ def _storm(
 
 
 def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    if holds_events(after, now):
+    if after.suppresses_target_events:
         return
-    known = {} if before is None or holds_events(before, now) else {t.name: t for t in before.expired}
+    known = {} if before is None or before.suppresses_target_events else {t.name: t for t in before.expired}
     for target in after.expired:
         fact = target.verdict.fact
         if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
@@ -177,10 +145,10 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
         yield replace(note, again=now.isoformat() if is_new else "")
 
 
-def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    if holds_events(after, now) or isinstance(after.check, InvalidCheckError):
+def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
+    if after.suppresses_target_events or isinstance(after.check, InvalidCheckError):
         return
-    known = {} if before is None or holds_events(before, now) else before.targets
+    known = {} if before is None or before.suppresses_target_events else before.targets
     for target in after.expired:
         for one in target_notes(after.check, known.get(target.name), target):
             yield _note(after, one.severity, one.reason, one.message, *one.seed)

@@ -12,7 +12,6 @@ from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
-from health.gate.check_hold import check_hold
 from health.kinds.nodehealthcheck.check import NodeHealthCheck
 from health.kinds.nodehealthcheck.disabled import Disabled, disabled
 from health.kinds.nodehealthcheck.storm import storm_conditions
@@ -77,7 +76,7 @@ def _status(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict[str,
         _COUNT: snapshot.allowance.total - snapshot.allowance.healthy,
         "conditions": conditions,
         **({"unhealthyNodes": listed} if listed else {}),
-        **_with_hold(phase, check_hold(snapshot, now)),
+        **_with_hold(phase, snapshot.holds.first),
     }
 
 

@@ -14,7 +14,6 @@ the one for an existing unusable template, which it does not report.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot
@@ -51,22 +50,20 @@ Condition = dict[str, str]
 """A condition without lastTransitionTime."""
 
 
-def conditions(
-    snapshot: CheckSnapshot, known_request: Mapping[str, Any], now: datetime
-) -> Iterator[Condition]:
+def conditions(snapshot: CheckSnapshot, known_request: Mapping[str, Any]) -> Iterator[Condition]:
     """All our conditions; `known_request` is the stored last one, empty if there is none."""
     if isinstance(snapshot.check, InvalidCheckError):
         yield _false(REMEDIATION_ALLOWED, "Error", INVALID_SPEC, str(snapshot.check))
         return
     if not isinstance(snapshot.check, MachineHealthCheck) or snapshot.allowance is None:
         return
-    held = restriction(snapshot, now)
+    held = restriction(snapshot)
     if held is not None:
         yield _false(REMEDIATION_ALLOWED, "Warning", held.reason, held.message)
     else:
         yield _remediation_allowed(snapshot.allowance, snapshot.check.spec.max_unhealthy)
     if snapshot.check.template is not None:
-        yield _template_available(snapshot.context.problem)
+        yield _template_available(snapshot.holds.problem)
         yield _request_available(snapshot, known_request)
 
 

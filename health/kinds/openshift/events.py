@@ -38,7 +38,7 @@ def events(
     """The Events; `before` is None at the start, `stored` is the status before this one."""
 
     def told(known: CheckSnapshot | None) -> Iterator[Event]:
-        yield from _exceeded(after, stored, now)
+        yield from _exceeded(after, stored)
         yield from restricted(known, after, stored, now)
         of_machines = after if before is not None else after.unreported(now, was_held=was_restricted(stored))
         yield from _of_machines(known, of_machines, now)
@@ -46,11 +46,11 @@ def events(
     return transitions(before, after, stored, told)
 
 
-def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any], now: datetime) -> Iterator[Event]:
+def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
     known = stored_condition(stored, REMEDIATION_ALLOWED)
     if after.allowance is None or not isinstance(after.check, MachineHealthCheck):
         return
-    if not is_restricted_by_threshold(after, now):
+    if not is_restricted_by_threshold(after):
         return
     if (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY):
         return

@@ -52,7 +52,7 @@ def _numbers(snapshot: CheckSnapshot, stored: Status) -> dict[str, int | None]:
 
 def _conditions(snapshot: CheckSnapshot, stored: Status, now: datetime) -> list[Mapping[str, Any]]:
     known_request = stored_condition(stored, REQUEST_AVAILABLE)
-    ours = {one["type"]: one for one in conditions(snapshot, known_request, now)}
+    ours = {one["type"]: one for one in conditions(snapshot, known_request)}
     # It is unknown whether a check that cannot be read still has a template.
     gone = set() if isinstance(snapshot.check, InvalidCheckError) else _OURS - set(ours)
     kept = [one for one in items(stored, "conditions") if string(one, "type") not in gone]

@@ -13,7 +13,7 @@ from detector.answers.observation_builder import ObservationBuilder
 from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
-from health.gate.admission import stale_cache
+from health.gate.check_holds import stale_cache
 from health.kinds.clusterapi.cluster import CHECK, CLUSTERS
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.check import MachineHealthCheck
@@ -13,6 +13,7 @@ from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.invalid_check import InvalidCheckError
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from objects.timestamps import stamp
+from tests.held import with_holds
 from tests.objects import NOW, condition, node
 
 NAMESPACE = "fleet"
@@ -184,7 +185,7 @@ def snapshot(
     of: MachineHealthCheck | InvalidCheckError | None = None,
     total: int = 5,
     healthy: int = 5,
-    context: CheckContext = NO_CONTEXT,
+    holds: CheckHolds = NO_HOLDS,
 ) -> CheckSnapshot:
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
@@ -193,9 +194,8 @@ def snapshot(
     known = {one.name: one for one in targets}
     decided = judged.allowance(total=total, healthy=healthy)
     selected = frozenset(f"machine-{number}" for number in range(total))
-    return CheckSnapshot(
-        judged, "check-uid", decided, known, context, selected=selected, generation=judged.generation
-    )
+    seen = CheckSnapshot(judged, "check-uid", decided, known, selected=selected, generation=judged.generation)
+    return with_holds(seen, holds)
 
 
 def merged(stored: Any, patch: Any) -> Any:

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from health.check.check_context import CheckContext
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.cluster_context import workload_cluster_hold
 from health.cluster.global_stop import Stop
@@ -30,6 +29,7 @@ from tests.health.clusterapi.samples import (
     waiting,
 )
 from tests.health.reporter import Reporter
+from tests.held import held
 from tests.objects import NOW
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
@@ -47,7 +47,7 @@ MARKED = (
     "MachineMarkedUnhealthy",
     "Machine fleet/machine-1 has been marked as unhealthy by fleet/workers",
 )
-PAUSE = CheckContext(pause=Hold(reason=HoldReason.PAUSED, message="paused"), is_fully_paused=True)
+PAUSE = held(Hold(reason=HoldReason.PAUSED, message="paused"), is_fully_paused=True)
 TAKEN = Hold(reason=HoldReason.TAKEN, message="another holds its Lease")
 INCIDENT = IncidentReference(
     cluster="c",
@@ -100,15 +100,15 @@ def test_event_names_the_machine_in_the_version_of_its_check(
 
 @pytest.mark.rule("rule 6", "CAPI B.2.7/nothing")
 def test_while_something_holds_the_check_its_machines_are_not_told(reporter: Reporter) -> None:
-    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, context=PAUSE)) == []
-    unseen = CheckContext(unreachable=workload_cluster_hold("fleet/edge", "no route"))
+    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, holds=PAUSE)) == []
+    unseen = held(workload_cluster_hold("fleet/edge", "no route"))
     words = "the Nodes of the workload cluster fleet/edge cannot be seen: no route"
     restricted = (WARNING, "RemediationRestricted", f"Remediation restricted: {words}")
-    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, context=unseen)) == [restricted]
-    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, context=unseen)) == []
+    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, holds=unseen)) == [restricted]
+    assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, holds=unseen)) == []
     assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4)) == [MARKED]
-    stopped = CheckContext(stop=Stop(reason="maintenance", version="1"))
-    ((severity, reason, _),) = reporter.sees(snapshot(expired(), of=FORTY, healthy=4, context=stopped))
+    stopped = held(Stop(reason="maintenance", version="1"))
+    ((severity, reason, _),) = reporter.sees(snapshot(expired(), of=FORTY, healthy=4, holds=stopped))
     assert (severity, reason) == (WARNING, "RemediationRestricted")
 
 
@@ -116,7 +116,7 @@ def test_while_something_holds_the_check_its_machines_are_not_told(reporter: Rep
 def test_threshold_is_told_when_it_is_what_holds_and_a_restart_repeats_nothing(reporter: Reporter) -> None:
     """The status shows the upgrade but not the threshold, so its Event would be repeated at each start."""
     hold = Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded")
-    upgraded = snapshot(expired(), of=FORTY, healthy=2, context=CheckContext(upgrade=hold))
+    upgraded = snapshot(expired(), of=FORTY, healthy=2, holds=held(hold))
     ((_, _, message),) = reporter.sees(upgraded)
     assert message == "Remediation restricted: the cluster is being upgraded"
     reporter.restarts_much_later()
@@ -174,10 +174,10 @@ def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(repo
 
 @pytest.mark.rule("rule 15")
 def test_what_the_status_of_a_check_says_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
-    unseen = CheckContext(unreachable=workload_cluster_hold("fleet/edge", "no route"))
-    assert len(reporter.sees(snapshot(expired(), context=unseen))) == 1
+    unseen = held(workload_cluster_hold("fleet/edge", "no route"))
+    assert len(reporter.sees(snapshot(expired(), holds=unseen))) == 1
     reporter.restarts_much_later()
-    assert reporter.sees(snapshot(expired(), context=unseen), NOW + timedelta(hours=2)) == []
+    assert reporter.sees(snapshot(expired(), holds=unseen), NOW + timedelta(hours=2)) == []
 
 
 ANNOTATED = Hold(reason=HoldReason.PAUSED, message="it has the annotation")
@@ -206,7 +206,7 @@ def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(re
             snapshot(of=refusal(selector={"matchLabels": {"bad key": "x"}})), id="it could not be read"
         ),
         pytest.param(
-            snapshot(LONG_AGO, context=CheckContext(pause=ANNOTATED, is_fully_paused=True)),
+            snapshot(LONG_AGO, holds=held(ANNOTATED, is_fully_paused=True)),
             id="it was paused",
         ),
         pytest.param(snapshot(LONG_AGO, of=FORTY, healthy=2), id="its threshold was broken"),

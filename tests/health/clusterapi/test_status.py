@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from health.check.check_context import CheckContext
+from health.check.check_hold import CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.check.template_validity import not_found
 from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
@@ -26,6 +26,7 @@ from tests.health.clusterapi.samples import (
     refusal,
     snapshot,
 )
+from tests.held import held
 from tests.objects import NOW
 
 LATER = NOW + timedelta(hours=1)
@@ -36,11 +37,11 @@ EXCEEDED = (
     "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "
     "(total: 5, unhealthy: 3, maxUnhealthy: 40%)"
 )
-UNREACHABLE = CheckContext(unreachable=workload_cluster_hold("fleet/edge", "no route"))
-PAUSE = CheckContext(
-    pause=Hold(reason=HoldReason.PAUSED, message="Cluster spec.paused is set to true"), is_fully_paused=True
+UNREACHABLE = held(workload_cluster_hold("fleet/edge", "no route"))
+PAUSE = held(
+    Hold(reason=HoldReason.PAUSED, message="Cluster spec.paused is set to true"), is_fully_paused=True
 )
-WITHOUT_CLUSTER = CheckContext(problem=Clusters().not_found("fleet", "edge"))
+WITHOUT_CLUSTER = held(Clusters().not_found("fleet", "edge"))
 
 
 def status(of: CheckSnapshot, stored: Mapping[str, Any] | None = None, now: Any = NOW) -> Any:
@@ -115,7 +116,7 @@ def test_status_of_v1beta1_has_its_form_and_a_twin() -> None:
 @pytest.mark.parametrize("of", [FORTY, OLD_FORTY])
 def test_while_paused_nothing_is_written_but_that(of: Any) -> None:
     before = status(snapshot(of=of))
-    patch = status_patch(snapshot(expired(), of=of, healthy=0, context=PAUSE), before, LATER)
+    patch = status_patch(snapshot(expired(), of=of, healthy=0, holds=PAUSE), before, LATER)
     assert set(patch) == {"conditions"} | ({"v1beta2"} if of is OLD_FORTY else set())
     after = merged(before, patch)
     paused = condition("Paused", after)
@@ -145,12 +146,12 @@ def test_check_that_cannot_be_read_says_so_and_keeps_no_number() -> None:
 
 @pytest.mark.rule("CAPI B.2.2/no Cluster", "rule 33")
 @pytest.mark.parametrize(
-    ("context", "reason"),
+    ("holds", "reason"),
     [(UNREACHABLE, "WorkloadClusterUnreachable"), (WITHOUT_CLUSTER, "ClusterNotFound")],
 )
-def test_while_machines_cannot_be_seen_the_numbers_stay(context: CheckContext, reason: str) -> None:
+def test_while_machines_cannot_be_seen_the_numbers_stay(holds: CheckHolds, reason: str) -> None:
     before = status(snapshot(of=FORTY))
-    after = status(snapshot(of=FORTY, healthy=0, context=context), before, LATER)
+    after = status(snapshot(of=FORTY, healthy=0, holds=holds), before, LATER)
     held = condition("RemediationAllowed", after)
     assert (held["status"], held["reason"]) == ("False", reason)
     assert after["currentHealthy"] == before["currentHealthy"]
@@ -175,7 +176,7 @@ def test_while_machines_cannot_be_seen_the_numbers_stay(context: CheckContext, r
 def test_problem_of_the_template_is_told_in_both_forms(
     problem: CheckProblem, type_: str, reason: str
 ) -> None:
-    seen = snapshot(of=WITH_TEMPLATE, context=CheckContext(problem=problem))
+    seen = snapshot(of=WITH_TEMPLATE, holds=held(problem))
     for path in ((), ("deprecated", "v1beta1")):
         told = condition(type_, status(seen), *path)
         assert (told["status"], told["reason"], told["message"]) == ("False", reason, problem.message)
@@ -200,8 +201,8 @@ def test_true_status_is_not_written_and_others_stay() -> None:
         snapshot(of=OLD_FORTY, healthy=2),
         snapshot(of=WITH_TEMPLATE),
         snapshot(of=refusal(maxUnhealthy="x")),
-        snapshot(of=FORTY, context=UNREACHABLE),
-        snapshot(of=FORTY, context=PAUSE),
+        snapshot(of=FORTY, holds=UNREACHABLE),
+        snapshot(of=FORTY, holds=PAUSE),
     ):
         stored = status(seen, {"conditions": [other]})
         assert stored["conditions"][0] == other

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from health.check.check_context import CheckContext
 from health.check.check_snapshot import CheckSnapshot
 from health.check.storm import Storm
 from health.check.threshold import Allowance
@@ -15,6 +14,7 @@ from health.kinds.nodehealthcheck.events import events
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
 from tests.health.reporter import Reporter
+from tests.held import held
 from tests.objects import (
     BLOCKED,
     INVALID,
@@ -61,7 +61,7 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
     ("seen", "message"),
     [
         pytest.param(
-            snapshot(context=NO_SUCH_KIND),
+            snapshot(holds=NO_SUCH_KIND),
             "Reason: RemediationTemplateNotFound, "
             'Message: Remediation template not found: "No kind Reboot in example.com/v1."',
             id="no such kind",
@@ -85,7 +85,7 @@ def test_check_that_is_disabled_is_told_with_its_reason(
 def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
 
-    ((_, reason, message),) = reporter.sees(snapshot(context=NO_SUCH_KIND))
+    ((_, reason, message),) = reporter.sees(snapshot(holds=NO_SUCH_KIND))
     assert reason == "Disabled"
     assert "RemediationTemplateNotFound" in message
 
@@ -156,7 +156,7 @@ def test_thousand_held_nodes_are_one_event() -> None:
     "held",
     [
         pytest.param({"of": PAUSED}, id="paused"),
-        pytest.param({"context": NO_SUCH_KIND}, id="no such kind"),
+        pytest.param({"holds": NO_SUCH_KIND}, id="no such kind"),
     ],
 )
 def test_check_that_holds_all_its_nodes_tells_of_none(reporter: Reporter, held: dict[str, Any]) -> None:
@@ -338,14 +338,14 @@ def test_node_that_failed_while_no_detector_led_is_told_by_the_next_leader(repor
     "held",
     [
         pytest.param(snapshot(of=INVALID), id="it could not be read"),
-        pytest.param(snapshot(LONG_AGO, context=NO_SUCH_KIND), id="it was disabled"),
+        pytest.param(snapshot(LONG_AGO, holds=NO_SUCH_KIND), id="it was disabled"),
         pytest.param(snapshot(LONG_AGO, of=PAUSED), id="it was paused"),
         pytest.param(snapshot(LONG_AGO, allowance=BLOCKED), id="its threshold was broken"),
         pytest.param(
             replace(snapshot(LONG_AGO), storm=Storm(True, NOW, False, NOW)),  # noqa: FBT003  as it is stored
             id="a storm held it",
         ),
-        pytest.param(snapshot(LONG_AGO, context=CheckContext(stop=Stop("power work"))), id="a stop held it"),
+        pytest.param(snapshot(LONG_AGO, holds=held(Stop("power work"))), id="a stop held it"),
     ],
 )
 def test_node_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(

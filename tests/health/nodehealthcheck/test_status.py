@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.check_context import NO_CONTEXT
+from health.check.check_hold import NO_HOLDS
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.nodehealthcheck.status import status_patch
 from objects.timestamps import stamp
@@ -108,7 +108,7 @@ def test_status_of_a_remediation() -> None:
             id="disabled: cannot be read",
         ),
         pytest.param(
-            snapshot(expired("node-1", request_snapshot()), of=PAUSED, context=NO_SUCH_KIND),
+            snapshot(expired("node-1", request_snapshot()), of=PAUSED, holds=NO_SUCH_KIND),
             "Disabled",
             "NHC is disabled: RemediationTemplateNotFound: Remediation template not found: "
             '"No kind Reboot in example.com/v1."',
@@ -160,7 +160,7 @@ def test_first_phase_that_fits_wins(seen: CheckSnapshot, phase: str, reason: str
 
 
 @pytest.mark.rule("rule 17")
-@pytest.mark.parametrize("seen", [snapshot(of=PAUSED), snapshot(context=NO_SUCH_KIND)])
+@pytest.mark.parametrize("seen", [snapshot(of=PAUSED), snapshot(holds=NO_SUCH_KIND)])
 def test_numbers_are_true_in_every_phase(seen: CheckSnapshot) -> None:
     result = status(seen)
 
@@ -256,9 +256,9 @@ def test_transition_time_moves_with_the_status_alone() -> None:
     stored = status(snapshot())
 
     assert disabled(snapshot(), stored, LATER)["lastTransitionTime"] == stamp(NOW)
-    stored = status(snapshot(context=NO_SUCH_KIND), stored, LATER)
+    stored = status(snapshot(holds=NO_SUCH_KIND), stored, LATER)
     assert stored["conditions"][0]["lastTransitionTime"] == stamp(LATER)
-    changed = disabled(snapshot(context=NO_SUCH_KIND), stored, LATER + timedelta(hours=1))
+    changed = disabled(snapshot(holds=NO_SUCH_KIND), stored, LATER + timedelta(hours=1))
     assert (changed["reason"], changed["lastTransitionTime"]) == (
         "RemediationTemplateNotFound",
         stamp(LATER),
@@ -320,10 +320,10 @@ TARGETS = st.one_of(
 SNAPSHOTS = st.one_of(
     st.just(snapshot(of=INVALID)),
     st.builds(
-        lambda targets, of, context: snapshot(*targets, of=of, context=context),
+        lambda targets, of, holds: snapshot(*targets, of=of, holds=holds),
         st.lists(TARGETS, max_size=3),
         st.sampled_from([check(), PAUSED]),
-        st.sampled_from([NO_CONTEXT, NO_SUCH_KIND]),
+        st.sampled_from([NO_HOLDS, NO_SUCH_KIND]),
     ),
 )
 

@@ -11,6 +11,7 @@ from health.check.storm import Storm
 from health.kinds.nodehealthcheck.events import events
 from health.kinds.nodehealthcheck.status import status_patch
 from objects.event import Severity
+from tests.held import with_holds
 from tests.objects import BLOCKED, INVALID, NOW, check, expired, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
@@ -185,7 +186,7 @@ def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_told(r
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/storm", "rule 6")
 def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> None:
     nodes = [expired(f"node-{number}") for number in range(1000)]
-    held = replace(snapshot(*nodes, of=check(stormCooldownDuration="4m")), storm=COOLING)
+    held = with_holds(snapshot(*nodes, of=check(stormCooldownDuration="4m")), storm=COOLING)
     notes = events(reporter.before, held, reporter.stored, NOW)
 
     assert [note.reason for note in notes] == [

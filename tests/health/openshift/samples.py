@@ -1,14 +1,12 @@
 """Values that tests of OpenShift's rules share: a check, a Machine with its Node, what is seen of them."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.template_validity import not_found
 from health.check.threshold import Allowance
-from health.cluster.cluster_context import ClusterContext
 from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine, MachineTarget
 from health.model.invalid_check import InvalidCheckError
@@ -17,6 +15,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step, TemplateReference
 from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from objects.timestamps import stamp
+from tests.held import held, with_holds
 from tests.objects import NOW, condition, node
 
 NAMESPACE = "openshift-machine-api"
@@ -163,16 +162,15 @@ def snapshot(
     of: MachineHealthCheck | InvalidCheckError | None = None,
     total: int = 5,
     healthy: int = 5,
-    context: CheckContext = NO_CONTEXT,
+    holds: CheckHolds = NO_HOLDS,
 ) -> CheckSnapshot:
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
         return CheckSnapshot(judged, "check-uid", allowance=None)
     known = {target.name: target for target in targets}
-    pause = judged.hold_in(ClusterContext())
-    context = replace(context, pause=pause, is_fully_paused=pause is not None)
-    return CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known, context)
+    seen = CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known)
+    return with_holds(seen, holds)
 
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
@@ -185,4 +183,4 @@ def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCh
 
 
 INVALID = refusal(maxUnhealthy=-1)
-NO_TEMPLATE = CheckContext(problem=not_found("Metal3RemediationTemplate/reboot not found"))
+NO_TEMPLATE = held(not_found("Metal3RemediationTemplate/reboot not found"))

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.check.check_context import CheckContext
+from health.check.check_hold import CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.global_stop import Stop
 from health.kinds.openshift.events import events
@@ -38,6 +38,7 @@ from tests.health.openshift.told import (
     blocked,
 )
 from tests.health.reporter import Reporter
+from tests.held import held
 from tests.objects import NOW, request_snapshot
 
 
@@ -84,7 +85,7 @@ def test_what_the_operator_told_already_is_not_told_again() -> None:
 
 @pytest.mark.rule("MHC A.1/event/RemediationRestricted", "rule 6", "rule 15")
 @pytest.mark.parametrize(
-    ("context", "message"),
+    ("holds", "message"),
     [
         pytest.param(STOPPED, f"Remediation restricted: {STOP.words}", id="stopped"),
         pytest.param(UPGRADING, "Remediation restricted: the cluster is being upgraded", id="upgrading"),
@@ -96,26 +97,28 @@ def test_what_the_operator_told_already_is_not_told_again() -> None:
         ),
     ],
 )
-def test_what_else_holds_the_whole_check_is_told_once_each_time(context: CheckContext, message: str) -> None:
+def test_what_else_holds_the_whole_check_is_told_once_each_time(holds: CheckHolds, message: str) -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
-    held = snapshot(*EVERYTHING, of=of, context=context)
+    restricted = snapshot(*EVERYTHING, of=of, holds=holds)
     reporter.sees(snapshot(of=of))
 
-    assert reporter.sees(held) == [(WARNING, "RemediationRestricted", message)]
-    assert reporter.sees(held) == []
+    assert reporter.sees(restricted) == [(WARNING, "RemediationRestricted", message)]
+    assert reporter.sees(restricted) == []
     reporter.restarts()
-    assert reporter.sees(held) == []
+    assert reporter.sees(restricted) == []
     reporter.sees(snapshot(of=of))
-    assert reporter.sees(held, NOW + timedelta(minutes=1)) == [(WARNING, "RemediationRestricted", message)]
+    assert reporter.sees(restricted, NOW + timedelta(minutes=1)) == [
+        (WARNING, "RemediationRestricted", message)
+    ]
 
 
 @pytest.mark.rule("rule 15")
 def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
-    reporter.sees(snapshot(of=FORTY, context=STOPPED))
+    reporter.sees(snapshot(of=FORTY, holds=STOPPED))
     reporter.restarts()
-    next_stop = CheckContext(stop=Stop(reason=STOP.reason, version="2"))
+    next_stop = held(Stop(reason=STOP.reason, version="2"))
 
-    assert reporter.sees(snapshot(of=FORTY, context=next_stop)) == [
+    assert reporter.sees(snapshot(of=FORTY, holds=next_stop)) == [
         (WARNING, "RemediationRestricted", f"Remediation restricted: {STOP.words}")
     ]
 
@@ -175,7 +178,7 @@ def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(repor
     [
         pytest.param(snapshot(*EVERYTHING, of=PAUSED_CHECK, healthy=0), id="would be blocked"),
         pytest.param(snapshot(*EVERYTHING, of=PAUSED_CHECK), id="would be told of Machines"),
-        pytest.param(snapshot(of=PAUSED_CHECK, context=STOPPED), id="stopped as well"),
+        pytest.param(snapshot(of=PAUSED_CHECK, holds=STOPPED), id="stopped as well"),
         pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read either"),
     ],
 )
@@ -191,8 +194,8 @@ def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) 
     assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]
     reporter.sees(snapshot(of=PAUSED_CHECK, healthy=2))
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
-    reporter.sees(snapshot(of=PAUSED_CHECK, context=STOPPED))
-    assert len(reporter.sees(snapshot(of=FORTY, context=STOPPED))) == 1
+    reporter.sees(snapshot(of=PAUSED_CHECK, holds=STOPPED))
+    assert len(reporter.sees(snapshot(of=FORTY, holds=STOPPED))) == 1
 
 
 @pytest.mark.rule("MHC A.1/event/requests")
@@ -220,7 +223,7 @@ def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_
 def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_have_to_refuse() -> None:
     for seen in (
         snapshot(*EVERYTHING),
-        snapshot(*EVERYTHING, context=STOPPED),
+        snapshot(*EVERYTHING, holds=STOPPED),
         blocked(*EVERYTHING),
         snapshot(of=INVALID),
     ):
@@ -230,11 +233,10 @@ def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_ha
 
 @pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
-    one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), context=STOPPED)
+    one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), holds=STOPPED)
     free = snapshot(*EVERYTHING)
     others = [
-        CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.context)
-        for seen in (one, free)
+        CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.holds) for seen in (one, free)
     ]
     told = [note.seed for seen in (one, free, *others) for note in events(None, seen, {}, NOW)]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.check_context import NO_CONTEXT, CheckContext
+from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.check.template_validity import invalid
 from health.cluster.cluster_context import CheckProblem
@@ -30,12 +30,13 @@ from tests.health.openshift.samples import (
     snapshot,
     waiting,
 )
+from tests.held import held
 from tests.objects import NOW, request_snapshot
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(maxUnhealthy="40%")
 WITH_TEMPLATE = check(maxUnhealthy="40%", remediationTemplate=TEMPLATE)
-BROKEN = CheckContext(problem=invalid("no spec.template"))
+BROKEN = held(invalid("no spec.template"))
 OTHERS = {"type": "Custom", "status": "Unknown", "lastTransitionTime": stamp(NOW - timedelta(days=9))}
 EXCEEDED = (
     "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy "
@@ -183,7 +184,7 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
 
 @pytest.mark.rule("rule 27")
 @pytest.mark.parametrize(
-    ("context", "reason", "message"),
+    ("holds", "reason", "message"),
     [
         pytest.param(
             NO_TEMPLATE,
@@ -200,9 +201,9 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
     ],
 )
 def test_template_that_cannot_be_used_is_told_in_its_condition(
-    context: CheckContext, reason: str, message: str
+    holds: CheckHolds, reason: str, message: str
 ) -> None:
-    result = status(snapshot(of=WITH_TEMPLATE, context=context))
+    result = status(snapshot(of=WITH_TEMPLATE, holds=holds))
 
     assert condition(TEMPLATE_AVAILABLE, result) == {
         "type": TEMPLATE_AVAILABLE,
@@ -234,7 +235,7 @@ def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
 @pytest.mark.rule("rule 27")
 def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_request() -> None:
     problem = CheckProblem(NOT_CREATED, "the API server serves no kind Metal3Remediation in v1")
-    result = status(snapshot(of=WITH_TEMPLATE, context=CheckContext(problem=problem)))
+    result = status(snapshot(of=WITH_TEMPLATE, holds=held(problem)))
 
     said = condition(REQUEST_AVAILABLE, result)
     assert (said["status"], said["severity"]) == ("False", "Error")
@@ -325,7 +326,7 @@ def test_check_that_could_never_be_read_shows_no_numbers() -> None:
     [
         pytest.param(snapshot(expired(), of=check(PAUSED), healthy=0), id="as it would be blocked"),
         pytest.param(
-            snapshot(of=check(PAUSED, remediationTemplate=TEMPLATE), context=NO_TEMPLATE), id="no template"
+            snapshot(of=check(PAUSED, remediationTemplate=TEMPLATE), holds=NO_TEMPLATE), id="no template"
         ),
         pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read"),
     ],
@@ -348,10 +349,10 @@ TARGETS = st.builds(
 SNAPSHOTS = st.one_of(
     st.sampled_from([snapshot(of=INVALID), snapshot(of=refusal(nodeStartupTimeout="0x"))]),
     st.builds(
-        lambda targets, of, context, healthy: snapshot(*targets, of=of, context=context, healthy=healthy),
+        lambda targets, of, holds, healthy: snapshot(*targets, of=of, holds=holds, healthy=healthy),
         st.lists(TARGETS, max_size=3),
         st.sampled_from([FORTY, WITH_TEMPLATE, check(), check(PAUSED)]),
-        st.sampled_from([NO_CONTEXT, NO_TEMPLATE, BROKEN]),
+        st.sampled_from([NO_HOLDS, NO_TEMPLATE, BROKEN]),
         st.integers(0, 5),
     ),
 )

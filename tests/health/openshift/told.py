@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from health.check.check_context import CheckContext
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.global_stop import Stop
 from health.model.observation import Hold, HoldReason
@@ -17,6 +16,7 @@ from tests.health.openshift.samples import (
     snapshot,
     waiting,
 )
+from tests.held import held
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 FORTY = check(maxUnhealthy="40%")
@@ -45,8 +45,8 @@ INVALID_EVENT = (
     ),
 )
 STOP = Stop(reason="maintenance", version="1")
-STOPPED = CheckContext(stop=STOP)
-UPGRADING = CheckContext(upgrade=Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded"))
+STOPPED = held(STOP)
+UPGRADING = held(Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded"))
 EVERYTHING = [waiting("a"), expired("b"), failed("c"), expired("d", hold=NO_CONTROLLER)]
 
 

@@ -1,0 +1,213 @@
+"""The table of holds of a check as a whole (NHC 2.1/17, rules 6 and 55, ADR 45).
+
+A row has the reasons of its holds, decides by the values of one moment, and says how it is reported. A row
+that is added here holds requests, and appears in the status, the Events and the metrics of every kind.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from health.check.check_hold import ORDINARY_REPORT, CheckHold, CheckHolds, HoldReport
+from health.check.health_check import HealthCheck
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.cluster.pause_progress import PauseStage
+from health.cluster.upgrade import upgrade_hold
+from health.model.observation import Hold, HoldReason
+from health.model.target import Target
+from health.policy.maintenance_windows import closed
+from objects.durations import in_words
+from objects.event import Severity
+
+STALE_ASK_AGAIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """The inputs of a check that are unknown or too old, with the reasons."""
+
+    blind: Hold | None = None
+    """Why no target can be judged: the state is too old, or a clock is off."""
+    unread_context: str = ""
+    """Why the cluster context is unknown or too old."""
+    unread_templates: str = ""
+    """Why it is unknown whether the templates are usable."""
+    unread_requests: str = ""
+    """Why the existing requests are unknown; then numbers and other holders are unknown too."""
+
+
+ALL_SEEN = Unseen()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckMoment:
+    """Everything that may hold a check as a whole, at one moment."""
+
+    check: HealthCheck
+    context: ClusterContext
+    now: datetime
+    kinds: TemplateKinds
+    reconfigured: Sequence[Target] = ()
+    """Its expired targets with a new configuration coming."""
+    stage: PauseStage = PauseStage.NONE
+    """The progress of its pause for an upgrade."""
+    unseen: Unseen = ALL_SEEN
+    allowance: Allowance | None = None
+    """The numbers of its threshold; None: they are not asked about."""
+    storm: Hold | None = None
+    """The hold of its active storm."""
+
+    @cached_property
+    def problem(self) -> CheckProblem | None:
+        """The problem in its context that disables the check."""
+        return self.check.problem(self.context, self.kinds)
+
+
+def _not_versioned(moment: CheckMoment) -> str:  # noqa: ARG001  as CheckHoldRow.version
+    return ""
+
+
+@dataclass(frozen=True)
+class CheckHoldRow:
+    """One hold of a check as a whole."""
+
+    reasons: tuple[HoldReason, ...]
+    """The reasons that its holds may have."""
+    decide: Callable[[CheckMoment], Hold | None]
+    report: HoldReport = ORDINARY_REPORT
+    version: Callable[[CheckMoment], str] = _not_versioned
+    """Distinguishes a hold from an earlier one with the same words."""
+
+    def found(self, moment: CheckMoment) -> CheckHold | None:
+        hold = self.decide(moment)
+        return None if hold is None else CheckHold(hold, self.report, self.version(moment))
+
+
+def check_holds(rows: Iterable[CheckHoldRow], moment: CheckMoment) -> CheckHolds:
+    """The holds of a check now, in the order of `rows`."""
+    holds = (row.found(moment) for row in rows)
+    return CheckHolds(
+        tuple(one for one in holds if one is not None),
+        moment.problem,
+        moment.check.is_fully_paused_in(moment.context),
+    )
+
+
+def stale_cache(age: timedelta | None, limit: timedelta) -> Hold | None:
+    """The hold for a state older than `limit`; None as age means that it was never complete."""
+    if age is not None and age <= limit:
+        return None
+    message = (
+        "the cluster was not read completely yet"
+        if age is None
+        else f"the last activity of the API server is {in_words(age)} old"
+    )
+    return _unread(HoldReason.STALE_CACHE, message)
+
+
+def _unread(reason: HoldReason, why: str) -> Hold | None:
+    if not why:
+        return None
+    return Hold(reason=reason, message=why, ask_again_seconds=STALE_ASK_AGAIN_SECONDS)
+
+
+def _stopped(moment: CheckMoment) -> Hold | None:
+    return None if moment.context.stop is None else moment.context.stop.hold
+
+
+def _version_of_stop(moment: CheckMoment) -> str:
+    return "" if moment.context.stop is None else moment.context.stop.version
+
+
+def _unread_context(moment: CheckMoment) -> Hold | None:
+    return _unread(HoldReason.CLUSTER_CONTEXT_UNREAD, moment.unseen.unread_context)
+
+
+def _disabled(moment: CheckMoment) -> Hold | None:
+    return None if moment.problem is None else moment.problem.hold
+
+
+def _unread_templates(moment: CheckMoment) -> Hold | None:
+    return _unread(HoldReason.TEMPLATES_UNREAD, moment.unseen.unread_templates)
+
+
+def _upgrade(moment: CheckMoment) -> Hold | None:
+    upgrade = moment.context.upgrade_of(moment.check.managed_cluster)
+    return upgrade_hold(upgrade, moment.reconfigured, moment.stage)
+
+
+def _paused(moment: CheckMoment) -> Hold | None:
+    return moment.check.hold_in(moment.context)
+
+
+def _generation(moment: CheckMoment) -> str:
+    return str(moment.check.generation)
+
+
+def _outside_windows(moment: CheckMoment) -> Hold | None:
+    windows = moment.context.policy.policy.maintenance_windows
+    found = closed(windows, moment.check.choices.maintenance_windows, moment.now)
+    return None if found is None else found.hold
+
+
+def _unreachable(moment: CheckMoment) -> Hold | None:
+    return moment.context.unreachable_hold(moment.check.node_cluster(moment.context))
+
+
+def _outage(moment: CheckMoment) -> Hold | None:
+    return moment.context.outages.hold(moment.check.node_cluster(moment.context))
+
+
+def _unread_requests(moment: CheckMoment) -> Hold | None:
+    return _unread(HoldReason.REQUESTS_UNREAD, moment.unseen.unread_requests)
+
+
+def _threshold(moment: CheckMoment) -> Hold | None:
+    if moment.allowance is None or moment.allowance.allowed:
+        return None
+    return Hold(reason=HoldReason.THRESHOLD, message=moment.allowance.words)
+
+
+_UNSEEN = HoldReport(event=None, is_brief=True, prevents_storms=False)
+_BY_NUMBERS = HoldReport(event=None, prevents_storms=False)
+"""The Events about the numbers of a check are those of its API."""
+_ON_THE_POLICY = HoldReport(event=None)
+"""The ConfigMap of the policy has the Event."""
+_OF_NODES = (
+    HoldReason.WORKLOAD_CLUSTER_UNREACHABLE,
+    HoldReason.WORKLOAD_CLUSTER_CHANGED,
+    HoldReason.NODES_VANISHED,
+    HoldReason.CLOCK_SKEW,
+)
+
+CHECK_HOLDS = (
+    CheckHoldRow((HoldReason.STOPPED,), _stopped, version=_version_of_stop),
+    CheckHoldRow(
+        (HoldReason.STALE_CACHE, HoldReason.CLOCK_SKEW), lambda moment: moment.unseen.blind, _UNSEEN
+    ),
+    CheckHoldRow((HoldReason.CLUSTER_CONTEXT_UNREAD,), _unread_context, _UNSEEN),
+    CheckHoldRow((HoldReason.POLICY_UNKNOWN,), lambda moment: moment.context.policy.hold, _ON_THE_POLICY),
+    CheckHoldRow((HoldReason.DISABLED,), _disabled),
+    CheckHoldRow((HoldReason.TEMPLATES_UNREAD,), _unread_templates, _UNSEEN),
+    CheckHoldRow((HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN), _upgrade),
+    CheckHoldRow((HoldReason.PAUSED,), _paused, HoldReport(Severity.NORMAL), _generation),
+    CheckHoldRow((HoldReason.MAINTENANCE_WINDOW,), _outside_windows, HoldReport(Severity.NORMAL)),
+    CheckHoldRow(_OF_NODES, _unreachable, HoldReport(hides_targets=True)),
+    CheckHoldRow((HoldReason.SUSPECTED_OUTAGE,), _outage),
+    CheckHoldRow((HoldReason.REQUESTS_UNREAD,), _unread_requests, _UNSEEN),
+    CheckHoldRow((HoldReason.THRESHOLD,), _threshold, _BY_NUMBERS),
+    CheckHoldRow((HoldReason.STORM,), lambda moment: moment.storm, _BY_NUMBERS),
+)
+"""In the order of precedence: incidents are answered with the first hold, and the status names it."""
+
+
+def _reasons(*, is_brief: bool) -> frozenset[HoldReason]:
+    rows = (row for row in CHECK_HOLDS if row.report.is_brief is is_brief)
+    return frozenset(reason for row in rows for reason in row.reasons)
+
+
+BRIEF_REASONS = _reasons(is_brief=True) - _reasons(is_brief=False)
+"""The reasons in a stored status under which targets kept their Events."""
