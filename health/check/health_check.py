@@ -1,4 +1,7 @@
-"""HealthCheck: the interface of every kind of check, so that no other code depends on the kind."""
+"""HealthCheck: the interface of every kind of check, so that no other code depends on the kind.
+
+`Check` is the base class of the kinds, with defaults.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -10,7 +13,6 @@ from health.model.observation import Hold
 from health.model.references import CheckReference, Step
 from health.model.verdict import Fact, Verdict
 from health.policy.check_choices import CheckChoices
-from objects.clusters import MANAGEMENT_CLUSTER
 
 Watched_contra = TypeVar("Watched_contra", contravariant=True)
 """The targets of a kind of check, in the form that its rules use."""
@@ -100,20 +102,3 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
 HealthCheck: TypeAlias = HealthCheckOf[Any]
 """A check of any kind; its targets come from the place that the kind names."""
-
-
-class OfItsOwnCluster:
-    """Defaults for a kind whose checks and Nodes are in the same cluster."""
-
-    @property
-    def managed_cluster(self) -> str:
-        return MANAGEMENT_CLUSTER
-
-    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        return MANAGEMENT_CLUSTER
-
-    def owner_of_node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
-        return ""
-
-    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        return None

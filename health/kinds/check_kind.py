@@ -84,18 +84,20 @@ class CheckKind(ServedKind):
     """Raises InvalidCheckError; `apiVersion` names the version of the object."""
     status_patch: Callable[[CheckSnapshot, Mapping[str, Any], datetime], dict[str, Any]]
     """The merge patch that corrects a stored status; empty if it is correct."""
-    events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]]
+    events: Callable[[CheckSnapshot | None, CheckSnapshot, Mapping[str, Any], datetime], list[Event]] = (
+        lambda *_: []
+    )
     """The Events for the changes between two snapshots, given the stored status."""
     request_lost: Callable[[LostRequest], Event]
     """The Event after another actor deleted a request; without a subject it is about the target."""
     component: str
     """The source of the Events."""
-    stored_requests: Callable[[Mapping[str, Any]], frozenset[tuple[str, str]]]
-    """Kinds, with their apiVersion, of the requests that a stored status lists."""
-    stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None]
+    stored_requests: Callable[[Mapping[str, Any]], frozenset[tuple[str, str]]] = lambda _: frozenset()
+    """Kinds, with their apiVersion, of the requests that a stored status lists; by default it lists none."""
+    stored_storm: Callable[[Mapping[str, Any], datetime], Storm | None] = lambda *_: None
     """The storm that a stored status describes."""
-    failing_conditions: tuple[FailingCondition, ...]
-    rights: tuple[Right, ...]
+    failing_conditions: tuple[FailingCondition, ...] = ()
+    rights: tuple[Right, ...] = ()
     """Rights that our processes need for checks of this kind only."""
     confirmation_rights: tuple[Right, ...] = ()
     """Further rights, to remove a person's confirmation that a target is healthy."""
@@ -112,7 +114,7 @@ class CheckKind(ServedKind):
     """The policies that restrain the operator while it runs; None: its process is stopped."""
     owner_of: Callable[[RemediationRequest], CheckReference | None]
     """The check of this kind that owns a request, with any maker; None if no check does."""
-    is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool]
+    is_unsigned_for: Callable[[RemediationRequest, TargetReference], bool] = lambda *_: False
     """True if the kind's own operator made the request for that uid without recording the check."""
     target_reports: TargetReports | None = None
     """How reports are written into the status of targets; None: no reports."""

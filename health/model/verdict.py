@@ -92,12 +92,6 @@ def fact_of(condition: NodeCondition, node: Node) -> Fact:
     return Fact(condition=condition.type, status=condition.status, since=since)
 
 
-def has_match(node: Node, rules: Sequence[UnhealthyCondition]) -> bool:
-    """True if a condition of `node` matches a rule, expired or not."""
-    known = {(rule.type, rule.status) for rule in rules}
-    return any((condition.type, condition.status) in known for condition in node.status.conditions)
-
-
 def verdict(
     node: Node, rules: Sequence[UnhealthyCondition], now: datetime, blind_until: datetime | None = None
 ) -> Verdict:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.node import Node
-from health.model.verdict import HEALTHY, Health, UnhealthyCondition, has_match, verdict
+from health.model.verdict import HEALTHY, Health, UnhealthyCondition, matches, verdict
 from tests.objects import NOW, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/9")
@@ -24,7 +24,7 @@ def test_node_without_a_matching_condition_is_healthy() -> None:
     ready = node(condition("Ready", "True"), condition("DiskPressure", "False"))
 
     assert verdict(ready, RULES, NOW + timedelta(days=1)) == HEALTHY
-    assert not has_match(ready, RULES)
+    assert not matches(ready, RULES)
 
 
 def test_condition_that_the_node_lacks_never_matches() -> None:
@@ -154,7 +154,7 @@ def test_deadline_is_since_and_duration_of_a_rule_that_matches(
 ) -> None:
     seen = verdict(target, rules, now)
 
-    assert has_match(target, rules) == (seen.health is not Health.HEALTHY)
+    assert bool(matches(target, rules)) == (seen.health is not Health.HEALTHY)
     if seen.fact is None or seen.deadline is None:
         assert seen == HEALTHY
         return

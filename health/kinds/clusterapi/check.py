@@ -3,14 +3,12 @@
 `spec` parses its spec; an invalid spec is refused with field and value.
 """
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import ValidationError
-
-from health.check.pause import PAUSED, of_paused
+from health.check.pause import PAUSED
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
@@ -23,17 +21,15 @@ from health.kinds.clusterapi.unhealthy import (
     Failure,
     MachineContext,
     Rules,
-    facts,
     failure,
+    matches,
     next_deadline,
     verdict,
 )
-from health.kinds.machines.request_problem import template_problem
-from health.model.invalid_check import InvalidCheckError, problem_of
+from health.kinds.machines.check import MachineCheck, parsed_unless_paused
 from health.model.observation import Hold, HoldReason
-from health.model.references import Action, CheckReference, Step, TemplateReference
-from health.model.verdict import Fact, Verdict, last_transition
-from health.policy.check_choices import CheckChoices
+from health.model.references import Action, Step
+from health.model.verdict import Match, Verdict, last_transition
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -41,73 +37,35 @@ KIND = CHECK.kind
 _MARK = Step(action=Action.MARK)
 
 
-class _V1Beta2(FrozenObject):
+class _OneVersion(FrozenObject):
     metadata: ObjectMetadata
+    spec: SpecV1Beta2 | SpecV1Beta1
+
+
+class _V1Beta2(_OneVersion):
     spec: SpecV1Beta2
 
 
-class _V1Beta1(FrozenObject):
-    metadata: ObjectMetadata
+class _V1Beta1(_OneVersion):
     spec: SpecV1Beta1
 
 
-class MachineHealthCheck(Frozen):
-    """One MachineHealthCheck in either version; satisfies HealthCheckOf[MachineTarget]."""
+class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
+    """One MachineHealthCheck in either version; its status is written in the version that it was read in."""
 
+    group_kind: ClassVar = CHECK
+    may_template_be_empty: ClassVar = True
     api_version: str
-    """The version that it was read in, and that its status is written in."""
     metadata: ObjectMetadata
     spec: Spec
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object.
-
-        Raises:
-            InvalidCheckError: it does not parse; names the first invalid field and its value.
-
-        """
+        """The check in the API server's object; raises InvalidCheckError."""
         api_version = str(raw.get("apiVersion", V1BETA2))
-        version = _V1Beta2 if is_v1beta2(raw.get("spec"), api_version) else _V1Beta1
-        try:
-            found = version.model_validate(raw)
-            CheckChoices.of(found.metadata.annotations)  # refuses what cannot be read
-        except (ValidationError, InvalidCheckError) as error:
-            problem = error if isinstance(error, InvalidCheckError) else problem_of(error.errors()[0])
-            problem.api_version = api_version
-            raise of_paused(problem, raw.get("metadata")) from error
+        version: type[_OneVersion] = _V1Beta2 if is_v1beta2(raw.get("spec"), api_version) else _V1Beta1
+        found = parsed_unless_paused(version, raw, api_version)
         return cls(api_version=api_version, metadata=found.metadata, spec=found.spec.spec)
-
-    @cached_property
-    def reference(self) -> CheckReference:
-        named = self.metadata
-        return CheckReference(kind=KIND, group=CHECK.group, namespace=named.namespace, name=named.name)
-
-    @cached_property
-    def choices(self) -> CheckChoices:
-        return CheckChoices.of(self.metadata.annotations)
-
-    @property
-    def generation(self) -> int:
-        """The generation of its spec; annotations, including the pause, do not change it."""
-        return self.metadata.generation
-
-    @property
-    def template(self) -> TemplateReference | None:
-        """The template of its requests, in the namespace of the check (CAPI B.1)."""
-        if self.spec.template is None:
-            return None
-        return self.spec.template.reference.model_copy(update={"namespace": self.metadata.namespace})
-
-    @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """A request, if it has a template."""
-        return () if self.template is None else (Step(template=self.template),)
-
-    @property
-    def counts_requests(self) -> bool:
-        """False: a recovered Machine counts as healthy while its request is deleted (CAPI B.2.4)."""
-        return False
 
     def cluster_in(self, context: ClusterContext) -> Cluster | None:
         """Its Cluster; None if it does not exist."""
@@ -120,10 +78,6 @@ class MachineHealthCheck(Frozen):
         if PAUSED in self.metadata.annotations:
             words.append(f"{KIND} has the {PAUSED} annotation")
         return Hold(reason=HoldReason.PAUSED, message=", ".join(words)) if words else None
-
-    def is_fully_paused_in(self, context: ClusterContext) -> bool:
-        """Always True while paused: a pause stops everything."""
-        return self.hold_in(context) is not None
 
     def unjudged_in(self, context: ClusterContext) -> Hold | None:
         """A hold while its Cluster does not exist, because every verdict needs the Cluster."""
@@ -145,15 +99,6 @@ class MachineHealthCheck(Frozen):
         cluster = self.cluster_in(context)
         return "" if cluster is None else cluster.metadata.uid
 
-    @property
-    def storm_cooldown(self) -> timedelta | None:
-        return None
-
-    @property
-    def healthy_delay(self) -> timedelta:
-        """Zero: requests of a healthy Machine are deleted at once (CAPI B.2.5)."""
-        return timedelta()
-
     @cached_property
     def rules(self) -> Rules:
         return Rules(self.spec.machine_conditions, self.spec.node_conditions, self.spec.node_startup)
@@ -169,13 +114,7 @@ class MachineHealthCheck(Frozen):
         """The problem that its Cluster does not exist, or that its template leads to no request."""
         if self.cluster_in(context) is None:
             return self._without_cluster(context)
-        return template_problem(self.template, kinds, may_be_empty=True)
-
-    def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
-        """True if its Node exists, no rule matches, and it is not being deleted (CAPI B.2.4)."""
-        if target.node is None or target.machine.is_going:
-            return False
-        return not self.is_unhealthy(target, context)
+        return super().problem(context, kinds)
 
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:  # noqa: ARG002
         """The request, or the mark for its owner; a Machine without an owner is marked too (CAPI B.2.2)."""
@@ -195,9 +134,8 @@ class MachineHealthCheck(Frozen):
         said = (f"{name} is marked for its owner", asked.reason, asked.message)
         return ": ".join(part for part in said if part)
 
-    def is_unhealthy(self, target: MachineTarget, context: ClusterContext) -> bool:
-        """True if any rule matches, expired or not."""
-        return bool(facts(self._situation(target, context), self.rules))
+    def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
+        return matches(self._situation(target, context), self.rules)
 
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         return verdict(self._situation(target, context), self.rules, now)
@@ -217,10 +155,6 @@ class MachineHealthCheck(Frozen):
             last_transition(of_node, self.rules.node_conditions),
         )
         return max((time for time in times if time is not None), default=None)
-
-    def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:
-        """True if that fact still makes `target` unhealthy."""
-        return any(fact.same_as(one) for one in facts(self._situation(target, context), self.rules))
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         return allowance(self.spec.trigger, total=total, healthy=healthy)

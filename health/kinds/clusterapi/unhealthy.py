@@ -26,10 +26,11 @@ from typing import Self
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import Cluster
 from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
+from health.kinds.machines.machine import GONE, MISSING, NODE
 from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, fact_of, judged
 from objects.durations import as_go
 
-ANNOTATION, NODE, MISSING, GONE = "remediate-machine", "Node", "missing", "gone"
+ANNOTATION = "remediate-machine"
 OF_MACHINE = "Machine/"
 """Prefix of the type of a Machine's condition, to distinguish it from a Node's."""
 
@@ -125,9 +126,9 @@ def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
     return judged([one.match for one in found], now)
 
 
-def facts(situation: MachineContext, rules: Rules) -> tuple[Fact, ...]:
-    """All facts that make it unhealthy now, expired or not."""
-    return tuple(one.match.fact for one in _findings(situation, rules))
+def matches(situation: MachineContext, rules: Rules) -> tuple[Match, ...]:
+    """All rules that it matches now, expired or not."""
+    return tuple(one.match for one in _findings(situation, rules))
 
 
 def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure | None:
@@ -164,7 +165,7 @@ _TO_BE_REMEDIATED = Failure(
 def _findings(situation: MachineContext, rules: Rules) -> tuple[_Finding, ...]:
     target = situation.target
     if target.machine.is_to_be_remediated:
-        match = Match(_moving(ANNOTATION, "set", target), timedelta())
+        match = Match(target.fact(ANNOTATION, "set"), timedelta())
         words = "its remediation is asked for by an annotation"
         return (_Finding(match, _TO_BE_REMEDIATED.reason, words, is_at_once=True),)
     if not situation.is_judged:
@@ -193,7 +194,7 @@ def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
 
 
 def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
-    match = Match(_moving(NODE, GONE, target), timedelta(), gone_from)
+    match = Match(target.fact(NODE, GONE), timedelta(), gone_from)
     message = f"Node {target.node_name} has been deleted"
     return _Finding(match, "NodeDeleted", message, _NODE_NOT_FOUND, is_at_once=True)
 
@@ -227,9 +228,3 @@ def _startup_base(situation: MachineContext) -> datetime:
     if ready is not None and ready.is_true and ready.last_transition_time is not None:
         times.append(ready.last_transition_time)
     return max(times)
-
-
-def _moving(condition: str, status: str, target: MachineTarget) -> Fact:
-    """A fact without a time of its own; it gets the time of the Machine's last change of phase."""
-    since = target.machine.status.last_updated or target.metadata.creation_timestamp
-    return Fact(condition=condition, status=status, since=since, is_moving=True)

@@ -12,11 +12,14 @@ from pydantic.dataclasses import dataclass
 
 from health.model.node import NO_SPEC, Node, NodeSpec
 from health.model.target import Target
+from health.model.verdict import Fact
 from objects.bounds import Time
 from objects.fail_fast import FailFast
 from objects.frozen import FrozenObject
 
 KIND = "Machine"
+NODE, MISSING, GONE = "Node", "missing", "gone"
+"""The facts of a Machine that was never linked to a Node, and of one whose Node is gone."""
 PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 """The configuration of the parts; dataclasses with slots, because there are thousands of Machines."""
 
@@ -126,3 +129,8 @@ class LinkedMachineTarget(Target):
         own = self.metadata.labels.get(name)
         is_lost = self.node is None and bool(self.node_name)
         return known or own or (None if is_lost else "")
+
+    def fact(self, condition: str, status: str) -> Fact:
+        """A fact without a time of its own; its time is the Machine's last change, and moves with it."""
+        since = self.machine.status.last_updated or self.metadata.creation_timestamp
+        return Fact(condition=condition, status=status, since=since, is_moving=True)

@@ -7,14 +7,12 @@ The threshold is the number of Nodes that must be healthy before anything is don
 p% requires T - ceil(p*T/100); remediation is allowed at the threshold. An integer above T always allows it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import ValidationError
-
-from health.check.health_check import OfItsOwnCluster
+from health.check.check import Check, parsed
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance, IntOrPercent
 from health.cluster.cluster_context import CheckProblem, ClusterContext
@@ -22,21 +20,10 @@ from health.kinds.nodehealthcheck.disabled import conflict, is_left_to_others
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.spec import Spec
 from health.kinds.nodehealthcheck.template_problem import template_problem
-from health.model.invalid_check import problem_of
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
-from health.model.references import CheckReference, Step, TemplateReference
-from health.model.verdict import (
-    HEALTHY,
-    Fact,
-    UnhealthyCondition,
-    Verdict,
-    fact_of,
-    has_match,
-    last_transition,
-    verdict,
-)
-from health.policy.check_choices import CheckChoices
+from health.model.references import Step, TemplateReference
+from health.model.verdict import Match, UnhealthyCondition, last_transition, matches
 from objects.frozen import Frozen, FrozenObject
 from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
@@ -66,38 +53,17 @@ class Threshold(Frozen):
         return Allowance.of_required(self.required(total), total=total, healthy=healthy)
 
 
-class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
-    """One NodeHealthCheck as a check of Nodes; satisfies HealthCheckOf[Node]."""
+class NodeHealthCheck(FrozenObject, Check[Node]):
+    """One NodeHealthCheck as a check of Nodes."""
 
+    group_kind: ClassVar = GroupKind(GROUP, KIND)
     metadata: ObjectMetadata
     spec: Spec
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object.
-
-        Raises:
-            InvalidCheckError: it does not parse; names the first invalid field and its value.
-
-        """
-        try:
-            check = cls.model_validate(raw)
-        except ValidationError as error:
-            raise problem_of(error.errors()[0]) from error
-        CheckChoices.of(check.metadata.annotations)  # refuses what cannot be read
-        return check
-
-    @cached_property
-    def reference(self) -> CheckReference:
-        return CheckReference(kind=KIND, group=GROUP, name=self.metadata.name)
-
-    @cached_property
-    def choices(self) -> CheckChoices:
-        return CheckChoices.of(self.metadata.annotations)
-
-    @property
-    def generation(self) -> int:
-        return self.metadata.generation
+        """The check in the API server's object; raises InvalidCheckError."""
+        return parsed(cls, raw)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -113,16 +79,13 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         )
 
     def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        """The hold of pause requests, which stop only new requests."""
         if self.spec.pause_requests:
             return Hold(
                 reason=HoldReason.PAUSED,
                 message=f"paused by request: {', '.join(self.spec.pause_requests)}",
             )
         return None
-
-    def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
-        """False: pause requests stop only new requests."""
-        return False
 
     @property
     def healthy_delay(self) -> timedelta:
@@ -139,8 +102,8 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
             for condition in self.spec.unhealthy_conditions
         )
 
-    def selects(self, node: Node) -> bool:
-        return self.spec.selector.selects(node.metadata.labels)
+    def selects(self, target: Node) -> bool:
+        return self.spec.selector.selects(target.metadata.labels)
 
     def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:
         """The problem of conflicting MachineHealthChecks, or of the first unusable template."""
@@ -151,43 +114,20 @@ class NodeHealthCheck(OfItsOwnCluster, FrozenObject):
         """True: a node whose request still exists is not healthy yet (NHC 2.2)."""
         return True
 
-    def counts_as_healthy(self, node: Node, context: ClusterContext) -> bool:
-        return not self.is_unhealthy(node, context)
-
-    def steps_for(self, node: Node) -> tuple[Step, ...]:  # noqa: ARG002  the same for every node
-        return self.steps
-
-    def replaces(self, node: Node) -> bool:  # noqa: ARG002
-        return False
-
-    def under_way(self, node: Node) -> str:  # noqa: ARG002  the requests say it all
-        """Always "": requests show everything in progress."""
-        return ""
-
     @property
     def _templates_as_listed(self) -> tuple[TemplateReference, ...]:
         if self.spec.remediation_template is not None:
             return (self.spec.remediation_template.reference,)
         return tuple(step.remediation_template.reference for step in self.spec.escalating_remediations)
 
-    def is_unhealthy(self, node: Node, context: ClusterContext) -> bool:
-        """True if a condition matches, expired or not."""
-        is_left = is_left_to_others(node, _other_checks(context))
-        return has_match(node, self.rules) and not is_left
+    def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
+        blind_until = context.blind_until(target.node_cluster, target.node_zone)
+        found = matches(target, self.rules, blind_until)
+        return [] if found and is_left_to_others(target, _other_checks(context)) else found
 
-    def verdict(self, node: Node, now: datetime, context: ClusterContext) -> Verdict:
-        if is_left_to_others(node, _other_checks(context)):
-            return HEALTHY
-        return verdict(node, self.rules, now, context.blind_until(node.node_cluster, node.node_zone))
-
-    def last_transition(self, node: Node) -> datetime | None:
+    def last_transition(self, target: Node) -> datetime | None:
         """When the latest of the conditions used by its rules changed."""
-        return last_transition(node.status.conditions, self.rules)
-
-    def still_states(self, fact: Fact, node: Node, context: ClusterContext) -> bool:  # noqa: ARG002
-        """True if `node` has that condition since that time and the check still lists it."""
-        is_listed = any((rule.type, rule.status) == (fact.condition, fact.status) for rule in self.rules)
-        return is_listed and any(fact_of(condition, node) == fact for condition in node.status.conditions)
+        return last_transition(target.status.conditions, self.rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)

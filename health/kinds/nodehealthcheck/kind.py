@@ -1,7 +1,8 @@
 """NodeHealthCheck as one of the kinds of health check.
 
-A request belongs to the check that owns it (NHC 2.4/4, rule 39). The Event for a deleted request has the
-reason and words of a Node that waits without such a loss.
+A request belongs to the check that owns it (NHC 2.4/4, rule 39); the NodeHealthCheck operator also makes its
+check an owner of each request. The Event for a deleted request has the reason and words of a Node that waits
+without such a loss.
 """
 
 from health.gate.back_off import LostRequest
@@ -13,7 +14,7 @@ from health.kinds.nodehealthcheck.status import status_patch, stored_requests
 from health.kinds.nodehealthcheck.storm import stored_storm
 from health.kinds.nodehealthcheck.target_events import SKIPPED, skipped_because_of
 from health.model.node import NODES
-from health.model.references import CheckReference, TargetReference
+from health.model.references import CheckReference
 from health.model.remediation_request import RemediationRequest
 from objects.event import Event, InvolvedObject, Severity
 
@@ -30,11 +31,6 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
     """The check that owns it; None without one."""
     name = request.owner(KIND, API_VERSION)
     return CheckReference(kind=KIND, group=GROUP, name=name) if name else None
-
-
-def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001  as CheckKind
-    """Always False: the NodeHealthCheck operator makes its check an owner of each request."""
-    return False
 
 
 NODE_HEALTH_CHECK = CheckKind(
@@ -58,5 +54,4 @@ NODE_HEALTH_CHECK = CheckKind(
     operator="NodeHealthCheck operator",
     operator_lease="e1f13584.medik8s.io",
     owner_of=owner_of,
-    is_unsigned_for=is_unsigned_for,
 )

@@ -3,28 +3,21 @@
 `spec` parses its spec; an invalid spec is refused with field and value.
 """
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import ValidationError
-
-from health.check.health_check import OfItsOwnCluster
-from health.check.pause import of_paused, pause_hold
-from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
-from health.cluster.cluster_context import CheckProblem, ClusterContext
-from health.kinds.machines.request_problem import template_problem
-from health.kinds.openshift.machine import GROUP, MachineTarget
+from health.cluster.cluster_context import ClusterContext
+from health.kinds.machines.check import MachineCheck, parsed_unless_paused
+from health.kinds.openshift.machine import API_VERSION, GROUP, MachineTarget
 from health.kinds.openshift.spec import Spec, allowance
-from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
-from health.model.invalid_check import InvalidCheckError, problem_of
-from health.model.observation import Hold
-from health.model.references import Action, CheckReference, Step, TemplateReference
-from health.model.verdict import Fact, UnhealthyCondition, Verdict, last_transition
-from health.policy.check_choices import CheckChoices
+from health.kinds.openshift.unhealthy import Rules, matches, still_states, verdict
+from health.model.references import Action, Step
+from health.model.verdict import Fact, Match, UnhealthyCondition, Verdict, last_transition
 from objects.frozen import FrozenObject
+from objects.group_kind import GroupKind
 from objects.metadata import ObjectMetadata
 
 KIND = "MachineHealthCheck"
@@ -33,76 +26,18 @@ EXTERNAL_BAREMETAL = "external-baremetal"
 _DELETE, _MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 
 
-class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
-    """One MachineHealthCheck as a check of Machines; satisfies HealthCheckOf[MachineTarget]."""
+class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
+    """One MachineHealthCheck as a check of Machines."""
 
+    group_kind: ClassVar = GroupKind(GROUP, KIND)
+    api_version: str = API_VERSION
     metadata: ObjectMetadata
     spec: Spec = Spec()
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any]) -> Self:
-        """The check in the API server's object.
-
-        Raises:
-            InvalidCheckError: it does not parse; names the first invalid field and its value.
-
-        """
-        try:
-            check = cls.model_validate(raw)
-            CheckChoices.of(check.metadata.annotations)  # refuses what cannot be read
-        except (ValidationError, InvalidCheckError) as error:
-            problem = error if isinstance(error, InvalidCheckError) else problem_of(error.errors()[0])
-            raise of_paused(problem, raw.get("metadata")) from error
-        return check
-
-    @cached_property
-    def reference(self) -> CheckReference:
-        return CheckReference(
-            kind=KIND, group=GROUP, namespace=self.metadata.namespace, name=self.metadata.name
-        )
-
-    @cached_property
-    def choices(self) -> CheckChoices:
-        return CheckChoices.of(self.metadata.annotations)
-
-    @property
-    def generation(self) -> int:
-        """The generation of its spec; annotations, including pause and strategy, do not change it."""
-        return self.metadata.generation
-
-    @property
-    def template(self) -> TemplateReference | None:
-        """The template of its requests, in the namespace of the check (MHC A.1/remediationTemplate)."""
-        if self.spec.remediation_template is None:
-            return None
-        named = self.spec.remediation_template.reference
-        return named.model_copy(update={"namespace": self.metadata.namespace})
-
-    @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """A request, if it has a template."""
-        return () if self.template is None else (Step(template=self.template),)
-
-    @property
-    def counts_requests(self) -> bool:
-        """False: a recovered Machine counts as healthy while its request is deleted (MHC A.2.4)."""
-        return False
-
-    def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        return pause_hold(self.metadata.annotations)
-
-    def is_fully_paused_in(self, context: ClusterContext) -> bool:
-        """Always True while paused: a pause stops everything."""
-        return self.hold_in(context) is not None
-
-    @property
-    def storm_cooldown(self) -> timedelta | None:
-        return None
-
-    @property
-    def healthy_delay(self) -> timedelta:
-        """Zero: requests of a healthy Machine are deleted at once (MHC A.2.6)."""
-        return timedelta()
+        """The check in the API server's object; raises InvalidCheckError."""
+        return parsed_unless_paused(cls, raw, API_VERSION)
 
     @cached_property
     def rules(self) -> Rules:
@@ -116,15 +51,9 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
         """True if `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
         return self.spec.selector.selects(target.metadata.labels)
 
-    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
-        """Why its template leads to no request; other checks do not matter here."""
-        return template_problem(self.template, kinds)
-
     def counts_as_healthy(self, target: MachineTarget, context: ClusterContext) -> bool:
-        """True if its Node exists, no rule matches, and it is neither deleted nor marked (MHC A.2.4)."""
-        if target.node is None or target.machine.is_going or target.machine.is_marked:
-            return False
-        return not self.is_unhealthy(target, context)
+        """A marked Machine counts as unhealthy too (MHC A.2.4)."""
+        return not target.machine.is_marked and super().counts_as_healthy(target, context)
 
     def steps_for(self, target: MachineTarget) -> tuple[Step, ...]:
         """The request, the mark or the deletion (MHC A.2.5).
@@ -154,9 +83,8 @@ class MachineHealthCheck(OfItsOwnCluster, FrozenObject):
             return f"{target.metadata.name} is marked for external remediation"
         return ""
 
-    def is_unhealthy(self, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
-        """True if a row of `unhealthy` matches, expired or not."""
-        return bool(facts(target, self.rules))
+    def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
+        return matches(target, self.rules, context.blind_until(target.node_cluster, target.node_zone))
 
     def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         cluster = target.node_cluster

@@ -26,7 +26,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from health.check.selector import LabelSelector
-from health.check.template_field import LocalTemplate
+from health.check.template_field import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST, Allowance, Amount, IntOrPercent
 from objects.durations import Duration, GoDuration
 from objects.frozen import FrozenObject
@@ -57,6 +57,10 @@ class Spec(FrozenObject):
     max_unhealthy: Annotated[Amount, AfterValidator(_fits_status)] = ALL
     node_startup_timeout: GoDuration = DEFAULT_NODE_STARTUP
     remediation_template: LocalTemplate | None = None
+
+    @property
+    def template(self) -> TemplateField | None:
+        return self.remediation_template
 
 
 def allowance(max_unhealthy: IntOrPercent, *, total: int, healthy: int) -> Allowance:

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from health.kinds.machines.machine import GONE, MISSING, NODE
 from health.kinds.openshift.machine import MachineTarget
-from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, judged, matches
+from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, judged
+from health.model.verdict import matches as matches_of_node
 
 PHASE, FAILED = "Phase", "Failed"
-NODE, MISSING, GONE = "Node", "missing", "gone"
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,24 @@ def verdict(
         return judged([Match(lost, timedelta(), gone_from)], now)
     if lost is not None:
         return Verdict(Health.EXPIRED, _in_words(lost, target), lost, lost.since)
-    return judged(_matches(target, rules, blind_until), now)
+    return judged(matches(target, rules, blind_until), now)
+
+
+def matches(target: MachineTarget, rules: Rules, blind_until: datetime | None = None) -> list[Match]:
+    """All rules that `target` matches now, expired or not."""
+    lost = _lost(target)
+    if lost is not None:
+        return [Match(lost, timedelta())]
+    if target.node is not None:
+        return matches_of_node(target.node, rules.conditions, blind_until)
+    if not rules.node_startup or target.machine.is_going or target.is_node_unread:
+        return []
+    return [Match(target.fact(NODE, MISSING), rules.node_startup, blind_until)]
 
 
 def facts(target: MachineTarget, rules: Rules) -> tuple[Fact, ...]:
     """All facts that make `target` unhealthy now, expired or not."""
-    lost = _lost(target)
-    if lost is not None:
-        return (lost,)
-    return tuple(match.fact for match in _matches(target, rules))
+    return tuple(match.fact for match in matches(target, rules))
 
 
 def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
@@ -67,16 +77,16 @@ def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
     """
     known = facts(target, rules)
     if target.machine.is_going and not known and target.node is None:
-        known = (_moving(NODE, GONE if target.node_name else MISSING, target),)
+        known = (target.fact(NODE, GONE if target.node_name else MISSING),)
     return any(fact.same_as(one) for one in known)
 
 
 def _lost(target: MachineTarget) -> Fact | None:
     """Rows 1 and 3, which need no timer."""
     if target.machine.has_failed:
-        return _moving(PHASE, FAILED, target)
+        return target.fact(PHASE, FAILED)
     if target.has_lost_its_node and not target.machine.is_going:
-        return _moving(NODE, GONE, target)
+        return target.fact(NODE, GONE)
     return None
 
 
@@ -85,17 +95,3 @@ def _in_words(lost: Fact, target: MachineTarget) -> str:
         return f"its phase is {FAILED}"
     # No object has the time of the loss; the fact has the time of the Machine.
     return f"its Node {target.node_name} is not there"
-
-
-def _matches(target: MachineTarget, rules: Rules, blind_until: datetime | None = None) -> list[Match]:
-    if target.node is not None:
-        return matches(target.node, rules.conditions, blind_until)
-    if not rules.node_startup or target.machine.is_going or target.is_node_unread:
-        return []
-    return [Match(_moving(NODE, MISSING, target), rules.node_startup, blind_until)]
-
-
-def _moving(condition: str, status: str, target: MachineTarget) -> Fact:
-    machine = target.machine
-    since = machine.status.last_updated or machine.metadata.creation_timestamp
-    return Fact(condition=condition, status=status, since=since, is_moving=True)

@@ -3,31 +3,22 @@
 Its targets are Machines of that group, which report the start of their failure themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from health.check.check import Check
 from health.check.check_snapshot import CheckSnapshot
-from health.check.health_check import OfItsOwnCluster
-from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
-from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.cluster.cluster_context import ClusterContext
 from health.gate.back_off import LostRequest
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
-from health.model.node import NO_SPEC, NodeSpec
-from health.model.observation import Hold
-from health.model.references import (
-    CheckReference,
-    Step,
-    TargetReference,
-    TemplateReference,
-    check_of,
-)
+from health.model.references import CheckReference, Step, TemplateReference, check_of
 from health.model.remediation_request import INCIDENT, RemediationRequest
-from health.model.verdict import HEALTHY, Fact, Match, Verdict, judged
-from health.policy.check_choices import CheckChoices
+from health.model.target import Target
+from health.model.verdict import Fact, Match
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.event import Event, Severity
@@ -46,90 +37,45 @@ class MachineStatus(FrozenObject):
 class Machine(FrozenObject):
     metadata: ObjectMetadata
     status: MachineStatus = MachineStatus()
-
     node_name: str = ""
     node_cluster: str = MANAGEMENT_CLUSTER
-    node_zone: str = ""
-    replaced_by: str = ""
-    is_control_plane: bool = False
-    is_excluded: bool = False
-    has_empty_exclusion: bool = False
-    is_confirmed_healthy: bool = False
-    is_marked: bool = False
-    node_spec: NodeSpec = NO_SPEC
-    configuration_to_come: str = ""
-    boot_id: str = ""
-
-    def node_label(self, name: str) -> str | None:
-        return self.metadata.labels.get(name, "")
-
-    @property
-    def fact(self) -> Fact | None:
-        since = self.status.failed_since
-        return None if since is None else Fact(condition="Failed", status="True", since=since)
+    is_going: bool = False
 
 
 @dataclass(frozen=True)
-class MachineHealthCheck(OfItsOwnCluster):
-    """A check of either version; satisfies HealthCheckOf[Machine]."""
+class MachineTarget(Target):
+    machine: Machine
+
+    @property
+    def metadata(self) -> ObjectMetadata:
+        return self.machine.metadata
+
+    @property
+    def node_name(self) -> str:
+        return self.machine.node_name
+
+
+@dataclass(frozen=True)
+class MachineHealthCheck(Check[MachineTarget]):
+    """A check of either version."""
 
     metadata: ObjectMetadata
     template: TemplateReference
     patience: timedelta
-
-    counts_requests = False
-    storm_cooldown: timedelta | None = None
-    healthy_delay = timedelta()
-    choices = CheckChoices()
-
-    @property
-    def reference(self) -> CheckReference:
-        where = self.metadata
-        return CheckReference(kind=KIND, group=GROUP, namespace=where.namespace, name=where.name)
-
-    @property
-    def generation(self) -> int:
-        return self.metadata.generation
+    group_kind = GroupKind(GROUP, KIND)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         return (Step(template=self.template),)
 
-    def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
-        return None
-
-    def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
-        return False
-
-    def selects(self, target: Machine) -> bool:  # noqa: ARG002  all of its namespace
+    def selects(self, target: MachineTarget) -> bool:  # noqa: ARG002  all of its namespace
         return True
 
-    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
-        return None
-
-    def counts_as_healthy(self, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
-        return target.fact is None
-
-    def steps_for(self, target: Machine) -> tuple[Step, ...]:  # noqa: ARG002
-        return self.steps
-
-    def replaces(self, target: Machine) -> bool:  # noqa: ARG002
-        return False
-
-    def under_way(self, target: Machine) -> str:  # noqa: ARG002
-        return ""
-
-    def is_unhealthy(self, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
-        return target.fact is not None
-
-    def verdict(self, target: Machine, now: datetime, context: ClusterContext) -> Verdict:  # noqa: ARG002
-        return HEALTHY if target.fact is None else judged([Match(target.fact, self.patience)], now)
-
-    def last_transition(self, target: Machine) -> datetime | None:  # noqa: ARG002
-        return None
-
-    def still_states(self, fact: Fact, target: Machine, context: ClusterContext) -> bool:  # noqa: ARG002
-        return target.fact == fact
+    def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:  # noqa: ARG002
+        since = target.machine.status.failed_since
+        if since is None:
+            return ()
+        return (Match(Fact(condition="Failed", status="True", since=since), self.patience),)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         return Allowance.of_required(0, total=total, healthy=healthy)
@@ -165,10 +111,6 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
     return check if check is not None and check.group_kind == GroupKind(GROUP, KIND) else None
 
 
-def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:  # noqa: ARG001
-    return False
-
-
 def request_lost(lost: LostRequest) -> Event:
     return Event(lost.seed, Severity.NORMAL, "RequestLost", lost.words)
 
@@ -182,15 +124,9 @@ MACHINE_HEALTH_CHECK = CheckKind(
     targets=MACHINES,
     parse=parse,
     status_patch=status_patch,
-    events=lambda *_: [],
     request_lost=request_lost,
     component="fleet-controller",
     owner_of=owner_of,
-    is_unsigned_for=is_unsigned_for,
-    stored_requests=lambda _: frozenset(),
-    stored_storm=lambda *_: None,
-    failing_conditions=(),
-    rights=(),
     operator="fleet-operator",
     operator_lease="fleet-controller",
 )

@@ -8,6 +8,7 @@ from activities.registry import KIND_ACTIVITIES
 from detector import detector
 from detector.registry import WATCHED_KINDS
 from detector.state.cluster_state import ClusterState
+from detector.state.machine_join import MachineJoin
 from detector.watched_kind import WatchedKind, WatchedTargets
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.registry import CHECK_KINDS
@@ -15,11 +16,9 @@ from health.model.kind_names import kind_name
 from health.model.node import Node
 from health.model.references import TargetReference
 from health.model.remediation_request import INCIDENT, TARGET_UID, template_contents
-from health.model.target import TargetName
-from kube.record import Key
 from kube.resource import Object, resource_of
 from runtime.process import run_process
-from tests.end_to_end.third_kind.check import MACHINE_HEALTH_CHECK, MACHINES, Machine
+from tests.end_to_end.third_kind.check import MACHINE_HEALTH_CHECK, MACHINES, Machine, MachineTarget
 from worker import worker
 
 
@@ -27,9 +26,9 @@ async def read_machine(
     live: LiveObjects,
     reference: TargetReference,
     context: ClusterContext,  # noqa: ARG001
-) -> Machine:
+) -> MachineTarget:
     found = await live.management.client.get(resource_of(MACHINES), reference.name, reference.namespace)
-    return Machine.model_validate(found)
+    return MachineTarget(Machine.model_validate(found))
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001
@@ -48,28 +47,19 @@ async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  #
     }
 
 
-class Machines:
-    def __init__(self, cluster_state: ClusterState) -> None:
-        self._cluster_state = cluster_state
+def target(machine: Machine, node: Node | None, *, is_read: bool) -> MachineTarget:  # noqa: ARG001
+    return MachineTarget(machine)
 
-    def node_changed(self, name: TargetName, node: Node | None) -> None: ...
 
-    def node_decoding_changed(self, name: TargetName) -> None: ...
-
-    def cluster_read(self, cluster: str) -> None: ...
-
-    def cluster_forgotten(self, cluster: str) -> None: ...
-
-    def target_changed(self, key: Key, record: Machine | None) -> None:
-        name = TargetName(kind_name(MACHINES.group_kind), key.namespace, key.name)
-        self._cluster_state.target_changed(name, record)
+def machines(cluster_state: ClusterState) -> MachineJoin:
+    return MachineJoin(cluster_state, kind_name(MACHINES.group_kind), target)
 
 
 def register() -> None:
     kind = MACHINE_HEALTH_CHECK.group_kind
     CHECK_KINDS[kind] = MACHINE_HEALTH_CHECK
     KIND_ACTIVITIES[kind] = KindActivities(read_target=read_machine, new_request=request_for_machine)
-    WATCHED_KINDS[kind] = WatchedKind(targets=WatchedTargets(Machine, Machines))
+    WATCHED_KINDS[kind] = WatchedKind(targets=WatchedTargets(Machine, machines))
 
 
 def run_detector() -> NoReturn:

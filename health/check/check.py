@@ -1,0 +1,148 @@
+"""Check: the base class of every kind of check, with a default for each feature that a kind may lack.
+
+A kind defines which targets a check selects, the conditions that make one unhealthy, the steps and the
+threshold. These have no default, so a kind that forgets one cannot be instantiated.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from pydantic import ValidationError
+
+from health.check.health_check import Watched_contra
+from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
+from health.cluster.cluster_context import CheckProblem, ClusterContext
+from health.model.invalid_check import problem_of
+from health.model.observation import Hold
+from health.model.references import CheckReference, Step
+from health.model.verdict import Fact, Match, Verdict, judged
+from health.policy.check_choices import CheckChoices
+from objects.clusters import MANAGEMENT_CLUSTER
+from objects.group_kind import GroupKind
+from objects.metadata import ObjectMetadata
+
+
+class Check(ABC, Generic[Watched_contra]):
+    """One check; satisfies HealthCheckOf."""
+
+    group_kind: ClassVar[GroupKind]
+    metadata: ObjectMetadata
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[Step, ...]: ...
+
+    @abstractmethod
+    def selects(self, target: Watched_contra) -> bool: ...
+
+    @abstractmethod
+    def matches(self, target: Watched_contra, context: ClusterContext) -> Sequence[Match]:
+        """The rules that `target` matches, expired or not; none for a healthy target."""
+
+    @abstractmethod
+    def allowance(self, *, total: int, healthy: int) -> Allowance: ...
+
+    @cached_property
+    def reference(self) -> CheckReference:
+        kind, named = self.group_kind, self.metadata
+        return CheckReference(kind=kind.kind, group=kind.group, namespace=named.namespace, name=named.name)
+
+    @cached_property
+    def choices(self) -> CheckChoices:
+        return CheckChoices.of(self.metadata.annotations)
+
+    @property
+    def generation(self) -> int:
+        """The generation of the spec, which a change of annotations does not increase."""
+        return self.metadata.generation
+
+    @property
+    def managed_cluster(self) -> str:
+        return MANAGEMENT_CLUSTER
+
+    @property
+    def counts_requests(self) -> bool:
+        return False
+
+    @property
+    def storm_cooldown(self) -> timedelta | None:
+        return None
+
+    @property
+    def healthy_delay(self) -> timedelta:
+        return timedelta()
+
+    def hold_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        return None
+
+    def is_fully_paused_in(self, context: ClusterContext) -> bool:  # noqa: ARG002
+        return False
+
+    def unjudged_in(self, context: ClusterContext) -> Hold | None:  # noqa: ARG002
+        return None
+
+    def node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        return MANAGEMENT_CLUSTER
+
+    def owner_of_node_cluster(self, context: ClusterContext) -> str:  # noqa: ARG002
+        return ""
+
+    def problem(self, context: ClusterContext, kinds: TemplateKinds) -> CheckProblem | None:  # noqa: ARG002
+        return None
+
+    def steps_for(self, target: Watched_contra) -> tuple[Step, ...]:  # noqa: ARG002
+        return self.steps
+
+    def replaces(self, target: Watched_contra) -> bool:  # noqa: ARG002
+        return False
+
+    def under_way(self, target: Watched_contra) -> str:  # noqa: ARG002
+        """By default "", because requests show what is in progress."""
+        return ""
+
+    def counts_as_healthy(self, target: Watched_contra, context: ClusterContext) -> bool:
+        return not self.is_unhealthy(target, context)
+
+    def is_unhealthy(self, target: Watched_contra, context: ClusterContext) -> bool:
+        return bool(self.matches(target, context))
+
+    def verdict(self, target: Watched_contra, now: datetime, context: ClusterContext) -> Verdict:
+        return judged(self.matches(target, context), now)
+
+    def last_transition(self, target: Watched_contra) -> datetime | None:  # noqa: ARG002
+        return None
+
+    def still_states(self, fact: Fact, target: Watched_contra, context: ClusterContext) -> bool:
+        return any(fact.same_as(match.fact) for match in self.matches(target, context))
+
+
+class Model(Protocol):
+    """A pydantic model of a check, or of one version of it."""
+
+    @property
+    def metadata(self) -> ObjectMetadata: ...
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self: ...  # noqa: ANN401  as pydantic has it
+
+
+_ModelT = TypeVar("_ModelT", bound=Model)
+
+
+def parsed(model: type[_ModelT], raw: Mapping[str, Any]) -> _ModelT:
+    """The API server's object as `model`, with annotations that can be read.
+
+    Raises:
+        InvalidCheckError: it does not parse; names the first invalid field and its value.
+
+    """
+    try:
+        found = model.model_validate(raw)
+    except ValidationError as error:
+        raise problem_of(error.errors()[0]) from error
+    CheckChoices.of(found.metadata.annotations)  # refuses annotations that cannot be read
+    return found

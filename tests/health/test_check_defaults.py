@@ -1,0 +1,27 @@
+"""Tests of the base class of checks: which members a kind defines, and which it may leave out."""
+
+import pytest
+
+from health.check.check import Check
+from health.check.health_check import HealthCheckOf
+from health.kinds.machines.check import MachineCheck
+from health.model.node import Node
+
+DECIDES = {"steps", "selects", "matches", "allowance"}
+"""The members that decide which targets are remediated, and how."""
+
+
+def test_only_members_that_decide_about_remediation_have_no_default() -> None:
+    members = {name for name in vars(HealthCheckOf) if not name.startswith("_")}
+
+    assert members <= set(dir(Check))
+    assert Check.__abstractmethods__ == DECIDES
+    assert MachineCheck.__abstractmethods__ == DECIDES - {"steps"}
+
+
+def test_kind_that_forgets_its_rules_cannot_be_instantiated() -> None:
+    class Forgetful(Check[Node]):
+        """A check without rules."""
+
+    with pytest.raises(TypeError, match="abstract methods"):
+        Forgetful()  # type: ignore[abstract]
