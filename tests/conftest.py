@@ -15,16 +15,17 @@ from temporalio.testing import WorkflowEnvironment
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from tests.conformance.collection import pytest_pycollect_makeitem  # noqa: F401  a hook of pytest
-from tests.prepared import installed_control_plane, prepare
 from tests.rights.session import pytest_addoption, pytest_sessionfinish  # noqa: F401  hooks of pytest
-from tests.shared_temporal import (
+from tests.support.api.fixtures import client, server, transport  # noqa: F401  fixtures
+from tests.support.cluster.prepared import installed_control_plane, prepare
+from tests.support.cluster.shared_temporal import (
     is_one_of_many,
     pytest_configure_node,  # noqa: F401  a hook of pytest-xdist
     pytest_unconfigure,  # noqa: F401  a hook of pytest
     shared_temporal_server,
 )
-from tests.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
-from tests.temporal_servers import set_up, skipping_environment
+from tests.support.cluster.sharing import pytest_xdist_make_scheduler  # noqa: F401  a hook of pytest-xdist
+from tests.support.cluster.temporal_servers import set_up, skipping_environment
 
 # The same few examples in each run, without a deadline: the result for a commit must depend on its change,
 # not on how busy the machine is. More examples of the same kind found nothing new; `--hypothesis-profile

@@ -9,7 +9,7 @@ from kube.client import Client
 from kube.errors import KubernetesError
 from kube.resource import Object, Resource
 from tests.activities.world import NAMESPACE, REQUESTS
-from tests.ports import free_port
+from tests.support.api.ports import free_port
 
 WEBHOOKS = Resource(
     "admissionregistration.k8s.io/v1",

@@ -11,8 +11,8 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from health.model.observation import HoldReason
 from tests.activities.worker_activities import WorkerActivities
-from tests.objects import incident_reference
-from tests.workflows.observations import FACT, STEP
+from tests.support.values.builders import incident_reference
+from tests.support.values.observations import FACT, STEP
 from workflows.contracts import ACT, ActInput, ActResult
 from workflows.kit.calls import call
 

@@ -13,7 +13,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
 from health.model.verdict import Fact
 from health.runbook.chores import ChoreFailure
-from tests.samples_of_metrics import Series, scrape, series
+from tests.support.values.metric_samples import Series, scrape, series
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.contracts import ACT, ANNOTATE, CLEAN_UP, RENEW, ActInput, ActResult, RenewResult

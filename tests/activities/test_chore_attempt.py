@@ -24,12 +24,9 @@ from kube.connection import ClusterConnection
 from kube.errors import Forbidden, Invalid, KubernetesError, ServerFault, TooManyRequests, Unreachable
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
-from tests.kube.api_server import Answer, ApiServer, refused
-from tests.kube.conftest import client, server, transport
-from tests.objects import incident_reference
+from tests.support.api.api_server import Answer, ApiServer, refused
+from tests.support.values.builders import incident_reference
 from workflows.contracts import AnnotateInput, CleanUpInput, RenewInput
-
-__all__ = ["client", "server", "transport"]
 
 INCIDENT = incident_reference("test")
 REQUEST = RequestReference(api_version="example.com/v1", kind="Reboot", namespace="ns", name="a", uid="u")

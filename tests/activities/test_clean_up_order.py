@@ -7,7 +7,7 @@ import pytest
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
-from tests.kube.api_server import Answer, ApiServer, said
+from tests.support.api.api_server import Answer, ApiServer, said
 from workflows.contracts import CleanUpInput
 
 INCIDENT = IncidentReference(

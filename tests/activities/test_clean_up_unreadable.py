@@ -9,7 +9,7 @@ from health.model.references import CheckReference, IncidentReference, RequestRe
 from health.model.remediation_request import INCIDENT as INCIDENT_ANNOTATION
 from kube.transport import Transport
 from tests.activities.worker_activities import WorkerActivities
-from tests.kube.api_server import ApiServer, refused, said
+from tests.support.api.api_server import ApiServer, refused, said
 from workflows.contracts import CleanUpInput
 
 INCIDENT = IncidentReference(

@@ -16,7 +16,7 @@ from health.evidence.document import EvidenceDocument
 from health.evidence.retention import Retention
 from health.model.evidence import PREFIX
 from tests.activities.worker_activities import PLENTY
-from tests.objects import INCIDENT, NOW
+from tests.support.values.builders import INCIDENT, NOW
 
 DAY = timedelta(days=1)
 FILING = Filing(INCIDENT, "run-1", NOW)

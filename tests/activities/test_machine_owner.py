@@ -16,8 +16,8 @@ from kube.errors import KindUnknown
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.metadata import OwnerReference
-from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, refused, said
-from tests.objects import EMPTY_CONTEXT, INCIDENT, check, fact, node, template
+from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
+from tests.support.values.builders import EMPTY_CONTEXT, INCIDENT, check, fact, node, template
 from workflows.contracts import ActInput
 
 MACHINE = said({"metadata": {"name": "machine-1", "uid": "machine-uid"}})

@@ -39,10 +39,10 @@ from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.clusters import SecretField
 from objects.timestamps import stamp
-from tests import objects
-from tests.health.openshift.samples import CREATED, DELETE, NAMESPACE, NOT_READY, check_object
-from tests.kube.api_server import ApiServer, refused, said
-from tests.kube.kubeconfigs import EAST, SECRET, SECRET_PATH, Pair, encoded, kubeconfig, secret_of
+from tests.support.api.api_server import ApiServer, refused, said
+from tests.support.api.kubeconfigs import EAST, SECRET, SECRET_PATH, Pair, encoded, kubeconfig, secret_of
+from tests.support.values import builders as objects
+from tests.support.values.openshift import CREATED, DELETE, NAMESPACE, NOT_READY, check_object
 from workflows.contracts import ActInput
 
 pytestmark = pytest.mark.rule("rule 2")

@@ -17,7 +17,7 @@ from tests.activities.clocks import Clocks, Lingering
 from tests.activities.machine_world import MARK, STRATEGY, MachineWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 from workflows.contracts import ActInput, ActResult
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 4", "rule 41")]

@@ -9,7 +9,7 @@ from kube.transport import Transport
 from tests.activities.overtaken import Answered
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import REQUESTS, World
-from tests.end_to_end.other_kind import installed_kind
+from tests.support.story.other_kind import installed_kind
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 27")]
 

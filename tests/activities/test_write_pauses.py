@@ -31,7 +31,7 @@ from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
 from tests.activities.clocks import Clocks
 from tests.activities.world import NAMESPACE
-from tests.health.upgrade.looks import BEGAN, NOW
+from tests.support.values.looks import BEGAN, NOW
 from workflows.upgrade_contracts import WarnOfLongUpgradeInput, WritePausesInput
 
 pytestmark = [pytest.mark.cluster]

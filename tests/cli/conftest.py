@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from devcluster.temporal import TemporalServer
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet, fleet_of
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import Fleet, fleet_of
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Applications of a test in the place of the command's own, in a process of their own (tests/forked.py)."""
+"""Applications of a test in the place of the command's own, in a forked process."""
 
 import sys
 from typing import Any, NoReturn

@@ -10,7 +10,7 @@ from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.objects import INCIDENT, NOW, seen
+from tests.support.values.builders import INCIDENT, NOW, seen
 from workflows.messages import State
 
 CONDITION = "Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m"

@@ -12,8 +12,8 @@ from temporalio.service import RPCError
 from cli.connection import silent_core
 from devcluster.temporal import TemporalServer
 from runtime.temporal import connect
-from tests.cli.command import Command
-from tests.ports import free_port
+from tests.support.api.ports import free_port
+from tests.support.cluster.command import Command
 
 COMMANDS = [("list",), ("show", "node-1"), ("abort", "node-1"), ("resume", "node-1"), ("setup",)]
 

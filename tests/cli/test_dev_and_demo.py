@@ -13,7 +13,7 @@ import typer
 
 from cli.dev import DAY_SECONDS
 from cli.parameters import at_least
-from tests.cli.command import PARAMEDIC, Command
+from tests.support.cluster.command import PARAMEDIC, Command
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from health.model.moves import Phase
 from health.runbook.orders import HoldOrder
 from runtime.payload_codec import ENCRYPTED, with_keys
 from runtime.payload_keys import PayloadKeys
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet
-from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
-from tests.workflows.observations import expired
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import Fleet
+from tests.support.values.observations import expired
+from tests.support.values.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 from workflows.contracts import ACT, ActInput, ActResult
 
 VARIABLE = "PARAMEDIC_PAYLOAD_KEYS_FILE"

@@ -19,10 +19,10 @@ from health.model.moves import Phase
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
-from tests.cli.command import Command
-from tests.cli.fleet import POLL_SECONDS, Fleet
-from tests.payload_keys import THIS_YEAR, keys_file, read
-from tests.workflows.observations import expired
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import POLL_SECONDS, Fleet
+from tests.support.values.observations import expired
+from tests.support.values.payload_keys import THIS_YEAR, keys_file, read
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
 from workflows.upgrade_contracts import UPGRADE_PAUSE, UpgradePauseInput, upgrade_pause_id

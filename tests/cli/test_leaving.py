@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from tests.cli.leaving import interrupted, leave
-from tests.forked import PATIENCE_SECONDS, fork, run
+from tests.support.cluster.forked import PATIENCE_SECONDS, fork, run
 
 SCRIPT = "from tests.cli.leaving import leave; leave('return 0')"
 

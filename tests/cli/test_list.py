@@ -8,10 +8,10 @@ import pytest
 
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet, fleet_of
-from tests.objects import request_snapshot
-from tests.workflows.observations import expired, healthy, held, waiting
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import Fleet, fleet_of
+from tests.support.values.builders import request_snapshot
+from tests.support.values.observations import expired, healthy, held, waiting
 
 FIELDS = {
     "workflow_id",

@@ -5,7 +5,7 @@ import pytest
 from cli.names import incident_name, is_named
 from cli.parameters import NameFilter, is_called
 from health.model.references import TargetReference
-from tests.objects import INCIDENT
+from tests.support.values.builders import INCIDENT
 
 NODE = TargetReference(kind="Node", name="a", uid="u")
 MACHINE = TargetReference(kind="Machine", namespace="ns", name="a", uid="u")

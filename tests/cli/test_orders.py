@@ -7,10 +7,10 @@ from cli.orders import standing
 from health.model.moves import Phase
 from health.model.order import OrderMessage
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet
-from tests.objects import NOW
-from tests.workflows.observations import FIRST, SECOND, expired, held
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import Fleet
+from tests.support.values.builders import NOW
+from tests.support.values.observations import FIRST, SECOND, expired, held
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
 

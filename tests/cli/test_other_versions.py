@@ -8,7 +8,7 @@ from cli.incident_view import IncidentView
 from health.model.moves import Phase
 from health.model.observation import Hold
 from tests.cli.summaries import UNHEALTHY, state, summary, unhealthy
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 from workflows.messages import State
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined")

@@ -22,8 +22,7 @@ from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.recovery_memory import RecoveryMemory
 from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
-from tests.health.steps import ACTED, standing
-from tests.objects import (
+from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
     FIRST,
@@ -36,6 +35,7 @@ from tests.objects import (
     seen,
     with_steps_tried,
 )
+from tests.support.values.memories import ACTED, standing
 from workflows.messages import State
 
 NOTHING = Details()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import PARAMEDIC, Command
+from tests.support.cluster.command import PARAMEDIC, Command
 
 POLICY = """\
 backOffLimit: 10m

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.setting_up import create_in_cloud, refusal
 from devcluster.temporal import TemporalServer
-from tests.cli.command import Command
+from tests.support.cluster.command import Command
 
 ALL = "ParamedicCluster, ParamedicCheck, ParamedicTarget, ParamedicAttempt, ParamedicAttemptEnded"
 

@@ -12,7 +12,7 @@ from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.memory import Memory
 from tests.cli.summaries import UNHEALTHY, state, summary
-from tests.objects import FIRST, MINUTE, NOW
+from tests.support.values.builders import FIRST, MINUTE, NOW
 
 pytestmark = pytest.mark.rule("rule 43")
 

@@ -3,9 +3,9 @@
 from detector.dispatching.incident_calls import IncidentCalls
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet
-from tests.workflows.observations import expired, healthy, held, waiting
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import Fleet
+from tests.support.values.observations import expired, healthy, held, waiting
 
 
 async def _remediating(fleet: Fleet) -> None:

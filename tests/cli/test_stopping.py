@@ -14,8 +14,8 @@ from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES
 from kube.transport import Transport
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
-from tests.cli.command import Command
-from tests.ports import free_port
+from tests.support.api.ports import free_port
+from tests.support.cluster.command import Command
 from tests.support.cluster.installations import forget_installations
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 42")]

@@ -10,7 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.history import story
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 from workflows.contracts import RENEW
 
 CONVERTER = pydantic_data_converter.payload_converter

@@ -14,8 +14,8 @@ from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Memory
 from tests.cli.summaries import CONDITION, state, summary, unhealthy
-from tests.health.steps import ACTED, standing
-from tests.objects import ESCALATION, FIRST, NOW, request_of, with_steps_tried
+from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, with_steps_tried
+from tests.support.values.memories import ACTED, standing
 
 LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
 HELD = {"standing": standing("hold", "disk swap")}

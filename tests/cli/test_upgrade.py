@@ -10,9 +10,9 @@ from cli.doctor.of_upgrade_pause import memory_findings
 from cli.upgrade.finding import open_upgrades
 from devcluster.temporal import TemporalServer
 from health.upgrade.memory import CheckPauseState
-from tests.cli.command import Command
-from tests.temporal_servers import client_of
-from tests.workflows.upgrading import Upgrading
+from tests.support.cluster.command import Command
+from tests.support.cluster.temporal_servers import client_of
+from tests.support.story.upgrading import Upgrading
 from workflows.upgrade_pause import UpgradePause
 
 PATIENCE_SECONDS, POLL_SECONDS = 60, 0.05

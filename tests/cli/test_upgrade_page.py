@@ -12,7 +12,7 @@ from health.upgrade.failed_write import FailedWrite, WriteOutcome
 from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from tests.cli.upgrades import check, handled, observed, state, summary
-from tests.objects import MINUTE, NOW
+from tests.support.values.builders import MINUTE, NOW
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
 
 ADA = {"reason": "node-4 hangs", "identity": "ada@desk"}

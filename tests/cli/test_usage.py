@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-from tests.cli.command import Command
+from tests.support.cluster.command import Command
 
 PHASES = "Waiting, Held, Acting, Remediating, Exhausted, HealthyDelay, CleaningUp, LeftAlone, Ended"
 REFUSALS = {

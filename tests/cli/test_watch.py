@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from cli.watching import head
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from tests.cli.command import PARAMEDIC, Command
-from tests.cli.fleet import Fleet
-from tests.forked import Forked, fork
-from tests.workflows.observations import expired, held
+from tests.support.cluster.command import PARAMEDIC, Command
+from tests.support.cluster.forked import Forked, fork
+from tests.support.story.fleet import Fleet
+from tests.support.values.observations import expired, held
 
 WITH_CTRL_C = """
 import os, signal, sys

@@ -8,9 +8,9 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle
 from cli.doctor.temporal_examination import NAMED, RPC_TIMEOUT, stranger_findings
 from runtime import search_attributes
 from runtime.strangers import Stranger, strangers
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet
-from tests.workflows.observations import held
+from tests.support.cluster.command import Command
+from tests.support.story.fleet import Fleet
+from tests.support.values.observations import held
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
 from workflows.upgrade_contracts import UPGRADE_PAUSE, UpgradePauseInput, upgrade_pause_id

@@ -8,7 +8,7 @@ from health.model.references import CheckReference
 from health.upgrade.memory import CheckPauseState, Handled
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
-from tests.objects import MINUTE, NOW
+from tests.support.values.builders import MINUTE, NOW
 from workflows.upgrade_contracts import UpgradePauseState
 
 

@@ -10,7 +10,7 @@ from devcluster.control_plane import ControlPlane
 from kube.resource import Object
 from tests.deploy.applying import api_server
 from tests.deploy.overlays import DEPLOY
-from tests.prepared import until_served
+from tests.support.cluster.prepared import until_served
 
 STANDS_IN = Path(__file__).parent / "not_ours.yaml"
 """What installations rest on, and others install."""

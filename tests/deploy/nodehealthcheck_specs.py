@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.objects import TEMPLATE, escalation
+from tests.support.values.builders import TEMPLATE, escalation
 
 READY = {"type": "Ready", "status": "False", "duration": "300s"}
 DELETION = TEMPLATE | {"kind": "machineDeletionRemediationTemplate"}

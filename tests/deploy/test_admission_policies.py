@@ -20,7 +20,7 @@ from kube.resource import CONFIG_MAPS, NODES, Object
 from kube.transport import Transport
 from rights.generator import of_installations
 from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
-from tests.end_to_end.world import REQUESTS
+from tests.support.story.world import REQUESTS
 
 FILES = (
     ROOT / "deploy" / "base" / "rbac" / "admission-policies.yaml",

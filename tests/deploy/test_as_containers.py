@@ -27,9 +27,9 @@ from kube.resource import Object
 from tests.deploy.confinement import Pod, is_confining
 from tests.deploy.containers import Container, container
 from tests.deploy.overlays import OVERLAYS, combined, overlay
-from tests.payload_keys import THIS_YEAR, keys_file
-from tests.ports import free_port
-from tests.tls import write_pair
+from tests.support.api.ports import free_port
+from tests.support.api.tls import write_pair
+from tests.support.values.payload_keys import THIS_YEAR, keys_file
 
 PATIENCE = timedelta(seconds=60)
 TOGETHER = ("temporal-dev", "openshift", "cluster-api", "core-manager-off", "webhook", "payload-keys")

@@ -20,7 +20,7 @@ from kube.errors import Invalid
 from kube.resource import Object
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, DURATIONS, READY, single_changes, specs
-from tests.objects import check_object, escalation
+from tests.support.values.builders import check_object, escalation
 
 pytestmark = pytest.mark.cluster
 

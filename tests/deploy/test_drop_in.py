@@ -21,8 +21,8 @@ from kube.errors import Invalid, NotFound
 from kube.resource import Object, Resource
 from kube.transport import Transport
 from tests.deploy.nodehealthcheck_specs import DELETION, READY
-from tests.devcluster.kubectl import kubectl
-from tests.objects import TEMPLATE, check_object, escalation
+from tests.support.cluster.kubectl import kubectl
+from tests.support.values.builders import TEMPLATE, check_object, escalation
 
 pytestmark = pytest.mark.cluster
 

@@ -18,7 +18,7 @@ from devcluster.manifests import ROOT
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import containers
 from tests.deploy.overlays import built
-from tests.tls import write_pair
+from tests.support.api.tls import write_pair
 
 PAGE = (ROOT / "docs" / "install.md").read_text()
 NOT_TRIED = "# not tried: "

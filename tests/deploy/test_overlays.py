@@ -16,7 +16,7 @@ from runtime.temporal_settings import temporal_settings
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import WORKLOADS, containers
 from tests.deploy.overlays import DEPLOY, OVERLAYS, built, named, of_kind, overlay
-from tests.tls import write_pair
+from tests.support.api.tls import write_pair
 from worker.worker import GRACE
 
 NAMESPACE = "paramedic-system"

@@ -9,8 +9,8 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.client import Client
 from kube.resource import Object
 from kube.transport import Transport
-from tests.devcluster.kubectl import kubectl
-from tests.objects import check_object
+from tests.support.cluster.kubectl import kubectl
+from tests.support.values.builders import check_object
 
 pytestmark = pytest.mark.cluster
 

@@ -24,11 +24,11 @@ from kube.transport import Transport
 from tests.deploy.applying import api_server
 from tests.deploy.overlays import named, overlay
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
-from tests.end_to_end.processes import our_process
-from tests.end_to_end.world import TEMPLATES
-from tests.objects import check_object
-from tests.ports import free_port
-from tests.tls import write_pair
+from tests.support.api.ports import free_port
+from tests.support.api.tls import write_pair
+from tests.support.cluster.processes import our_process
+from tests.support.story.world import TEMPLATES
+from tests.support.values.builders import check_object
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/endpoint")]
 

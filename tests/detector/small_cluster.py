@@ -22,7 +22,7 @@ from health.model.remediation_request import (
 )
 from health.model.target import TargetName
 from objects.timestamps import stamp
-from tests.objects import NOW, check_object, condition, node_object
+from tests.support.values.builders import NOW, check_object, condition, node_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 REQUEST_KIND = ("example.com/v1", "Reboot")

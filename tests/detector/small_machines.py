@@ -20,8 +20,8 @@ from health.model.target import TargetName, node_name
 from health.policy.policy import Policy
 from kube.record import Key
 from objects.timestamps import stamp
-from tests.health.openshift.samples import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
-from tests.objects import NOW, condition, node_object
+from tests.support.values.builders import NOW, condition, node_object
+from tests.support.values.openshift import MACHINE_SET, NAMESPACE, TEMPLATE, check_object
 
 CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 REQUEST_KIND = (TEMPLATE["apiVersion"], "Metal3Remediation")

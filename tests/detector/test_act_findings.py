@@ -13,7 +13,7 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference
 from health.model.target import TargetName
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
-from tests.objects import NOW, condition, node_object
+from tests.support.values.builders import NOW, condition, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)
 ETCD = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd allows no disruption now")

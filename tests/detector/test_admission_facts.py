@@ -12,11 +12,8 @@ from health.model.remediation_request import MULTIPLE_TEMPLATES
 from kube.connection import ClusterConnection
 from kube.errors import Forbidden
 from kube.transport import Transport
-from tests.kube.api_server import NOT_SERVED, ApiServer, refused, said
-from tests.kube.conftest import server, transport
-from tests.objects import check_object
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import NOT_SERVED, ApiServer, refused, said
+from tests.support.values.builders import check_object
 
 pytestmark = pytest.mark.rule("NHC 1.1/webhook/same kind")
 

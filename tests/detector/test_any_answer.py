@@ -27,10 +27,10 @@ from health.policy.policy import Policy
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from runtime.guard import Caught, Guard
 from tests.detector.small_cluster import CHECK, REQUEST_KIND
-from tests.health.extremes import mutated
 from tests.health.test_parsers import METADATA, NODE, NODE_CHECK, REQUEST
-from tests.kube.leases import lease_object
-from tests.objects import NOW
+from tests.support.values.builders import NOW
+from tests.support.values.extremes import mutated
+from tests.support.values.leases import lease_object
 
 pytestmark = pytest.mark.rule("rule 8/wire")
 

@@ -27,11 +27,11 @@ from runtime import search_attributes
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.problems import Problems
-from tests.kube.eventually import eventually
-from tests.kube.faults.tcp_proxy import TcpProxy
-from tests.payload_keys import THIS_YEAR, keys_file
-from tests.ports import free_port
-from tests.temporal_servers import client_of
+from tests.support.api.eventually import eventually
+from tests.support.api.ports import free_port
+from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.cluster.temporal_servers import client_of
+from tests.support.values.payload_keys import THIS_YEAR, keys_file
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WORKFLOW, RemediationInput
 
 pytestmark = pytest.mark.rule("rule 14")

@@ -13,7 +13,7 @@ from health.model.references import TargetReference
 from health.model.target import TargetName
 from health.policy.policy import Policy
 from tests.detector.small_cluster import SmallCluster, incident_of
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 LIMIT = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)

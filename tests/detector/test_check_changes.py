@@ -14,8 +14,8 @@ from health.upgrade.memory import PauseMemory
 from health.upgrade.next_pass import MOST_PATCHES, next_pass
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
-from tests.health.upgrade.longest import BLOB_LIMIT, BLOB_WARNING, Longest, payload_bytes
-from tests.health.upgrade.looks import BEGAN, NOW, check, passed, under_way
+from tests.support.values.longest import BLOB_LIMIT, BLOB_WARNING, Longest, payload_bytes
+from tests.support.values.looks import BEGAN, NOW, check, passed, under_way
 from workflows.upgrade_contracts import ObserveUpgradeInput, WritePausesInput, WritePausesResult
 from workflows.upgrade_questions import UpgradeQuestions
 

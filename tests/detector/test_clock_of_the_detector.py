@@ -32,10 +32,10 @@ from runtime.temporal_link import TemporalLink
 from tests.detector import test_ended_incidents
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.detector.test_late_requests import NODE
-from tests.kube.api_server import ApiServer
-from tests.kube.eventually import eventually
-from tests.objects import NOW, incident_reference, seen, without_limits
-from tests.samples_of_metrics import named, scrape, series
+from tests.support.api.api_server import ApiServer
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW, incident_reference, seen, without_limits
+from tests.support.values.metric_samples import named, scrape, series
 from workflows.contracts import ObserveInput
 
 pytestmark = pytest.mark.rule("rule 4", "rule 41")

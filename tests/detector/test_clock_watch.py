@@ -15,7 +15,7 @@ from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
 from kube.server_clock import ServerClock
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.samples_of_metrics import Series, scrape, series
+from tests.support.values.metric_samples import Series, scrape, series
 
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=30))
 TARGET = TargetReference(kind="Node", name="node-1", uid="uid-node-1")

@@ -22,7 +22,7 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.target import TargetName
 from health.model.verdict import Health
-from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, check_object, condition, node
 
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)

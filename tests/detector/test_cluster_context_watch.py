@@ -16,8 +16,8 @@ from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.resource import Object
 from kube.transport import Transport
-from tests.end_to_end.other_kind import OtherKind
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
+from tests.support.story.other_kind import OtherKind
 
 pytestmark = pytest.mark.cluster
 

@@ -18,9 +18,9 @@ from kube.connection import ClusterConnection
 from kube.reflector_settings import patient
 from kube.resource import NODES, Object
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, LiveWatch, said
-from tests.kube.eventually import eventually
-from tests.objects import NOW, condition, node_object
+from tests.support.api.api_server import ApiServer, LiveWatch, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW, condition, node_object
 
 LIMIT = timedelta(minutes=1)
 HEALTHY, FAILED = condition("Ready", "True"), condition("Ready", "False")

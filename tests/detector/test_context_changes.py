@@ -15,11 +15,8 @@ from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from kube.connection import ClusterConnection
 from kube.resource import NAMESPACES, Object, Resource
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, lines, said
-from tests.kube.conftest import server, transport
-from tests.kube.eventually import eventually
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.api.eventually import eventually
 
 NAMESPACE = "leases"
 

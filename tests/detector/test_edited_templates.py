@@ -9,7 +9,7 @@ import pytest
 from detector.feeds.kind_watch import Kind
 from health.check.template_validity import Place, Template, TemplateKind
 from tests.detector.test_ended_incidents import Detector
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 NODE, AT_WORK, ANOTHER = "node-1", "node-2", "node-3"
 KIND: Kind = ("example.com/v1", "RebootTemplate")

@@ -19,8 +19,8 @@ from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import SmallCluster
-from tests.kube.eventually import eventually
-from tests.objects import without_limits
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import without_limits
 
 NODE = "node-1"
 

@@ -7,8 +7,8 @@ import pytest
 from health.model.observation import HoldReason
 from health.model.references import Action
 from tests.detector.small_machines import SmallMachines
-from tests.health.openshift.samples import EXTERNAL
-from tests.objects import NOW
+from tests.support.values.builders import NOW
+from tests.support.values.openshift import EXTERNAL
 
 pytestmark = pytest.mark.rule("rule 14")
 

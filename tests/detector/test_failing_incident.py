@@ -18,7 +18,7 @@ from health.model.references import CheckReference, IncidentReference
 from health.model.verdict import Verdict
 from tests.detector.small_cluster import CHECK, incident_of
 from tests.detector.test_ended_incidents import Detector
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 pytestmark = pytest.mark.rule("rule 8/incident")
 

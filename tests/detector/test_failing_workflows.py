@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry
 from temporalio.service import RPCError, RPCStatusCode
 
 from detector.metrics.failing_workflows import FailingWorkflows
-from tests.kube.eventually import eventually
-from tests.samples_of_metrics import Series, scrape, series
+from tests.support.api.eventually import eventually
+from tests.support.values.metric_samples import Series, scrape, series
 from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 

@@ -18,7 +18,7 @@ from kube.reflector_settings import patient
 from kube.server_clock import wall_clock
 from objects.clusters import SecretField
 from runtime.guard import Guard
-from tests.objects import node_object
+from tests.support.values.builders import node_object
 
 EAST = "east"
 WANTED = {EAST: SecretField("machines", "east-kubeconfig", "value")}

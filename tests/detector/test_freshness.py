@@ -10,11 +10,11 @@ from temporalio.client import Client as TemporalClient
 from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.transport import Transport
-from tests.detector.observer import LIMIT, Observer
-from tests.end_to_end.request_log import RequestLog
-from tests.end_to_end.world import World
-from tests.kube.eventually import eventually
-from tests.kube.faults.tcp_proxy import TcpProxy
+from tests.support.api.eventually import eventually
+from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.story.observer import LIMIT, Observer
+from tests.support.story.request_log import RequestLog
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

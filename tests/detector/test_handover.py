@@ -17,8 +17,8 @@ from kube.leader import LeaderElection
 from kube.lease import new_lease
 from kube.resource import LEASES
 from kube.transport import Transport
-from tests.kube.eventually import eventually
-from tests.kube.leases import NOW
+from tests.support.api.eventually import eventually
+from tests.support.values.leases import NOW
 
 pytestmark = pytest.mark.cluster
 

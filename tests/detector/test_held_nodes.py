@@ -13,7 +13,7 @@ from health.policy.held_nodes import HeldNodes
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.objects import NOW, condition, node_object
+from tests.support.values.builders import NOW, condition, node_object
 
 pytestmark = pytest.mark.rule("rule 43")
 

@@ -7,7 +7,7 @@ import pytest
 
 from detector.state.in_flight import InFlight, Remediated
 from tests.detector.small_machines import SmallMachines
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 43", "rule 8")
 

@@ -33,8 +33,8 @@ from runtime import search_attributes
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
-from tests.objects import without_limits
-from tests.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of
+from tests.support.values.builders import without_limits
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WAKE, WORKFLOW, RemediationInput
 from workflows.remediation import Remediation
 

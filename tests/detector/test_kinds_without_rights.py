@@ -18,11 +18,8 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.kube.api_server import Answer, ApiServer, lines, refused, said
-from tests.kube.conftest import server, transport
-from tests.kube.eventually import eventually
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
+from tests.support.api.eventually import eventually
 
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")

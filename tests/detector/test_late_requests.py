@@ -10,7 +10,7 @@ import pytest
 from health.model.admission import Intent
 from tests.detector.small_cluster import incident_of
 from tests.detector.test_ended_incidents import Detector
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 pytestmark = pytest.mark.rule("rule 41/late")
 

@@ -18,7 +18,7 @@ from kube.client import Client
 from kube.resource import LEASES, Object
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 50")]
 

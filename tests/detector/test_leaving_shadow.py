@@ -21,7 +21,7 @@ from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.shadow import having_recorded
 from tests.detector.test_remediation_limits import KNOWN, ZONE, Leader, leader
-from tests.objects import TEMPLATE, limits
+from tests.support.values.builders import TEMPLATE, limits
 
 pytestmark = pytest.mark.rule("rule 49")
 

@@ -13,7 +13,7 @@ from health.policy.limits import HOUR, LimitedRemediation, Limits, LimitScope
 from health.policy.policy import Policy
 from tests.detector.small_cluster import CHECK
 from tests.detector.test_remediation_limits import KNOWN, ZONE, leader
-from tests.objects import NOW, limits
+from tests.support.values.builders import NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")
 

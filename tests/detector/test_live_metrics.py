@@ -13,8 +13,8 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from tests.detector.small_cluster import SmallCluster
-from tests.objects import ESCALATION, NOW, seen, with_steps_tried
-from tests.samples_of_metrics import Series, named, scrape, series
+from tests.support.values.builders import ESCALATION, NOW, seen, with_steps_tried
+from tests.support.values.metric_samples import Series, named, scrape, series
 
 ONGOING = "nodehealthcheck_ongoing_remediation"
 EXPIRED = Observation(state=TargetState.EXPIRED, reason="Ready is Unknown")

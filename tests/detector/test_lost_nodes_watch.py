@@ -8,7 +8,7 @@ from detector.context.lost_nodes_watch import LostNodesWatch
 from health.model.observation import HoldReason
 from health.model.target import TargetName, node_name
 from health.policy.outage_guard import OutageGuard
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 50/vanished")
 

@@ -11,7 +11,7 @@ from health.kinds.machines.restriction import REMEDIATION_ALLOWED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from tests.detector.small_machines import CHECK, SmallMachines
-from tests.health.openshift.samples import PAUSED, check_object
+from tests.support.values.openshift import PAUSED, check_object
 
 PUBLISHED = {
     "expectedMachines": 1,

@@ -11,8 +11,8 @@ from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
 from objects.timestamps import stamp
 from tests.detector.small_machines import CHECK, LONG_AGO, SmallMachines
-from tests.health.openshift.samples import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
-from tests.objects import NOW
+from tests.support.values.builders import NOW
+from tests.support.values.openshift import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
 
 MINUTE = timedelta(minutes=1)
 LATELY = NOW - 2 * MINUTE

@@ -20,12 +20,11 @@ from health.policy.shadow import SHADOW
 from kube.resource import EVENTS
 from objects.timestamps import stamp
 from tests.detector.test_told_to_wait import CHECK, STATUS, cluster_state, dependencies, now
-from tests.kube.api_server import ApiServer, said
-from tests.kube.conftest import client, server, transport
-from tests.kube.eventually import eventually
-from tests.objects import check_object, condition, node_object
+from tests.support.api.api_server import ApiServer, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import check_object, condition, node_object
 
-__all__ = ["client", "cluster_state", "dependencies", "server", "transport"]
+__all__ = ["cluster_state", "dependencies"]
 
 HOUR = timedelta(hours=1)
 REPORTED = {

@@ -17,8 +17,8 @@ from kube.record import ChangeKind
 from kube.reflector_settings import patient
 from kube.resource import NODES, Object
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, lines, said
-from tests.objects import NOW, condition, node_object
+from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.values.builders import NOW, condition, node_object
 
 READY = condition("Ready", "True")
 UNDECODABLE = {"type": "Ready", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}

@@ -5,9 +5,8 @@ import pytest
 from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
 from health.model.moves import Phase, phase_of
 from health.model.observation import Hold, HoldReason, Observation, TargetState
-from tests.health import proving
-from tests.health.steps import ACTED, move
-from tests.objects import (
+from tests.support.values import proving
+from tests.support.values.builders import (
     ESCALATION,
     FIRST,
     MINUTE,
@@ -20,6 +19,7 @@ from tests.objects import (
     seen,
     with_steps_tried,
 )
+from tests.support.values.memories import ACTED, move
 
 HOLD = Hold(reason=HoldReason.THRESHOLD, message="too many")
 AT_WORK = request_of(SECOND)

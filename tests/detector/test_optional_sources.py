@@ -24,12 +24,9 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
-from tests.kube.conftest import server, transport
-from tests.kube.eventually import eventually
-from tests.objects import condition, node_object
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import condition, node_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 NAMESPACE = "leases"

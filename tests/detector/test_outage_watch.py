@@ -14,7 +14,7 @@ from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outag
 from health.policy.policy import Policy
 from health.policy.policy_in_force import UNREAD, PolicyInForce
 from objects.clusters import MANAGEMENT_CLUSTER
-from tests.objects import NOW, condition, node
+from tests.support.values.builders import NOW, condition, node
 
 pytestmark = pytest.mark.rule("rule 37")
 

@@ -11,7 +11,7 @@ from temporalio.worker import Worker
 from detector.own_polls import OwnPolls
 from devcluster.polling import until
 from devcluster.temporal import TemporalServer
-from tests.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of
 
 WITHIN = timedelta(seconds=20)
 

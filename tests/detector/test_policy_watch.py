@@ -17,7 +17,7 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import CONFIG_MAPS, EVENTS
 from kube.transport import Transport
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 3", "rule 8")]
 

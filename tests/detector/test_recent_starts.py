@@ -11,7 +11,7 @@ from detector.limits.recent_starts import RecentStarts
 from detector.state.in_flight import Remediated
 from health.policy.limits import HOUR
 from tests.detector.small_cluster import CHECK
-from tests.objects import MINUTE, NOW
+from tests.support.values.builders import MINUTE, NOW
 
 pytestmark = pytest.mark.rule("rule 43")
 

@@ -17,8 +17,8 @@ from detector.dispatching.wake_pace import BETWEEN_WAKES_SECONDS
 from kube import time_slice
 from runtime.guard import Guard
 from runtime.problems import Problems
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
 
 
 @dataclass(frozen=True)

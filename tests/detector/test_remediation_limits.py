@@ -26,9 +26,9 @@ from health.policy.limits import HOUR, Limits
 from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.policy.policy import Policy
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
-from tests.health.proving import OLD, healthy
-from tests.objects import NOW, limits
-from tests.samples_of_metrics import scrape, series
+from tests.support.values.builders import NOW, limits
+from tests.support.values.metric_samples import scrape, series
+from tests.support.values.proving import OLD, healthy
 
 pytestmark = pytest.mark.rule("rule 43", "rule 4")
 

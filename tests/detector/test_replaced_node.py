@@ -21,8 +21,8 @@ from health.runbook.wake_up import needs_wake_up
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.detector.small_machines import CHECK as MACHINE_CHECK
 from tests.detector.small_machines import REQUEST_KIND, SmallMachines
-from tests.health.openshift.samples import TEMPLATE
-from tests.objects import NOW, node_object
+from tests.support.values.builders import NOW, node_object
+from tests.support.values.openshift import TEMPLATE
 
 LONG_AGO = NOW - timedelta(hours=1)
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))

@@ -9,8 +9,8 @@ from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.nodehealthcheck.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from runtime.exposition import in_text
 from tests.detector.small_cluster import SmallCluster
-from tests.objects import NOW
-from tests.samples_of_metrics import Series, named, scrape, series
+from tests.support.values.builders import NOW
+from tests.support.values.metric_samples import Series, named, scrape, series
 
 DUE = timedelta(minutes=5)
 LABELS = {"name": "node-1", "namespace": "remediators", "remediation": "Reboot"}

@@ -16,8 +16,8 @@ from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from kube import time_slice
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
 
 MANY = MOST_AT_ONCE + 20
 LONG_AGO = NOW - timedelta(hours=1)

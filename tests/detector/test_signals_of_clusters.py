@@ -17,11 +17,8 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from kube.connection import ClusterConnection
 from kube.resource import NAMESPACES, NODES, resource_of
 from kube.transport import Transport
-from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
-from tests.kube.conftest import server, transport
-from tests.objects import condition
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
+from tests.support.values.builders import condition
 
 LIMIT = timedelta(minutes=1)
 KINDS = (NODE_HEALTH_CHECK.group_kind, CLUSTER_API_MACHINE_HEALTH_CHECK.group_kind)

@@ -16,7 +16,7 @@ from health.model.observation import Hold, HoldReason
 from kube import time_slice
 from kube.lease import LeaseRecord, name_for_node
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 MANY = 2 * MOST_AT_ONCE
 LONG_AGO = NOW - timedelta(hours=1)

@@ -22,8 +22,8 @@ from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.kube.eventually import eventually
-from tests.objects import check_object, without_limits
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import check_object, without_limits
 
 LIMIT = timedelta(seconds=5)
 NAMES = ["node-2", "node-0", "node-1"]

@@ -21,8 +21,8 @@ from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
 from tests.detector.small_cluster import CHECK, SmallCluster
-from tests.kube.eventually import eventually
-from tests.objects import NOW, check_object
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW, check_object
 
 MINUTE = timedelta(minutes=1)
 EXPIRED = NOW - 6 * MINUTE

@@ -11,7 +11,7 @@ from health.model.observation import Hold, HoldReason
 from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord
 from objects.timestamps import stamp
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)
 MASTER = {"role": "worker", "node-role.kubernetes.io/master": ""}

@@ -19,8 +19,8 @@ from kube.client import Client
 from kube.connection import ClusterConnection
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.end_to_end.other_kind import OtherKind
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
+from tests.support.story.other_kind import OtherKind
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.0/template", "NHC 2.1/5")]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.detector.test_ended_incidents import Detector
 from tests.detector.test_late_requests import NODE
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 OTHER, WELL = "another", "well"
 

@@ -26,13 +26,10 @@ from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from objects.event import Event, Severity
 from runtime.problems import Problems
-from tests.kube.api_server import NOT_SERVED, ApiServer, lines, refused, said
-from tests.kube.conftest import client, server, transport
-from tests.kube.eventually import eventually
-from tests.objects import check_object
-from tests.slept_time import SleptTime
-
-__all__ = ["client", "server", "transport"]
+from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.api.slept_time import SleptTime
+from tests.support.values.builders import check_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 STATUS = NODE_HEALTH_CHECKS.path(name="workers", subresource="status")

@@ -13,11 +13,8 @@ from health.check.template_validity import Template
 from kube.connection import ClusterConnection
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.kube.api_server import ApiServer, hanging, refused, said
-from tests.kube.conftest import server, transport
-from tests.kube.eventually import eventually
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import ApiServer, hanging, refused, said
+from tests.support.api.eventually import eventually
 
 pytestmark = pytest.mark.rule("rule 3")
 

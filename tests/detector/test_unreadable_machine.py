@@ -22,13 +22,10 @@ from kube.transport import Transport
 from objects.timestamps import stamp
 from runtime.problems import Problems
 from tests.detector.small_machines import CHECK, UNKNOWN
-from tests.health.openshift.samples import NAMESPACE, check_object
-from tests.kube.api_server import ApiServer, LiveWatch, lines, said
-from tests.kube.conftest import server, transport
-from tests.kube.eventually import eventually
-from tests.objects import NOW, condition, node_object
-
-__all__ = ["server", "transport"]
+from tests.support.api.api_server import ApiServer, LiveWatch, lines, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW, condition, node_object
+from tests.support.values.openshift import NAMESPACE, check_object
 
 UNDECODABLE = {"type": "Ready", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}
 LAST_YEAR = stamp(NOW - timedelta(days=365))

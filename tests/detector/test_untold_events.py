@@ -11,12 +11,9 @@ from kube.client import Client
 from kube.rate_limiter import RateLimiter
 from objects.event import Event, Severity
 from tests.detector.small_cluster import CHECK
-from tests.kube.api_server import ApiServer, refused, said
-from tests.kube.conftest import client, server, transport
-from tests.kube.eventually import eventually
-from tests.objects import NOW
-
-__all__ = ["client", "server", "transport"]
+from tests.support.api.api_server import ApiServer, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
 
 EVENTS = "/api/v1/namespaces/default/events"
 

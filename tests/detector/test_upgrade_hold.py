@@ -14,7 +14,7 @@ from health.model.observation import HoldReason, TargetState
 from tests.detector.small_cluster import CHECK as NODES
 from tests.detector.small_cluster import SmallCluster
 from tests.detector.small_machines import SmallMachines
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
 MARK = "machine.openshift.io/paused-for-upgrade"

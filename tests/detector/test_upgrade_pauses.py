@@ -30,13 +30,10 @@ from kube.resource import resource_of
 from kube.transport import Transport
 from runtime.guard import Guard
 from runtime.problems import Problems
-from tests.kube.api_server import NOT_SERVED, ApiServer, LiveWatch, said
-from tests.kube.conftest import server, transport
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.api_server import NOT_SERVED, ApiServer, LiveWatch, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE, ObserveUpgradeInput, UpgradePauseInput
-
-__all__ = ["server", "transport"]
 
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 MARK = "machine.openshift.io/paused-for-upgrade"

@@ -8,12 +8,11 @@ from health.model.references import CheckReference
 from kube.resource import NODES, Object
 from kube.transport import Transport
 from tests.detector.small_machines import CHECK
-from tests.detector.test_unreadable_machine import machine_object, serve, server, transport, watched
-from tests.kube.api_server import ApiServer, LiveWatch
-from tests.kube.eventually import eventually
-from tests.objects import NOW, condition, node_object
+from tests.detector.test_unreadable_machine import machine_object, serve, watched
+from tests.support.api.api_server import ApiServer, LiveWatch
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW, condition, node_object
 
-__all__ = ["server", "transport"]
 NAMES = [f"m{one}" for one in range(3)]
 
 

@@ -24,10 +24,10 @@ from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.resource import Object
 from kube.transport import Transport
-from tests.devcluster.kubectl import kubectl
-from tests.end_to_end.other_kind import OtherKind
-from tests.kube.eventually import eventually
-from tests.objects import check_object
+from tests.support.api.eventually import eventually
+from tests.support.cluster.kubectl import kubectl
+from tests.support.story.other_kind import OtherKind
+from tests.support.values.builders import check_object
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/same kind")]
 

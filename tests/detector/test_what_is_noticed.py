@@ -29,7 +29,7 @@ from health.runbook.wake_up import needs_wake_up
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from objects.timestamps import stamp
 from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster, incident_of
-from tests.objects import EMPTY_CONTEXT, NOW, TEMPLATE, condition
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, condition
 
 NODE, WELL = "node-1", "node-2"
 SECOND_CHECK = CheckReference(kind="NodeHealthCheck", name="others")

@@ -28,9 +28,9 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
 from tests.detector.small_cluster import CHECK
-from tests.kube.api_server import ApiServer
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.api_server import ApiServer
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
 
 
 @pytest.fixture

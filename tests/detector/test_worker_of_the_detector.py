@@ -11,7 +11,7 @@ from detector.state.cluster_state import ClusterState
 from devcluster.temporal import TemporalServer
 from health.model.observation import Observation
 from health.model.references import IncidentReference
-from tests.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of
 from workflows.contracts import detector_queue
 
 

@@ -30,9 +30,9 @@ from devcluster.polling import until
 from kube.client import Client
 from kube.resource import NAMESPACES, NODES, Object
 from kube.transport import Transport
-from tests.cli.command import PARAMEDIC
 from tests.devcluster.processes import gone, runs
-from tests.forked import run
+from tests.support.cluster.command import PARAMEDIC
+from tests.support.cluster.forked import run
 
 pytestmark = pytest.mark.timeout(240)  # whoever asks first waits for a whole story
 

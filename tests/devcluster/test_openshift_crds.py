@@ -12,7 +12,7 @@ from kube.client import Client
 from kube.errors import Invalid
 from kube.resource import Object, Resource
 from kube.transport import Transport
-from tests.kube.columns import columns
+from tests.support.api.columns import columns
 
 pytestmark = pytest.mark.cluster
 

@@ -21,8 +21,8 @@ from runtime.problems import Problems
 from runtime.process_names import LEADER_LEASE
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
-from tests.end_to_end.policies import write_policy
-from tests.end_to_end.world import World
+from tests.support.story.policies import write_policy
+from tests.support.story.world import World
 
 QUICK = HandoverTimes(
     fit=timedelta(seconds=2),

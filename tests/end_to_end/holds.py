@@ -1,6 +1,6 @@
 """Waits for the hold of an incident."""
 
-from tests.end_to_end.world import World
+from tests.support.story.world import World
 
 
 async def until_held(world: World, node: str, *words: str) -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from health.model.node import EXCLUDE_LABEL
-from tests.end_to_end.escalation import Escalation
-from tests.end_to_end.world import World
+from tests.support.story.escalation import Escalation
+from tests.support.story.world import World
 
 
 @dataclass(frozen=True)

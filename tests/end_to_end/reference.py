@@ -6,9 +6,9 @@ from typing import Any
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.resource import Object
 from objects.timestamps import stamp
-from tests.end_to_end.leases import put_lease
-from tests.end_to_end.remediator import report
-from tests.end_to_end.world import REQUESTS, World
+from tests.support.story.leases import put_lease
+from tests.support.story.remediator import report
+from tests.support.story.world import REQUESTS, World
 
 NODE_NAME = "remediation.medik8s.io/node-name"
 TEMPLATE_NAME = "remediation.medik8s.io/template-name"

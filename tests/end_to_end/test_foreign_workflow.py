@@ -12,8 +12,8 @@ from temporalio.worker import Worker
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT
 from kube.resource import NODES, Object
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import REQUESTS, World
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import REQUESTS, World
 from workflows.contracts import worker_queue
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 52")]

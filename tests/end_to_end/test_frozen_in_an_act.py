@@ -14,12 +14,12 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from kube.resource import LEASES
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.processes import OurProcess, our_process
-from tests.end_to_end.slow_create import slow_create
-from tests.end_to_end.world import World
-from tests.kube.faults.tcp_proxy import TcpProxy
-from tests.samples_of_metrics import named, series
+from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.cluster.processes import OurProcess, our_process
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.slow_create import slow_create
+from tests.support.story.world import World
+from tests.support.values.metric_samples import named, series
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 

@@ -7,10 +7,10 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime.connections import Connections
-from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.detectors import Detectors
-from tests.end_to_end.world import World
-from tests.kube.faults.tcp_proxy import TcpProxy
+from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -16,9 +16,9 @@ from devcluster.temporal import NAMESPACE, TemporalServer
 from kube.client import Client
 from kube.resource import Object
 from kube.transport import Transport
-from tests.end_to_end.processes import OurProcess, our_process
-from tests.kube.faults.tcp_proxy import TcpProxy
-from tests.temporal_servers import set_up, temporal_server
+from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.cluster.processes import OurProcess, our_process
+from tests.support.cluster.temporal_servers import set_up, temporal_server
 
 pytestmark = pytest.mark.cluster
 

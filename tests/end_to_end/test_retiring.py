@@ -15,10 +15,10 @@ from kube.resource import Object
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import LEADER_LEASE, NAMESPACE
-from tests.cli.command import Command
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import REQUESTS, World
-from tests.forked import Ran
+from tests.support.cluster.command import Command
+from tests.support.cluster.forked import Ran
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
 

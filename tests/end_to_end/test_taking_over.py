@@ -7,13 +7,13 @@ import pytest
 
 from kube.errors import NotFound
 from kube.resource import Object
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.escalation import Escalation, created, timed_out
-from tests.end_to_end.leases import until_free, until_held
 from tests.end_to_end.reference import Reference
-from tests.end_to_end.remediator import report
-from tests.end_to_end.second_check import events_of
-from tests.end_to_end.world import REQUESTS, World
+from tests.support.story.escalation import Escalation, created, timed_out
+from tests.support.story.leases import until_free, until_held
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.remediator import report
+from tests.support.story.second_check import events_of
+from tests.support.story.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
 

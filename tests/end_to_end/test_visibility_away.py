@@ -13,9 +13,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from detector.dispatching.incident_calls import IncidentCalls
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
-from tests.end_to_end.conftest import Paramedic
 from tests.end_to_end.detectors import Detectors
-from tests.end_to_end.world import World
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 14", "rule 3")]
 

@@ -7,7 +7,7 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState,
 from health.model.references import Action, Step
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
-from tests.objects import NOW, request_snapshot
+from tests.support.values.builders import NOW, request_snapshot
 
 SILENT = {HoldReason.FAILED, HoldReason.NOT_TRUE, HoldReason.STALE_FACTS, HoldReason.STOPPED}
 TOLD = {

@@ -19,8 +19,8 @@ from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.model.observation import Hold, HoldReason
 from health.policy.outage_guard import GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.policy.policy_in_force import UNREAD
-from tests.held import moment_of
-from tests.objects import ALLOWED, BLOCKED, NOW, check_object
+from tests.support.values.builders import ALLOWED, BLOCKED, NOW, check_object
+from tests.support.values.held import moment_of
 
 STORM = Hold(reason=HoldReason.STORM, message="storm recovery")
 BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")

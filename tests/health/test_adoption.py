@@ -9,8 +9,8 @@ from health.model.remediation_request import INCIDENT as INCIDENT_ANNOTATION
 from health.model.remediation_request import TARGET_UID, TIMED_OUT, RemediationRequest
 from health.runbook.memory import Memory
 from objects.timestamps import stamp
-from tests.health.steps import ACTED, AN_INSTANT, move
-from tests.objects import FIRST, INCIDENT, MINUTE, NOW, request_of, seen
+from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, request_of, seen
+from tests.support.values.memories import ACTED, AN_INSTANT, move
 
 pytestmark = pytest.mark.rule("rule 39", "rule 52")
 

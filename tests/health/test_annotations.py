@@ -21,7 +21,7 @@ from health.model.remediation_request import (
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import CLOCK_SKEW, OLD, healthy, merged, old, patched, timed_out, unhealthy
 from objects.timestamps import stamp
-from tests.objects import NOW, request, request_snapshot
+from tests.support.values.builders import NOW, request, request_snapshot
 
 A_MOMENT = timedelta(microseconds=1)
 

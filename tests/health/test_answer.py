@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from health.gate.answer import answered
 from health.model.admission import Admission, Intent
 from health.model.observation import NO_ADMISSION, Hold, HoldReason, Observation, TargetState
-from tests.health.proving import NEW, OLD, healthy
-from tests.objects import HOLD, seen
+from tests.support.values.builders import HOLD, seen
+from tests.support.values.proving import NEW, OLD, healthy
 
 pytestmark = pytest.mark.rule("rule 49")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from health.gate.back_off import BackOff, EndedAttempt, delay
 from health.model.observation import HoldReason
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 LIMIT = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)

@@ -15,8 +15,15 @@ from health.model.moves import (
 )
 from health.model.remediation_request import BOOT_ID, RemediationRequest
 from health.runbook.memory import Memory, NewStart
-from tests.health import proving
-from tests.health.proving import (
+from tests.support.values import proving
+from tests.support.values.builders import (
+    MINUTE,
+    NOW,
+    SECOND,
+    request_of,
+)
+from tests.support.values.memories import Timed, timed, with_lease
+from tests.support.values.proving import (
     A_SECOND,
     KEPT,
     MADE,
@@ -30,13 +37,6 @@ from tests.health.proving import (
     healthy,
     told,
     unhealthy,
-)
-from tests.health.steps import Timed, timed, with_lease
-from tests.objects import (
-    MINUTE,
-    NOW,
-    SECOND,
-    request_of,
 )
 
 incident = proving.incident

@@ -12,10 +12,10 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.invalid_check import InvalidCheckError
 from health.policy.check_choices import CheckChoices
-from tests import objects
-from tests.health.clusterapi import samples as clusterapi
-from tests.health.openshift import samples as openshift
-from tests.objects import limits
+from tests.support.values import builders as objects
+from tests.support.values import cluster_api as clusterapi
+from tests.support.values import openshift
+from tests.support.values.builders import limits
 
 pytestmark = pytest.mark.rule("rule 8")
 

@@ -16,7 +16,7 @@ from health.runbook.chores import (
     still_ahead,
 )
 from health.runbook.failed_attempts import FORBIDDEN_GRACE, RETRIES, retry_delay
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 47")
 

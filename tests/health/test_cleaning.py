@@ -11,8 +11,8 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import CHECK_HANGING_AFTER, Chore, ChoreFailure, LeftBehind
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import ACTED, standing, timer_of
-from tests.objects import FIRST, HOLD, NOW, SECOND, request_of, seen
+from tests.support.values.builders import FIRST, HOLD, NOW, SECOND, request_of, seen
+from tests.support.values.memories import ACTED, standing, timer_of
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)
 SECONDS = timedelta(seconds=1)

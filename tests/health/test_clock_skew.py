@@ -18,7 +18,7 @@ from health.cluster.clock_skew import (
     workload_skew,
 )
 from health.model.observation import HoldReason, Observation, TargetState
-from tests.objects import NOW, request_snapshot, seen
+from tests.support.values.builders import NOW, request_snapshot, seen
 
 HAIR = timedelta(microseconds=1)
 DURATIONS = st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=400))

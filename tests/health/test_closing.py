@@ -25,8 +25,8 @@ from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
 from health.runbook.next_move import closing
 from objects.timestamps import stamp
-from tests.health.steps import Timed, because, standing, timed, with_lease
-from tests.objects import MINUTE, NOW, request, request_snapshot, seen
+from tests.support.values.builders import MINUTE, NOW, request, request_snapshot, seen
+from tests.support.values.memories import Timed, because, standing, timed, with_lease
 
 LATER = NOW + 10 * MINUTE
 ACTED = Memory(

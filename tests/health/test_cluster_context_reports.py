@@ -11,9 +11,9 @@ from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
-from tests.health.reporter import Reporter
-from tests.held import held
-from tests.objects import NO_SUCH_KIND, NOW, expired, request_snapshot, snapshot
+from tests.support.values.builders import NO_SUCH_KIND, NOW, expired, request_snapshot, snapshot
+from tests.support.values.held import held
+from tests.support.values.reporter import Reporter
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 CONFLICTING = held(CONFLICT)

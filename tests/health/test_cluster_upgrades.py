@@ -21,10 +21,10 @@ from health.gate.check_holds import CHECK_HOLDS, check_holds
 from health.kinds.clusterapi.cluster import cluster_of
 from health.kinds.clusterapi.kind import ROLLING_OUT
 from health.model.observation import HoldReason
-from tests.health.clusterapi import samples
-from tests.health.openshift import samples as openshift
-from tests.held import moment_of
-from tests.objects import NOW, check, condition
+from tests.support.values import cluster_api as samples
+from tests.support.values import openshift
+from tests.support.values.builders import NOW, check, condition
+from tests.support.values.held import moment_of
 
 MINUTE = timedelta(minutes=1)
 OF_EDGE = {"cluster.x-k8s.io/cluster-name": "edge"}

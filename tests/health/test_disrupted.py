@@ -14,8 +14,8 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.wake_up import needs_wake_up
-from tests.health.steps import HELD_LEASE, Timed, because, standing, timed, timer_of, with_lease
-from tests.objects import ADMITTED, NOW, fact, request_snapshot
+from tests.support.values.builders import ADMITTED, NOW, fact, request_snapshot
+from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, timer_of, with_lease
 
 LATER = NOW + timedelta(minutes=10)
 MARKED = "marked for external remediation"

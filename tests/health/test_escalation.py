@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from health.model.references import RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
-from tests.objects import (
+from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
     FIRST,

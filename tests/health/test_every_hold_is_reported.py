@@ -23,11 +23,10 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK as OPENSHIFT
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold, HoldReason
-from tests.health.clusterapi import samples as cluster_api
-from tests.health.clusterapi.samples import merged
-from tests.health.openshift import samples as openshift
-from tests.held import held, with_holds
-from tests.objects import ALLOWED, BLOCKED, NOW, check, snapshot
+from tests.support.values import cluster_api, openshift
+from tests.support.values.builders import ALLOWED, BLOCKED, NOW, check, snapshot
+from tests.support.values.cluster_api import merged
+from tests.support.values.held import held, with_holds
 
 pytestmark = pytest.mark.rule("rule 55")
 

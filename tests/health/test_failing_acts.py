@@ -12,8 +12,8 @@ from health.model.observation import Hold, HoldReason, failed
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import HELD_LEASE, timer_of
-from tests.objects import NOW, seen
+from tests.support.values.builders import NOW, seen
+from tests.support.values.memories import HELD_LEASE, timer_of
 
 SEEN = seen(generation=1, templates="t-1")
 AWAY = failed("the API server is away")

@@ -13,7 +13,7 @@ from health.model.references import Action
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from objects.frozen import OTHER, label
-from tests.objects import NOW, fact, seen
+from tests.support.values.builders import NOW, fact, seen
 
 ADMITTED = seen(reason="Ready is Unknown", fact=fact(), answered_at=NOW)
 QUARANTINE = {"reason": "Quarantine", "message": "rack 7 is quarantined", "ask_again_seconds": 60.0}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from health.model.remediation_request import EVER, HEALTHY_DELAY, RemediationRequest
 from health.runbook.healthy_delay import Delay
-from tests.objects import NOW, request_snapshot
+from tests.support.values.builders import NOW, request_snapshot
 
 A_MOMENT = timedelta(microseconds=1)
 SECONDS = st.floats(-1e9, 1e9, allow_nan=False)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from health.model.observation import Observation, TargetState
 from health.runbook.wake_up import admitted_at, appeared, has_late_request
-from tests.objects import HOLD, NOW, request_snapshot, seen
+from tests.support.values.builders import HOLD, NOW, request_snapshot, seen
 
 SECOND = timedelta(seconds=1)
 WITHIN = 8 * SECOND

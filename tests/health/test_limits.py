@@ -12,7 +12,7 @@ from health.model.observation import Hold
 from health.model.references import CheckReference
 from health.policy.limit_usage import LimitUsage, Use
 from health.policy.limits import LimitedRemediation, Limits, LimitScope, Waiting
-from tests.objects import NOW, limits
+from tests.support.values.builders import NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")
 

@@ -7,7 +7,7 @@ import pytest
 from health.cluster.lost_nodes import BELIEVED, SuspectedLoss, rule_of, still_suspected, suspected_loss
 from health.model.observation import HoldReason
 from health.policy.outage_guard import OutageGuard
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 50/vanished")
 

@@ -17,8 +17,7 @@ from health.runbook.learning import learned
 from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Loss, Memory, NewStart
 from objects.timestamps import stamp
-from tests.health.steps import ACTED, HELD_LEASE
-from tests.objects import (
+from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
     FIRST,
@@ -33,6 +32,7 @@ from tests.objects import (
     request_of,
     seen,
 )
+from tests.support.values.memories import ACTED, HELD_LEASE
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False)
 OTHER = REPLACE.model_copy(update={"name": "other"})

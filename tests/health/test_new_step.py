@@ -11,8 +11,8 @@ from health.model.moves import LONGEST_WAIT, Phase, RecordStep, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.memory import Loss, Memory
 from health.runbook.new_step import NO_WORD_OF_ADMISSION, new_step
-from tests.health.steps import Timed, because, timed, timer_of
-from tests.objects import MINUTE, NOW, seen
+from tests.support.values.builders import MINUTE, NOW, seen
+from tests.support.values.memories import Timed, because, timed, timer_of
 
 LIMIT = timedelta(minutes=30)
 LIMITED = Admission(policy_limits="maxInFlight=1")

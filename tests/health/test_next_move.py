@@ -13,8 +13,8 @@ from health.runbook.escalation import lease_duration
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import HELD_LEASE, Timed, because, standing, timed, with_lease
-from tests.objects import ADMITTED, NOW, fact, request, request_snapshot
+from tests.support.values.builders import ADMITTED, NOW, fact, request, request_snapshot
+from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, with_lease
 
 STEP = Step(
     template=TemplateReference(

@@ -42,7 +42,7 @@ from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
 from tests.health.test_next_move import STEP
-from tests.objects import NOW, fact, request_snapshot
+from tests.support.values.builders import NOW, fact, request_snapshot
 
 HOLDS = st.none() | st.sampled_from([Hold(reason=reason, message="") for reason in HoldReason])
 STATES = st.sampled_from(list(TargetState))

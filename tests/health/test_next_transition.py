@@ -36,8 +36,7 @@ from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
 from health.runbook.remediating import becomes_overdue_at
-from tests.health.steps import ACTED, move, standing, timer_of, with_lease
-from tests.objects import (
+from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
     FIRST,
@@ -50,6 +49,7 @@ from tests.objects import (
     seen,
     with_steps_tried,
 )
+from tests.support.values.memories import ACTED, move, standing, timer_of, with_lease
 
 MONTH = timedelta(days=30)
 A_MOMENT = timedelta(seconds=1)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from health.model.node import CONTROL_PLANE_LABELS, EXCLUDE_LABEL, Node
-from tests.objects import condition, node, node_object
+from tests.support.values.builders import condition, node, node_object
 
 
 @pytest.mark.rule("NHC 2.0/node heartbeat", "rule 6/heartbeat")

@@ -8,7 +8,7 @@ import pytest
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.remediation_request import EVER
 from health.runbook.wake_up import needs_wake_up
-from tests.objects import FIRST, HOLD, NOW, fact, request_snapshot
+from tests.support.values.builders import FIRST, HOLD, NOW, fact, request_snapshot
 
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
 

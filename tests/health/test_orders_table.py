@@ -9,7 +9,7 @@ from health.model.order import Blocks, OrderRecord, StandingOrder
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
 from health.runbook.orders import ORDERS, OrderSpec, Situation, ordered, spec_of
-from tests.objects import MINUTE, NOW, seen
+from tests.support.values.builders import MINUTE, NOW, seen
 
 ROWS = pytest.mark.parametrize("spec", ORDERS.values(), ids=list(ORDERS))
 

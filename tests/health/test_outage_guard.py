@@ -19,7 +19,7 @@ from health.policy.outage_guard import (
     lacking,
     suspicions,
 )
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 GUARD = OutageGuard()
 ALL, ZONE = NodeGroup(), NodeGroup(zone="a")

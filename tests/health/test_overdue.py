@@ -10,7 +10,7 @@ from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.lease_memory import LeaseMemory
-from tests.objects import CLASSIC, ESCALATION, FIRST, MINUTE, NOW, SECOND, THIRD, request_of
+from tests.support.values.builders import CLASSIC, ESCALATION, FIRST, MINUTE, NOW, SECOND, THIRD, request_of
 
 
 def overdue_at(

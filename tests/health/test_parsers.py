@@ -42,10 +42,10 @@ from health.model.remediation_request import (
 from health.model.status_writers import ManagedFields, StatusWriters
 from health.model.target import Target
 from health.model.verdict import HEALTHY
-from tests import objects
-from tests.health.extremes import mutated
-from tests.health.openshift import samples as openshift
-from tests.objects import EMPTY_CONTEXT, NOW, escalation, request_snapshot
+from tests.support.values import builders as objects
+from tests.support.values import openshift
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, escalation, request_snapshot
+from tests.support.values.extremes import mutated
 
 pytestmark = pytest.mark.rule("rule 8/wire")
 

@@ -7,7 +7,7 @@ import pytest
 from health.cluster.pause_progress import PauseProgress, PauseStage
 from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.model.observation import HoldReason
-from tests.objects import NOW, node
+from tests.support.values.builders import NOW, node
 
 UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
 HANDLED = PauseProgress(frozenset({NOW}), frozenset({"ours"}))

@@ -15,7 +15,7 @@ from health.policy.policy import DEFAULTS, Policy
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
 from objects.event import Severity
-from tests.objects import limits
+from tests.support.values.builders import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
 FIELDS = "backOffLimit, heldNodes, limits, maintenanceWindows, outageGuard, shadow, stalenessLimit"

@@ -24,8 +24,20 @@ from health.runbook.next_move import next_move
 from health.runbook.proven_recovery import words
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import admitted_at, needs_wake_up
-from tests.health import proving
-from tests.health.proving import (
+from tests.support.values import proving
+from tests.support.values.builders import (
+    ESCALATION,
+    HOLD,
+    MINUTE,
+    NOW,
+    THIRD,
+    fact,
+    request_of,
+    seen,
+    with_steps_tried,
+)
+from tests.support.values.memories import Timed, annotations_of, standing, timed, timer_of
+from tests.support.values.proving import (
     A_SECOND,
     KEPT,
     MADE,
@@ -39,18 +51,6 @@ from tests.health.proving import (
     healthy,
     told,
     unhealthy,
-)
-from tests.health.steps import Timed, annotations_of, standing, timed, timer_of
-from tests.objects import (
-    ESCALATION,
-    HOLD,
-    MINUTE,
-    NOW,
-    THIRD,
-    fact,
-    request_of,
-    seen,
-    with_steps_tried,
 )
 
 incident = proving.incident

@@ -15,7 +15,7 @@ from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.failed_attempts import RETRIES
 from tests.health.test_next_move_worlds import MOST_MOVES_TO_THE_END, World
-from tests.objects import NOW, fact
+from tests.support.values.builders import NOW, fact
 
 TIME = timedelta(minutes=5)
 _TOLD = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})

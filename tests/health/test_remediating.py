@@ -6,8 +6,7 @@ from health.model.moves import AnnotateRequests, AnnotationPatch, Phase, RenewLe
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.learning import learned
 from objects.timestamps import stamp
-from tests.health.steps import ACTED, AN_INSTANT, annotations_of, because, move, timed, timer_of, with_lease
-from tests.objects import (
+from tests.support.values.builders import (
     ADMITTED,
     CLASSIC,
     ESCALATION,
@@ -20,6 +19,16 @@ from tests.objects import (
     request_of,
     seen,
     with_steps_tried,
+)
+from tests.support.values.memories import (
+    ACTED,
+    AN_INSTANT,
+    annotations_of,
+    because,
+    move,
+    timed,
+    timer_of,
+    with_lease,
 )
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)

@@ -9,8 +9,17 @@ from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.runbook.annotations import OLD
 from health.runbook.learning import learned
-from tests.health.steps import ACTED, Timed, annotations_of, move, standing, timed, timer_of, with_lease
-from tests.objects import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
+from tests.support.values.builders import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
+from tests.support.values.memories import (
+    ACTED,
+    Timed,
+    annotations_of,
+    move,
+    standing,
+    timed,
+    timer_of,
+    with_lease,
+)
 
 BY_A_PERSON: dict[str, Any] = {"standing": standing("hold", "disk swap")}
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)

@@ -16,7 +16,18 @@ from health.runbook.annotations import OLD
 from health.runbook.chores import Chore, ChoreFailure
 from health.runbook.learning import learned
 from objects.timestamps import stamp
-from tests.health.steps import (
+from tests.support.values.builders import (
+    ADMITTED,
+    CLASSIC,
+    FIRST,
+    HOLD,
+    MINUTE,
+    NOW,
+    SECOND,
+    request_of,
+    seen,
+)
+from tests.support.values.memories import (
     ACTED,
     AN_INSTANT,
     Timed,
@@ -27,7 +38,6 @@ from tests.health.steps import (
     timer_of,
     with_lease,
 )
-from tests.objects import ADMITTED, CLASSIC, FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 
 AT_WORK, FAILED = request_of(FIRST), request_of(FIRST, succeeded=False, timed_out_at=NOW)
 

@@ -11,8 +11,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
 from health.runbook.learning import learned
 from health.runbook.memory import NewStart
-from tests.health.steps import ACTED, because, move, standing, timer_of
-from tests.objects import (
+from tests.support.values.builders import (
     ADMITTED,
     ESCALATION,
     FIRST,
@@ -24,6 +23,7 @@ from tests.objects import (
     seen,
     with_steps_tried,
 )
+from tests.support.values.memories import ACTED, because, move, standing, timer_of
 
 BY_A_PERSON: dict[str, Any] = {"standing": standing("hold", "disk swap")}
 ALONE: dict[str, Any] = {"standing": standing("abort", "maintenance")}

@@ -14,7 +14,7 @@ from health.model.remediation_request import (
     RemediationRequest,
     template_contents,
 )
-from tests.objects import INCIDENT, check
+from tests.support.values.builders import INCIDENT, check
 
 (STEP,) = check().steps
 

@@ -11,9 +11,17 @@ from health.kinds.openshift.check import EXTERNAL_BAREMETAL, STRATEGY
 from health.model.node import CONFIRMED_HEALTHY, Node
 from health.model.target import Target
 from health.model.verdict import Fact
-from tests.health.clusterapi import samples as clusterapi
-from tests.health.openshift import samples as openshift
-from tests.objects import EMPTY_CONTEXT, MINUTE, NOW, check_object, condition, fact, node_object
+from tests.support.values import cluster_api as clusterapi
+from tests.support.values import openshift
+from tests.support.values.builders import (
+    EMPTY_CONTEXT,
+    MINUTE,
+    NOW,
+    check_object,
+    condition,
+    fact,
+    node_object,
+)
 
 CHOICE = {"paramedic.dev/proven-recovery": "5m"}
 READY = condition("Ready", "True")

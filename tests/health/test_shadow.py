@@ -27,8 +27,18 @@ from health.runbook.memory import Memory, NewStart
 from health.runbook.next_move import next_move
 from health.runbook.shadow import having_recorded
 from health.runbook.wake_up import needs_wake_up
-from tests.health.steps import ACTED, standing
-from tests.objects import ESCALATION, FIRST, MINUTE, NOW, SECOND, classic, request_of, request_snapshot, seen
+from tests.support.values.builders import (
+    ESCALATION,
+    FIRST,
+    MINUTE,
+    NOW,
+    SECOND,
+    classic,
+    request_of,
+    request_snapshot,
+    seen,
+)
+from tests.support.values.memories import ACTED, standing
 
 pytestmark = pytest.mark.rule("rule 43")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from health.model.status_writers import ManagedFields, StatusFieldManager, StatusWriters
 from objects.timestamps import stamp
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 OURS = frozenset({"paramedic-detector", "paramedic-worker"})
 THEIRS = "machine-healthcheck"

@@ -13,8 +13,8 @@ from health.runbook.learning import learned
 from health.runbook.memory import Memory
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.next_move import next_move
-from tests.health.steps import ACTED, timer_of, with_lease
-from tests.objects import FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
+from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
+from tests.support.values.memories import ACTED, timer_of, with_lease
 
 pytestmark = pytest.mark.rule("rule 47", "NHC 1.7/nhc-timed-out")
 

@@ -11,7 +11,7 @@ from health.check.storm import Storm, after, storm_hold
 from health.check.threshold import Allowance
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.model.observation import HoldReason
-from tests.objects import ALLOWED, BLOCKED, NOW
+from tests.support.values.builders import ALLOWED, BLOCKED, NOW
 
 COOLDOWN = timedelta(minutes=5)
 BEFORE = NOW - timedelta(hours=1)

@@ -7,7 +7,7 @@ import pytest
 from health.model.references import CheckReference
 from health.policy.limits import LimitedRemediation, Limits, LimitScope, Waiting
 from health.policy.stuck_slots import STUCK_AFTER, UnderWay, stuck_slots
-from tests.objects import MINUTE, NOW, limits
+from tests.support.values.builders import MINUTE, NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")
 

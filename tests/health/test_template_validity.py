@@ -7,7 +7,7 @@ import pytest
 from health.check.template_validity import Place, Template, TemplateKind, version_of
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES
-from tests.health.templates import kind, reference, template
+from tests.support.values.templates import kind, reference, template
 
 
 @pytest.mark.rule("NHC 2.1/5")

@@ -26,8 +26,8 @@ from health.runbook.recovery_memory import RecoveryMemory
 from health.runbook.remediating import becomes_overdue_at
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
-from tests.health.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
-from tests.objects import REBOOT, request
+from tests.support.values.builders import REBOOT, request
+from tests.support.values.extremes import COUNTS, NUMBERS, TEXTS, TIMES, sometimes
 
 pytestmark = pytest.mark.rule("rule 8/incident")
 

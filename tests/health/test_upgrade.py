@@ -23,7 +23,7 @@ from health.cluster.upgrade import (
 from health.model.node import Node
 from health.model.observation import HoldReason
 from health.model.verdict import Health
-from tests.objects import EMPTY_CONTEXT, NOW, check, condition, node
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, check, condition, node
 
 MINUTE = timedelta(minutes=1)
 

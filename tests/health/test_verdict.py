@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from health.model.node import Node
 from health.model.verdict import HEALTHY, Health, UnhealthyCondition, matches, verdict
-from tests.objects import NOW, condition, node
+from tests.support.values.builders import NOW, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/9")
 

@@ -14,9 +14,9 @@ from health.model.observation import Observation, TargetState
 from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.wake_up import NAMED_RULES, needs_wake_up
 from objects.frozen import Frozen
-from tests.health.extremes import TEXTS, TIMES, sometimes
 from tests.health.test_totality import OBSERVATIONS, REQUEST_SNAPSHOTS
-from tests.objects import HOLD, NOW, fact, request_snapshot
+from tests.support.values.builders import HOLD, NOW, fact, request_snapshot
+from tests.support.values.extremes import TEXTS, TIMES, sometimes
 
 RULES = wake_rules(Observation)
 SILENT = [field for field, rules in RULES.items() if rules == (WakeRule.NEVER,)]

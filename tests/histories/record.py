@@ -17,15 +17,15 @@ from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
 from devcluster import programs
 from runtime import search_attributes
 from tests.histories.files import HERE, RECORDER, files_of, write
-from tests.temporal_servers import TIME_SKIPPING
-from tests.workflows.incident import IncidentDriver
+from tests.support.cluster.temporal_servers import TIME_SKIPPING
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.upgrading import Upgrading
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS, Scenario
 from tests.workflows.scenarios_of_upgrades import (
     LONG_UPGRADE_SCENARIOS,
     UPGRADE_SCENARIOS,
     UpgradeScenario,
 )
-from tests.workflows.upgrading import Upgrading
 
 SOON_LONG = "limit.historyCount.suggestContinueAsNew=60"
 

@@ -14,8 +14,8 @@ from kube.errors import Malformed, TooLarge
 from kube.listing import Paging, list_all
 from kube.resource import NODES
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, said
 from tests.kube.objects import Widget, listed, widget
+from tests.support.api.api_server import ApiServer, said
 
 PATH = NODES.path()
 WITHOUT_END = said({"metadata": {"resourceVersion": "1", "continue": "more"}, "items": []})

@@ -11,8 +11,8 @@ from hypothesis import given
 from kube.decoding import Bookmark, Decoder, ListPage, Seen, Undecodable, WatchError
 from kube.errors import Malformed
 from kube.lease import LeaseRecord, expiry, holder_is_valid, needs_renewal, released, renewed, taken_over
-from tests.health.extremes import mutated
-from tests.kube.leases import NOW, lease_object
+from tests.support.values.extremes import mutated
+from tests.support.values.leases import NOW, lease_object
 
 pytestmark = pytest.mark.rule("rule 8/wire")
 

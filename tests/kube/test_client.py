@@ -5,7 +5,7 @@ import pytest
 from kube.client import Client
 from kube.errors import Conflict, Expired, Malformed
 from kube.resource import LEASES, NODES
-from tests.kube.api_server import ApiServer, refused, said, text
+from tests.support.api.api_server import ApiServer, refused, said, text
 
 NODE = "/api/v1/nodes/a"
 

@@ -14,10 +14,10 @@ from kube.record import Key
 from kube.reflector import Reflector, ReflectorState
 from kube.transport import Transport
 from kube.watching import Watching
-from tests.kube.api_server import Answer, ApiServer, LiveWatch, hanging, refused, said
-from tests.kube.eventually import eventually
 from tests.kube.objects import PATH, Widget, bookmark, event, listed, widget
 from tests.kube.watched import IMPATIENT, Told, reflecting
+from tests.support.api.api_server import Answer, ApiServer, LiveWatch, hanging, refused, said
+from tests.support.api.eventually import eventually
 
 OLD = timedelta(milliseconds=300)
 OFTEN = dataclasses.replace(IMPATIENT, watching=Watching(proof_every=timedelta(milliseconds=100)))

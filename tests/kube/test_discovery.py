@@ -4,7 +4,7 @@ from kube.discovery import Discovery
 from kube.errors import Forbidden, KindUnknown, KubernetesError, Malformed, ServerFault, Unreachable
 from kube.resource import NODES, Resource
 from kube.transport import Transport
-from tests.kube.api_server import CORE, NOT_SERVED, Answer, ApiServer, refused, said, text
+from tests.support.api.api_server import CORE, NOT_SERVED, Answer, ApiServer, refused, said, text
 
 VERSION = "example.com/v1"
 PATH = f"/apis/{VERSION}"

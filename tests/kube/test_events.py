@@ -7,7 +7,7 @@ from kube.client import Client
 from kube.errors import Forbidden
 from kube.events import Events, event_name
 from objects.event import Event, InvolvedObject, Severity
-from tests.kube.api_server import ApiServer, refused, said
+from tests.support.api.api_server import ApiServer, refused, said
 
 NOW = datetime(2025, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 DEFAULT = "/api/v1/namespaces/default/events"

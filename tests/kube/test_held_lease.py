@@ -7,8 +7,8 @@ from kube.errors import Conflict, KindUnknown, LeaseTaken, NotFound
 from kube.held_lease import HeldLeases
 from kube.lease import TARGET_UID, LeaseHolder
 from objects.metadata import OwnerReference
-from tests.kube.api_server import NOT_SERVED, Answer, ApiServer, refused, said
-from tests.kube.leases import NOW, lease_object
+from tests.support.api.api_server import NOT_SERVED, Answer, ApiServer, refused, said
+from tests.support.values.leases import NOW, lease_object
 
 ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/node-a"

@@ -12,7 +12,7 @@ import pytest
 
 from kube.errors import NotConfigured, Unreachable
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, said
+from tests.support.api.api_server import ApiServer, said
 
 Change = Callable[[dict[str, Any]], object]
 CONTENTS = [

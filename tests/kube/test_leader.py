@@ -9,9 +9,9 @@ import pytest
 
 from kube.client import Client
 from kube.leader import LeaderElection
-from tests.kube.api_server import ApiServer, hanging, refused, said
-from tests.kube.eventually import eventually
-from tests.kube.leases import NOW, lease_object
+from tests.support.api.api_server import ApiServer, hanging, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.values.leases import NOW, lease_object
 
 ALL = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 ONE = f"{ALL}/leader"

@@ -15,7 +15,7 @@ from kube.lease import (
     taken_over,
 )
 from objects.metadata import OwnerReference
-from tests.kube.leases import NOW, lease
+from tests.support.values.leases import NOW, lease
 
 MINUTE = timedelta(minutes=1)
 OWNER = OwnerReference(api_version="v1", kind="Node", name="A", uid="uid-of-node")

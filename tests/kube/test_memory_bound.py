@@ -9,10 +9,10 @@ from kube.memory_bound import memory_of
 from kube.object_store import ObjectStore
 from kube.record import ChangeKind, Key
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, lines, said
-from tests.kube.eventually import eventually
 from tests.kube.objects import PATH, Widget, event, listed, widget
 from tests.kube.watched import reflecting
+from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.api.eventually import eventually
 
 MIB = answer_bounds.MIB
 

@@ -24,7 +24,7 @@ from kube.transport import Transport
 from objects.event import Event, InvolvedObject, Severity
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata, OwnerReference
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 
 pytestmark = pytest.mark.cluster
 

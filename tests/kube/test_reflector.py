@@ -9,10 +9,10 @@ from kube.record import Key
 from kube.reflector import ReflectorState
 from kube.reflector_settings import SHORTEST_LIMIT
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, LiveWatch, lines, refused, said
-from tests.kube.eventually import eventually
 from tests.kube.objects import PATH, bookmark, event, listed, widget
 from tests.kube.watched import IMPATIENT, reflecting, with_silence
+from tests.support.api.api_server import ApiServer, LiveWatch, lines, refused, said
+from tests.support.api.eventually import eventually
 
 SILENT = lines(then="silent")
 

@@ -12,7 +12,9 @@ from kube.reflector import ReflectorState
 from kube.reflector_backoff import Waits
 from kube.resource import NODES
 from kube.transport import Transport
-from tests.kube.api_server import (
+from tests.kube.objects import PATH, event, failed, listed, widget
+from tests.kube.watched import IMPATIENT, reflecting
+from tests.support.api.api_server import (
     NOT_SERVED,
     Answer,
     ApiServer,
@@ -23,9 +25,7 @@ from tests.kube.api_server import (
     said,
     text,
 )
-from tests.kube.eventually import eventually
-from tests.kube.objects import PATH, event, failed, listed, widget
-from tests.kube.watched import IMPATIENT, reflecting
+from tests.support.api.eventually import eventually
 
 SILENT = lines(then="silent")
 ONE = said(listed(1, widget("a", 1)))

@@ -3,10 +3,10 @@
 from kube.record import Key
 from kube.transport import Transport
 from objects.group_kind import ServedKind
-from tests.kube.api_server import CORE, NOT_SERVED, ApiServer, LiveWatch, lines, said
-from tests.kube.eventually import eventually
 from tests.kube.objects import PATH, listed, widget
 from tests.kube.watched import reflecting
+from tests.support.api.api_server import CORE, NOT_SERVED, ApiServer, LiveWatch, lines, said
+from tests.support.api.eventually import eventually
 
 BOTH = ServedKind(
     group="example.com", kind="Widget", plural="widgets", versions=("v2", "v1"), is_namespaced=False

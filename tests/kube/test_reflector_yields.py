@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager, suppress
 from kube.record import Change, ChangeKind, Key
 from kube.reflector import Reflector
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, lines, refused, said
-from tests.kube.eventually import eventually
 from tests.kube.objects import PATH, WIDGETS, Widget, event, failed, listed, widget
 from tests.kube.watched import IMPATIENT
+from tests.support.api.api_server import ApiServer, lines, refused, said
+from tests.support.api.eventually import eventually
 
 MANY = 50
 EXPIRED = failed(410, "Expired")

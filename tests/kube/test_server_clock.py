@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kube.errors import ServerFault
 from kube.server_clock import TOLERANCE, Offset, ServerClock
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, lines, refused, said
+from tests.support.api.api_server import ApiServer, lines, refused, said
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OFF = timedelta(seconds=40)

@@ -10,8 +10,8 @@ from kubernetes.aio.client import Configuration
 from kube.configuration import use_token, without_retries
 from kube.errors import NotConfigured, ServerFault, Silent, Unauthorized, Unreachable
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, hanging, lines, refused, reset, said, text
-from tests.kube.eventually import eventually
+from tests.support.api.api_server import ApiServer, hanging, lines, refused, reset, said, text
+from tests.support.api.eventually import eventually
 
 LONG = timedelta(seconds=30)
 SHORT = timedelta(milliseconds=100)

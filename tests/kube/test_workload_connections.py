@@ -19,9 +19,18 @@ from kube.errors import Forbidden, KubernetesError, NotConfigured, ServerFault, 
 from kube.resource import NODES
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
-from tests.kube.api_server import ApiServer, hanging, lines, refused, said
-from tests.kube.eventually import eventually
-from tests.kube.kubeconfigs import EAST, SECRET, SECRET_PATH, TOKEN, Pair, encoded, kubeconfig, secret_of
+from tests.support.api.api_server import ApiServer, hanging, lines, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.api.kubeconfigs import (
+    EAST,
+    SECRET,
+    SECRET_PATH,
+    TOKEN,
+    Pair,
+    encoded,
+    kubeconfig,
+    secret_of,
+)
 
 NODE = NODES.path(name="node-1")
 SLOW = NODES.path(name="slow")

@@ -12,7 +12,7 @@ from kube.errors import NotConfigured
 from kube.workload_kubeconfig import WorkloadKubeconfig, parse_workload_kubeconfig
 from kube.workload_tls import tls_context
 from objects.yaml_document import LONGEST, MOST_PARTS
-from tests.kube.kubeconfigs import SECRET, TOKEN, Pair, encoded, kubeconfig
+from tests.support.api.kubeconfigs import SECRET, TOKEN, Pair, encoded, kubeconfig
 
 SECRETS = [TOKEN, "hunter2", b64encode(b"hunter2").decode().rstrip("=")]
 """What is in the kubeconfigs here, and in no message."""

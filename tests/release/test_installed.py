@@ -27,7 +27,7 @@ from release.bill_of_materials import read_lock
 from release.manifests import IMAGE
 from release.release import LOCK
 from tests.histories.files import files_of, read
-from tests.ports import free_port
+from tests.support.api.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = timedelta(seconds=60)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.rights.comparison import problems
-from tests.shared_temporal import is_one_of_many
+from tests.support.cluster.shared_temporal import is_one_of_many
 
 WHOLE = "--every-right-is-used"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.forked import fork
-from tests.kube.eventually import eventually
-from tests.ports import free_port
+from tests.support.api.eventually import eventually
+from tests.support.api.ports import free_port
+from tests.support.cluster.forked import fork
 
 FAMILIES = ["127.0.0.1", *(["[::1]"] if socket.has_dualstack_ipv6() else [])]
 

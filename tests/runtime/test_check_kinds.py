@@ -10,8 +10,8 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from runtime.process import run_process
 from runtime.settings import Settings, SettingsError
-from tests.forked import run
 from tests.runtime.test_process import BOTH, ended
+from tests.support.cluster.forked import run
 
 NODES, MACHINES = "nodehealthchecks.remediation.medik8s.io", "machinehealthchecks.machine.openshift.io"
 OF_CLUSTER_API = "machinehealthchecks.cluster.x-k8s.io"

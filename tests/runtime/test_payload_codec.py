@@ -17,8 +17,8 @@ from devcluster.polling import until
 from devcluster.temporal import TemporalServer
 from runtime.payload_codec import ENCRYPTED, UnreadablePayload, with_keys
 from runtime.payload_keys import PayloadKeys
-from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
-from tests.temporal_servers import client_of
+from tests.support.cluster.temporal_servers import client_of
+from tests.support.values.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 
 WORDS = "Ready of node-1 is Unknown"
 FORGED = ("2026", LAST_YEAR[1])

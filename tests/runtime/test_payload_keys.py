@@ -8,8 +8,8 @@ import pytest
 
 from runtime.payload_keys import PayloadKeys
 from runtime.settings import SettingsError
-from tests.forked import run
-from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
+from tests.support.cluster.forked import run
+from tests.support.values.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 
 SECRET = b64encode(THIS_YEAR[1]).decode()
 SHORT = b64encode(b"sixteen bytes !!").decode()

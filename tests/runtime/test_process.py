@@ -12,8 +12,8 @@ import pytest
 
 from runtime.process import run_process
 from runtime.settings import Settings
-from tests.forked import fork, run
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
+from tests.support.cluster.forked import fork, run
 
 BOTH = pytest.mark.parametrize("name", ["detector", "worker"])
 

@@ -15,10 +15,10 @@ from temporalio.worker import Worker
 from devcluster.temporal import TemporalServer
 from runtime.problems import Problems
 from runtime.temporal_link import TemporalLink
-from tests.kube.eventually import eventually
-from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.runtime.test_temporal_link import running
-from tests.tls import write_pair
+from tests.support.api.eventually import eventually
+from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.api.tls import write_pair
 
 QUEUE = "questions"
 NO_PAIR = (

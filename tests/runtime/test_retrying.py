@@ -9,11 +9,8 @@ from kube.errors import KubernetesError
 from kube.resource import NODES
 from runtime.problems import Problems
 from runtime.retrying import retry_forever
-from tests.kube.api_server import ApiServer, refused, said
-from tests.kube.conftest import client, server, transport
-from tests.slept_time import SleptTime
-
-__all__ = ["client", "server", "transport"]
+from tests.support.api.api_server import ApiServer, refused, said
+from tests.support.api.slept_time import SleptTime
 
 TOLD_SECONDS = 10
 BUSY = refused(429, "TooManyRequests", **{"Retry-After": str(TOLD_SECONDS)})

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from runtime.exposition import CounterWithoutSuffix, in_text, metrics_route
 from runtime.problems import Problems
 from runtime.serving import readiness_routes, serve
-from tests.ports import free_port
+from tests.support.api.ports import free_port
 
 
 async def test_readiness_and_metrics_are_served_side_by_side() -> None:

@@ -13,8 +13,8 @@ from aiohttp import web
 from devcluster.polling import until
 from runtime.problems import Problems
 from runtime.serving import CERTIFICATE, CannotListen, ServingCertificate, serve
-from tests.ports import free_port
-from tests.tls import write_pair
+from tests.support.api.ports import free_port
+from tests.support.api.tls import write_pair
 
 PATIENCE = timedelta(seconds=60)
 

@@ -20,7 +20,7 @@ from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDo
 from runtime.process_names import LEADER_LEASE
 from runtime.statements import LEADERLESS_FOR, WorkerObservation, by_leader, by_others
 from runtime.status_writer import StatusWriter
-from tests.devcluster.kubectl import kubectl
+from tests.support.cluster.kubectl import kubectl
 
 pytestmark = pytest.mark.cluster
 

@@ -12,8 +12,8 @@ from runtime.serving import CannotListen
 from runtime.settings import Settings, SettingsError
 from runtime.temporal import connect
 from runtime.temporal_core import temporal_core
-from tests.kube.faults.tcp_proxy import TcpProxy
-from tests.ports import free_port
+from tests.support.api.ports import free_port
+from tests.support.api.tcp_proxy import TcpProxy
 
 
 async def test_temporal_has_an_address_of_its_own_where_one_is_set() -> None:

@@ -23,9 +23,9 @@ from runtime import search_attributes
 from runtime.problems import Problems
 from runtime.retrying import one_sentence
 from runtime.temporal_link import REACHED_WITHIN, TemporalLink
-from tests.kube.eventually import eventually
-from tests.kube.faults.tcp_proxy import TcpProxy
-from tests.ports import free_port
+from tests.support.api.eventually import eventually
+from tests.support.api.ports import free_port
+from tests.support.api.tcp_proxy import TcpProxy
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:

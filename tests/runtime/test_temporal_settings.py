@@ -10,7 +10,7 @@ from runtime.settings import SettingsError
 from runtime.temporal import connect
 from runtime.temporal_settings import temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
-from tests.ports import free_port
+from tests.support.api.ports import free_port
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nZm9v\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN PRIVATE KEY-----\nZm9v\n-----END PRIVATE KEY-----\n"

@@ -13,8 +13,8 @@ from temporalio.client import Client
 from runtime import search_attributes
 from runtime.problems import Problems
 from runtime.temporal_link import TemporalLink
-from tests.kube.eventually import eventually
-from tests.temporal_servers import temporal_server
+from tests.support.api.eventually import eventually
+from tests.support.cluster.temporal_servers import temporal_server
 from workflows.messages import ATTEMPT
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Replayer
 
-from tests.workflows.incident import IncidentDriver
+from tests.support.story.incident import IncidentDriver
 from tests.workflows.violations import violations
 
 

@@ -7,11 +7,16 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from tests.temporal_servers import TIME_SKIPPING, set_up, skipping_environment, temporal_server
-from tests.workflows import workers
+from tests.support.cluster.temporal_servers import (
+    TIME_SKIPPING,
+    set_up,
+    skipping_environment,
+    temporal_server,
+)
+from tests.support.story import workers
+from tests.support.story.fake_clusters import FakeClusters
+from tests.support.story.incident import IncidentDriver
 from tests.workflows.checked import checked
-from tests.workflows.fake_clusters import FakeClusters
-from tests.workflows.incident import IncidentDriver
 from workflows.remediation import Remediation
 
 

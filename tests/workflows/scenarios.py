@@ -10,18 +10,11 @@ from datetime import timedelta
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from health.runbook.memory import Memory
-from tests.health.steps import HELD_LEASE
-from tests.workflows import (
-    scenarios_of_absence,
-    scenarios_of_evidence,
-    scenarios_of_machines,
-    scenarios_of_orders,
-    scenarios_of_requests,
-    scenarios_of_shadow,
-    scenarios_of_steps,
-)
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import (
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
+from tests.support.story.settling import rests
+from tests.support.values.memories import HELD_LEASE
+from tests.support.values.observations import (
     FIVE_MINUTES,
     expired,
     gone,
@@ -31,8 +24,15 @@ from tests.workflows.observations import (
     unknown,
     waiting,
 )
-from tests.workflows.phases import act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
-from tests.workflows.settling import rests
+from tests.workflows import (
+    scenarios_of_absence,
+    scenarios_of_evidence,
+    scenarios_of_machines,
+    scenarios_of_orders,
+    scenarios_of_requests,
+    scenarios_of_shadow,
+    scenarios_of_steps,
+)
 from tests.workflows.stories import MINUTE, begin, recover
 
 Scenario = Callable[[IncidentDriver], Awaitable[None]]

@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 from health.model.moves import Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy
-from tests.workflows.phases import act
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.story.settling import rests
+from tests.support.values.observations import expired, healthy
 from tests.workflows.stories import MINUTE, begin, recover
 
 

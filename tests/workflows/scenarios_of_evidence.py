@@ -5,9 +5,9 @@ from datetime import timedelta
 from health.model.evidence import EvidenceStore
 from health.model.moves import Phase
 from health.model.observation import HoldReason, Observation
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, hold
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import rests
+from tests.support.values.observations import escalating, hold
 from tests.workflows.stories import MINUTE, recover
 from workflows.contracts import SAVE_EVIDENCE
 

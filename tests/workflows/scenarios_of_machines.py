@@ -3,10 +3,10 @@
 from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.references import Action, Step
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, gone, healthy
-from tests.workflows.phases import act
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.story.settling import rests
+from tests.support.values.observations import escalating, expired, gone, healthy
 from tests.workflows.stories import MINUTE, begin, recover
 
 DELETING = escalating(expired(), Step(action=Action.DELETE))

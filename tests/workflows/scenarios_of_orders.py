@@ -2,10 +2,10 @@
 
 from health.model.moves import Phase
 from health.runbook.orders import AbortOrder, HoldOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy
-from tests.workflows.phases import act, be_held, hang_on_a_finalizer, wait
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act, be_held, hang_on_a_finalizer, wait
+from tests.support.story.settling import rests
+from tests.support.values.observations import expired, healthy
 from tests.workflows.stories import MINUTE, begin, recover
 
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import STEP, expired, gone, hold, recovered
-from tests.workflows.phases import act
-from tests.workflows.settling import pass_until, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.story.settling import pass_until, rests
+from tests.support.values.observations import STEP, expired, gone, hold, recovered
 from tests.workflows.stories import MINUTE, begin, recover
 
 FOR_GOOD = timedelta(seconds=-1)

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, healthy
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import rests
+from tests.support.values.observations import escalating, healthy
 from tests.workflows.stories import MINUTE, recover
 
 FIRST_TIMEOUT = timedelta(minutes=5)

@@ -3,10 +3,10 @@
 from health.model.moves import Phase
 from health.model.observation import HoldReason
 from health.runbook.orders import HoldOrder, ResumeOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, healthy, held, hold, waiting
-from tests.workflows.phases import exhaust, fail_steps, take_first_step
-from tests.workflows.settling import pass_until, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import exhaust, fail_steps, take_first_step
+from tests.support.story.settling import pass_until, rests
+from tests.support.values.observations import escalating, expired, healthy, held, hold, waiting
 from tests.workflows.stories import MINUTE, begin, recover
 
 

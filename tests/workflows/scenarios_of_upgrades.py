@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from tests.workflows.upgrading import Upgrading
+from tests.support.story.upgrading import Upgrading
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder
 from workflows.upgrade_pause import UpgradePause
 

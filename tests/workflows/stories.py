@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import healthy
-from tests.workflows.phases import Bring
-from tests.workflows.settling import settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import Bring
+from tests.support.story.settling import settle
+from tests.support.values.observations import healthy
 
 MINUTE = timedelta(minutes=1)
 

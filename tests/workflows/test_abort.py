@@ -5,10 +5,10 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.runbook.orders import AbortOrder
-from tests.kube.eventually import eventually
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, waiting
-from tests.workflows.phases import act
+from tests.support.api.eventually import eventually
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.values.observations import expired, healthy, waiting
 
 pytestmark = pytest.mark.rule("rule 40")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from health.model.observation import Hold, HoldReason
-from tests.objects import FIRST, NOW, request_of
+from tests.support.values.builders import FIRST, NOW, request_of
 from workflows.contracts import ActResult
 
 REFUSED = Hold(reason=HoldReason.REFUSED, message="no")

@@ -16,14 +16,15 @@ from temporalio.worker import Replayer
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
-from tests.forked import fork
-from tests.kube.eventually import eventually
-from tests.workflows import worker_in_the_middle, workers
+from tests.support.api.eventually import eventually
+from tests.support.cluster.forked import fork
+from tests.support.story import workers
+from tests.support.story.fake_clusters import FakeClusters
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import settle
+from tests.support.values.observations import expired, healthy
+from tests.workflows import worker_in_the_middle
 from tests.workflows.checked import checked
-from tests.workflows.fake_clusters import FakeClusters
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy
-from tests.workflows.settling import settle
 from workflows.contracts import FRESH
 
 ASKS_AGAIN = timedelta(seconds=7)

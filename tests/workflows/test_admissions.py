@@ -5,10 +5,10 @@ import pytest
 from health.model.admission import Admission
 from health.model.moves import Phase
 from health.model.observation import HoldReason
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, held
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import rests
+from tests.support.values.observations import expired, healthy, held
 from tests.workflows.scenarios_of_shadow import shadowed
-from tests.workflows.settling import rests
 
 pytestmark = pytest.mark.rule("rule 49")
 

@@ -9,8 +9,18 @@ from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, RequestReference, Step
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import ACTED, HELD_LEASE
-from tests.objects import ADMITTED, FIRST, INCIDENT, MINUTE, NOW, SECOND, THIRD, request_of, seen
+from tests.support.values.builders import (
+    ADMITTED,
+    FIRST,
+    INCIDENT,
+    MINUTE,
+    NOW,
+    SECOND,
+    THIRD,
+    request_of,
+    seen,
+)
+from tests.support.values.memories import ACTED, HELD_LEASE
 from workflows.admitted_step import AdmittedStep, AfterAct
 from workflows.contracts import ActInput, ActResult
 

@@ -11,8 +11,8 @@ from devcluster.polling import until
 from health.gate.back_off import EndedAttempt
 from health.model.moves import Outcome, Phase
 from health.model.target import TargetName, owner_name
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, gone, healthy, released, waiting
+from tests.support.story.incident import IncidentDriver
+from tests.support.values.observations import expired, gone, healthy, released, waiting
 
 pytestmark = pytest.mark.rule("rule 14")
 

@@ -8,10 +8,10 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from health.model.moves import Outcome, Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, recovered
-from tests.workflows.phases import fail_steps, take_first_step
-from tests.workflows.settling import pass_wakes, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import fail_steps, take_first_step
+from tests.support.story.settling import pass_wakes, rests
+from tests.support.values.observations import escalating, recovered
 from workflows.kit.calls import in_words
 
 MINUTE = timedelta(minutes=1)

@@ -1,9 +1,9 @@
 import pytest
 
 from health.model.moves import Outcome, Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, waiting
-from tests.workflows.phases import act, hang_on_a_finalizer
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act, hang_on_a_finalizer
+from tests.support.values.observations import expired, healthy, waiting
 
 
 @pytest.mark.rule("rule 40")

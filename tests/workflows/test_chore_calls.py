@@ -10,8 +10,8 @@ from health.model.remediation_request import TIMED_OUT
 from health.runbook.chores import ChoreFailure
 from health.runbook.failed_attempts import FORBIDDEN_GRACE
 from objects.timestamps import stamp
-from tests.health.steps import ACTED
-from tests.objects import FIRST, INCIDENT, NOW, SECOND, request_of, seen
+from tests.support.values.builders import FIRST, INCIDENT, NOW, SECOND, request_of, seen
+from tests.support.values.memories import ACTED
 from workflows.chore_calls import annotation, clean_up, release, renewal
 from workflows.contracts import AnnotateResult, CleanUpInput, CleanUpResult, RenewResult
 

@@ -10,9 +10,9 @@ from health.model.remediation_request import TIMED_OUT
 from health.runbook.chores import Chore
 from health.runbook.new_step import STOP_PATIENCE
 from health.runbook.orders import AbortOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import act, fail_steps, take_first_step
-from tests.workflows.settling import (
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act, fail_steps, take_first_step
+from tests.support.story.settling import (
     REAL_TIME,
     pass_until,
     pass_wakes,

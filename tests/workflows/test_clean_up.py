@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, replaced, waiting
-from tests.workflows.phases import act, hang_on_a_finalizer
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act, hang_on_a_finalizer
+from tests.support.values.observations import expired, healthy, replaced, waiting
 
 HANGING = timedelta(minutes=1, seconds=1)
 

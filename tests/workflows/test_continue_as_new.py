@@ -7,11 +7,11 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
 from health.runbook.orders import AbortOrder, HoldOrder
-from tests.health.steps import HELD_LEASE
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import FIRST, expired, healthy, held
-from tests.workflows.phases import fail_steps, take_first_step
-from tests.workflows.settling import pass_until, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import fail_steps, take_first_step
+from tests.support.story.settling import pass_until, rests
+from tests.support.values.memories import HELD_LEASE
+from tests.support.values.observations import FIRST, expired, healthy, held
 
 A_BIT = timedelta(seconds=1)
 POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)

@@ -12,11 +12,11 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
-from tests.kube.eventually import eventually
-from tests.samples_of_metrics import Series, scrape, series
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, hold, waiting
-from tests.workflows.upgrading import Upgrading
+from tests.support.api.eventually import eventually
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.upgrading import Upgrading
+from tests.support.values.metric_samples import Series, scrape, series
+from tests.support.values.observations import expired, healthy, hold, waiting
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.remediation import Remediation

@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import FIVE_MINUTES, expired, waiting
-from tests.workflows.settling import REAL_TIME
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import REAL_TIME
+from tests.support.values.observations import FIVE_MINUTES, expired, waiting
 
 A_BIT = timedelta(seconds=2)
 

@@ -5,9 +5,9 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.references import Action, Step
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, expired, healthy
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import rests
+from tests.support.values.observations import escalating, expired, healthy
 
 DELETE, MARK = Step(action=Action.DELETE), Step(action=Action.MARK)
 

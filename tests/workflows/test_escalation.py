@@ -6,10 +6,10 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import TIMED_OUT
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import healthy
-from tests.workflows.phases import take_first_step
-from tests.workflows.settling import REAL_TIME, pass_until, rests, settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import take_first_step
+from tests.support.story.settling import REAL_TIME, pass_until, rests, settle
+from tests.support.values.observations import healthy
 
 A_BIT = timedelta(seconds=2)
 TIMEOUTS = {

@@ -6,8 +6,8 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import healthy, hold
+from tests.support.story.incident import IncidentDriver
+from tests.support.values.observations import healthy, hold
 from tests.workflows.scenarios_of_evidence import wanted
 from tests.workflows.scenarios_of_shadow import shadowed
 from workflows.contracts import ACT, SAVE_EVIDENCE

@@ -10,9 +10,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from health.model.moves import Outcome, Phase
 from health.runbook.escalation import CLASSIC_LEASE
 from health.runbook.waiting import LATE_ANSWERS
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, held, waiting
-from tests.workflows.settling import pass_wakes, rests, settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import pass_wakes, rests, settle
+from tests.support.values.observations import expired, healthy, held, waiting
 from workflows.contracts import FRESH
 from workflows.messages import RemediationInput
 

@@ -6,10 +6,10 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import HEALTHY_DELAY
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import recovered
-from tests.workflows.phases import act
-from tests.workflows.settling import REAL_TIME, pass_until, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.story.settling import REAL_TIME, pass_until, rests
+from tests.support.values.observations import recovered
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)

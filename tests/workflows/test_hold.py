@@ -4,8 +4,8 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, held, hold
+from tests.support.story.incident import IncidentDriver
+from tests.support.values.observations import expired, healthy, held, hold
 
 MINUTE = timedelta(minutes=1)
 

@@ -2,9 +2,9 @@ from datetime import timedelta
 
 from health.model.moves import Phase
 from health.runbook.orders import HoldOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import FIVE_MINUTES, expired
-from tests.workflows.phases import wait
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import wait
+from tests.support.values.observations import FIVE_MINUTES, expired
 
 MINUTE = timedelta(minutes=1)
 DISK_SWAP = HoldOrder(reason="disk swap")

@@ -11,8 +11,9 @@ from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from tests.kube.eventually import eventually
-from tests.workflows.fake_cluster import Gate
+from tests.support.api.eventually import eventually
+from tests.support.story.fake_cluster import Gate
+from tests.support.story.sandbox import workflow_runner
 from tests.workflows.pool_pause import (
     GO_ON,
     OBSERVE,
@@ -23,7 +24,6 @@ from tests.workflows.pool_pause import (
     PoolPause,
     PoolPauseInput,
 )
-from tests.workflows.sandbox import workflow_runner
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 

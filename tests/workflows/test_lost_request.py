@@ -7,9 +7,9 @@ import pytest
 from health.model.moves import Phase
 from health.model.observation import Observation
 from objects.timestamps import stamp
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired
-from tests.workflows.settling import REAL_TIME, pass_until, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import REAL_TIME, pass_until, rests
+from tests.support.values.observations import expired
 from workflows.messages import State
 
 MINUTE = timedelta(minutes=1)

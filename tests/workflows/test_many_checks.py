@@ -8,7 +8,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from detector.upgrade.check_changes import CheckChanges
 from health.upgrade.memory import CheckPauseState
-from tests.workflows.upgrading import Handle, Upgrading
+from tests.support.story.upgrading import Handle, Upgrading
 from workflows.upgrade_contracts import MOST_IN_RESULT
 from workflows.upgrade_pause import STATE_PAGE, UpgradePause
 

@@ -8,7 +8,7 @@ from health.model.observation import failed
 from health.model.order import OrderMessage
 from health.runbook.memory import Memory, NewStart
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
-from tests.objects import NOW, REBOOT, seen
+from tests.support.values.builders import NOW, REBOOT, seen
 
 pytestmark = pytest.mark.rule("rule 40")
 

@@ -5,10 +5,10 @@ from health.model.moves import Phase
 from health.runbook.memory import Memory
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
 from objects.short_text import CUT, LONGEST_TEXT
-from tests.health.upgrade.longest import payload_bytes
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import held
-from tests.workflows.settling import settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import settle
+from tests.support.values.longest import payload_bytes
+from tests.support.values.observations import held
 
 NO_TIMES = ("soon", 0, -60, 1e12, float("inf"))
 """The last but one is beyond the calendar."""

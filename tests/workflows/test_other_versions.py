@@ -8,8 +8,8 @@ from temporalio.worker import Worker
 
 from health.model.moves import Phase
 from health.model.observation import Hold
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, waiting
+from tests.support.story.incident import IncidentDriver
+from tests.support.values.observations import expired, waiting
 from workflows.contracts import OBSERVE, ObserveInput, detector_queue
 
 QUARANTINE = Hold(reason="Quarantine", message="rack 7 is quarantined", ask_again_seconds=3600)

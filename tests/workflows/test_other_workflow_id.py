@@ -11,9 +11,9 @@ from temporalio.testing import WorkflowEnvironment
 
 from health.model.moves import Phase
 from health.runbook.memory import Memory
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, held
-from tests.workflows.upgrading import Upgrading
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.upgrading import Upgrading
+from tests.support.values.observations import expired, held
 from workflows.contracts import worker_queue
 from workflows.kit.runs import WRONG_ID, RunInput
 from workflows.messages import WORKFLOW, RemediationInput

@@ -6,9 +6,9 @@ import pytest
 
 from health.model.moves import Outcome, Phase
 from health.model.remediation_request import TIMED_OUT
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy
-from tests.workflows.settling import rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import rests
+from tests.support.values.observations import expired, healthy
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)

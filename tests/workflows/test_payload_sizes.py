@@ -17,7 +17,7 @@ from health.model.verdict import Fact
 from health.runbook.chores import Chore, ChoreNote
 from health.runbook.memory import Memory
 from objects.short_text import CUT, LONGEST_TEXT, cut_to_bytes, short
-from tests.health.upgrade.longest import BLOB_WARNING, payload_bytes
+from tests.support.values.longest import BLOB_WARNING, payload_bytes
 from workflows.contracts import ActResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

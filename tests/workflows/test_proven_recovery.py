@@ -5,10 +5,10 @@ from datetime import timedelta
 from health.check.same_boot import SAME_BOOT
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
-from tests.objects import NOW, fact
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import ESCALATION, escalating, healthy
-from tests.workflows.settling import REAL_TIME, pass_until, rests
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import REAL_TIME, pass_until, rests
+from tests.support.values.builders import NOW, fact
+from tests.support.values.observations import ESCALATION, escalating, healthy
 
 MINUTE = timedelta(minutes=1)
 A_BIT = timedelta(seconds=2)

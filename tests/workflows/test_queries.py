@@ -20,8 +20,8 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference, RequestReference
 from health.model.request_snapshot import RequestSnapshot
-from tests.objects import ADMITTED, incident_reference, without_limits
-from tests.workflows.observations import expired
+from tests.support.values.builders import ADMITTED, incident_reference, without_limits
+from tests.support.values.observations import expired
 from worker.worker import POLLERS
 from workflows.contracts import (
     ACT,

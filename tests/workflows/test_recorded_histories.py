@@ -15,8 +15,8 @@ from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from tests.histories.files import HERE, RECORDER, files_of, read
+from tests.support.story.sandbox import workflow_runner
 from tests.workflows.changed_remediation import GuardedChange, UnguardedChange
-from tests.workflows.sandbox import workflow_runner
 from tests.workflows.scenarios import BARE_SCENARIOS, LONG_SCENARIOS, SCENARIOS
 from tests.workflows.scenarios_of_upgrades import LONG_UPGRADE_SCENARIOS, UPGRADE_SCENARIOS
 from workflows.contracts import ACT

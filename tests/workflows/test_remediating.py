@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy
-from tests.workflows.phases import act
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.values.observations import expired, healthy
 
 TEN_MINUTES = timedelta(minutes=10)
 A_BIT = timedelta(seconds=30)

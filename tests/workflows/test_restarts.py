@@ -3,8 +3,8 @@ from datetime import timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import FIVE_MINUTES, expired, healthy, held, waiting
+from tests.support.story.incident import IncidentDriver
+from tests.support.values.observations import FIVE_MINUTES, expired, healthy, held, waiting
 
 UNCACHED = 0
 """Every task replays: the harder way."""

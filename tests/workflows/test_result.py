@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from health.model.moves import Outcome, Phase
 from health.runbook.orders import HoldOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import escalating, healthy, released, waiting
-from tests.workflows.phases import fail_steps, take_first_step
-from tests.workflows.settling import rests, settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import fail_steps, take_first_step
+from tests.support.story.settling import rests, settle
+from tests.support.values.observations import escalating, healthy, released, waiting
 
 MOMENT = timedelta(seconds=1)
 

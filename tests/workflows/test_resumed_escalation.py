@@ -8,9 +8,9 @@ from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
 from health.runbook.orders import ResumeOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.phases import adopt_exhausted, fail_steps
-from tests.workflows.settling import rests, settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import adopt_exhausted, fail_steps
+from tests.support.story.settling import rests, settle
 from workflows.messages import ORDER_REFUSED
 
 FROM_THE_SECOND = ResumeOrder(reason="power is back", step="second")

@@ -5,8 +5,8 @@ import pytest
 from health.model.order import OrderRecord
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.health.steps import order
-from tests.objects import MINUTE, NOW, seen
+from tests.support.values.builders import MINUTE, NOW, seen
+from tests.support.values.memories import order
 from workflows.status import IncidentStatus
 
 HELD = order("hold", "disk swap")

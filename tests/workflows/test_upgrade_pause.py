@@ -20,8 +20,8 @@ from health.upgrade.memory import CheckPauseState, PauseMemory
 from health.upgrade.orders import OrderName
 from health.upgrade.packed_memory import packed
 from health.upgrade.pausable_check import PauseAction
-from tests.kube.eventually import eventually
-from tests.workflows.upgrading import Upgrading
+from tests.support.api.eventually import eventually
+from tests.support.story.upgrading import Upgrading
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
 from workflows.upgrade_orders import NO_UPGRADE, NOT_OURS, UNKNOWN_CHECK

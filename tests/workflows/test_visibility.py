@@ -3,10 +3,10 @@ from pydantic_core import to_json
 
 from health.model.moves import Outcome, Phase
 from health.runbook.orders import HoldOrder
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, held, waiting
-from tests.workflows.phases import act, wait
-from tests.workflows.settling import settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act, wait
+from tests.support.story.settling import settle
+from tests.support.values.observations import expired, healthy, held, waiting
 from workflows.kit.summaries import in_summary
 
 

@@ -11,12 +11,12 @@ import pytest
 from health.model.moves import Outcome, Phase
 from health.runbook.memory import Memory
 from health.runbook.orders import HoldOrder
-from tests.health.steps import HELD_LEASE
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import expired, healthy, waiting
-from tests.workflows.phases import act
-from tests.workflows.polling import polled
-from tests.workflows.settling import rests, settle
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.phases import act
+from tests.support.story.polling import polled
+from tests.support.story.settling import rests, settle
+from tests.support.values.memories import HELD_LEASE
+from tests.support.values.observations import expired, healthy, waiting
 
 
 async def ask_in_vain(incident: IncidentDriver) -> None:

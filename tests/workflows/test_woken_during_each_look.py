@@ -11,11 +11,11 @@ from temporalio.testing import WorkflowEnvironment
 from health.model.moves import Phase
 from health.model.observation import Observation
 from health.upgrade.observation import UpgradeObservation
-from tests.workflows import workers
-from tests.workflows.incident import IncidentDriver
-from tests.workflows.observations import held
-from tests.workflows.polling import polled
-from tests.workflows.upgrading import Upgrading
+from tests.support.story import workers
+from tests.support.story.incident import IncidentDriver
+from tests.support.story.polling import polled
+from tests.support.story.upgrading import Upgrading
+from tests.support.values.observations import held
 from workflows.contracts import OBSERVE, ObserveInput
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
 from workflows.upgrade_pause import UpgradePause

@@ -20,9 +20,9 @@ from cli.doctor.temporal_examination import temporal_findings
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from runtime.worker_version import BUILD_VARIABLE, DEPLOYMENT_VARIABLE, worker_version
-from tests.cli.fleet import Fleet, fleet_of
-from tests.temporal_servers import client_of
-from tests.workflows.observations import expired, healthy, held
+from tests.support.cluster.temporal_servers import client_of
+from tests.support.story.fleet import Fleet, fleet_of
+from tests.support.values.observations import expired, healthy, held
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 
-from tests.workflows.fake_cluster import Entry, FakeCluster
+from tests.support.story.fake_cluster import Entry, FakeCluster
 from workflows.contracts import ACT, FRESH
 
 BUSIEST = 8

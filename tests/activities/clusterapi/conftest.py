@@ -9,9 +9,9 @@ from kube.client import Client
 from kube.transport import Transport
 from tests.activities.clusterapi.world import ClusterApiWorld
 from tests.activities.worker_activities import WorkerActivities
-from tests.kube.api_server import ApiServer
-from tests.kube.kubeconfigs import Pair
-from tests.prepared import installed_control_plane
+from tests.support.api.api_server import ApiServer
+from tests.support.api.kubeconfigs import Pair
+from tests.support.cluster.prepared import installed_control_plane
 
 
 @pytest.fixture(scope="package")

@@ -10,9 +10,9 @@ from health.model.observation import HoldReason
 from health.model.remediation_request import NODE_NAME
 from kube.client import Client
 from kube.transport import Transport
-from tests.activities.openshift import Openshift
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import World
+from tests.support.cluster.openshift import Openshift
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.4/1/etcd", "rule 21")]
 

@@ -10,7 +10,7 @@ from tests.activities.clusterapi.world import ClusterApiWorld
 from tests.activities.evidence import evidence_asked
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE, WANTS_EVIDENCE
-from tests.kube.api_server import hanging, said
+from tests.support.api.api_server import hanging, said
 from workflows.contracts import EVIDENCE_READING
 
 pytestmark = pytest.mark.cluster

@@ -12,7 +12,7 @@ from kube.transport import Transport
 from tests.activities.clusterapi.world import FOREIGN, ClusterApiWorld, ready
 from tests.activities.overtaken import Change, Overtaken, PatchesAnswered
 from tests.activities.worker_activities import WorkerActivities
-from tests.kube.kubeconfigs import TOKEN
+from tests.support.api.kubeconfigs import TOKEN
 from workflows.contracts import ActResult, TargetDisrupted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 2")]

@@ -10,7 +10,7 @@ from kube.transport import Transport
 from tests.activities.clusterapi.world import ClusterApiWorld
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, NAMESPACE, TEMPLATES
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
 from workflows.contracts import ActInput, RequestExists
 
 pytestmark = pytest.mark.cluster

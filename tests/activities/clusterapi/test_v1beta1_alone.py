@@ -13,8 +13,8 @@ from kube.client import Client
 from kube.transport import Transport
 from tests.activities.clusterapi.world import FOREIGN, ClusterApiWorld, ready
 from tests.activities.worker_activities import WorkerActivities
-from tests.kube.api_server import ApiServer
-from tests.kube.kubeconfigs import Pair
+from tests.support.api.api_server import ApiServer
+from tests.support.api.kubeconfigs import Pair
 from workflows.contracts import TargetDisrupted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 32")]

@@ -38,9 +38,9 @@ from tests.activities.world import (
     SINCE,
     TEMPLATES,
 )
-from tests.kube.api_server import ApiServer, refused, said
-from tests.kube.kubeconfigs import Pair, encoded, kubeconfig
-from tests.objects import condition, node_object
+from tests.support.api.api_server import ApiServer, refused, said
+from tests.support.api.kubeconfigs import Pair, encoded, kubeconfig
+from tests.support.values.builders import condition, node_object
 from workflows.contracts import ActInput
 
 MARK = Step(action=Action.MARK)

@@ -9,8 +9,8 @@ from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.transport import Transport
-from tests.cli.command import Command
 from tests.cli.doctor.status_writes import new_check
+from tests.support.cluster.command import Command
 
 KINDS = "nodehealthchecks.remediation.medik8s.io,machinehealthchecks.machine.openshift.io"
 CLUSTER = "doctored"

@@ -3,8 +3,8 @@
 import json
 
 from cli.doctor.finding import Finding, FindingSeverity
-from tests.cli.command import Command
-from tests.forked import Ran
+from tests.support.cluster.command import Command
+from tests.support.cluster.forked import Ran
 
 
 async def findings(doctor: Command, *arguments: str, **environment: str) -> list[Finding]:

@@ -20,7 +20,6 @@ from kube.errors import NotFound
 from kube.lease import new_lease
 from kube.resource import CONFIG_MAPS, LEASES, NAMESPACES, Object
 from kube.transport import Transport
-from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser
 from tests.cli.doctor.findings import about, findings, listed, reasons
 from tests.cli.doctor.status_writes import (
@@ -30,7 +29,8 @@ from tests.cli.doctor.status_writes import (
     spoilt_and_repaired_each_second,
     write_status,
 )
-from tests.ports import free_port
+from tests.support.api.ports import free_port
+from tests.support.cluster.command import Command
 
 pytestmark = pytest.mark.cluster
 

@@ -25,9 +25,9 @@ from kube.resource import (
     resource_of,
 )
 from kube.transport import Transport
-from tests.cli.command import Command
 from tests.cli.doctor.conftest import AsUser
 from tests.cli.doctor.findings import findings
+from tests.support.cluster.command import Command
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 

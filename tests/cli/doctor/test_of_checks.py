@@ -8,9 +8,9 @@ from cli.doctor.of_checks import check_findings
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from tests.health.openshift.samples import PAUSED
-from tests.health.openshift.samples import check_object as machine_check
-from tests.objects import check_object
+from tests.support.values.builders import check_object
+from tests.support.values.openshift import PAUSED
+from tests.support.values.openshift import check_object as machine_check
 
 
 def said(kind: CheckKind, stored: dict[str, Any]) -> list[str]:

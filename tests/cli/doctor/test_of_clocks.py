@@ -13,7 +13,7 @@ from kube.lease import LeaseRecord, new_lease, renewed
 from kube.resource import LEASES, Object
 from kube.transport import Transport
 from objects.timestamps import stamp
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 FIFTEEN = timedelta(seconds=15)
 

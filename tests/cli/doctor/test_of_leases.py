@@ -8,7 +8,7 @@ from cli.doctor.of_clocks import leader_findings, operator_findings, other_leade
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.lease import LeaseRecord, new_lease
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 LEASE = "paramedic-system/paramedic-detector"
 UNHELD = f"no process holds the Lease {LEASE}, last renewed at"

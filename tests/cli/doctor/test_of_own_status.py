@@ -9,7 +9,7 @@ from cli.doctor.of_own_status import installation_findings, own_status_findings
 from runtime.paramedic_status import STALE, Installation, ParamedicStatusDocument, amended
 from runtime.settings import Settings
 from runtime.statements import WorkerObservation, by_leader, by_others, of_slots
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 WELL = by_leader("pod-1", "", WorkerObservation(1), "queue", timedelta())
 AWAY = by_leader("pod-1", "Temporal at t:7233 does not answer", WorkerObservation(), "queue", timedelta())

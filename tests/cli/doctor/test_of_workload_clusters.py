@@ -20,9 +20,9 @@ from kube.resource import NODES, SECRETS
 from kube.transport import Transport
 from kube.workload_connections import WorkloadConnections
 from objects.clusters import SecretField
-from tests.health.clusterapi.samples import check, cluster, in_cluster
-from tests.kube.api_server import Answer, ApiServer, hanging, refused, said
-from tests.kube.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of
+from tests.support.api.api_server import Answer, ApiServer, hanging, refused, said
+from tests.support.api.kubeconfigs import TOKEN, Pair, encoded, kubeconfig, secret_of
+from tests.support.values.cluster_api import check, cluster, in_cluster
 
 CAPI = CLUSTER_API_MACHINE_HEALTH_CHECK
 PATIENCE = timedelta(milliseconds=500)

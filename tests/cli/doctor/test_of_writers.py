@@ -13,8 +13,8 @@ from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.status_writers import StatusFieldManager
 from kube.listing import Paging, list_all
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer, lines, said
-from tests.objects import NOW
+from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.values.builders import NOW
 
 STOP = "stop it, two controllers would remediate the same targets"
 

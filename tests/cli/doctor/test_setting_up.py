@@ -18,9 +18,9 @@ from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
 from tests.cli.doctor.conftest import CLUSTER, AsUser
 from tests.cli.doctor.findings import findings, reasons
-from tests.cli.fleet import Fleet
-from tests.kube.eventually import eventually
-from tests.temporal_servers import client_of
+from tests.support.api.eventually import eventually
+from tests.support.cluster.temporal_servers import client_of
+from tests.support.story.fleet import Fleet
 
 pytestmark = pytest.mark.cluster
 

@@ -14,7 +14,7 @@ from kube.resource import Resource
 from runtime.paramedic_status import Installation
 from runtime.process_names import CLUSTER_ANNOTATION
 from runtime.settings import Settings
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 PROD, TYPO = "prod-1a2b3c4d", "prdo-1a2b3c4d"
 INSTALLED = FoundInstallation(

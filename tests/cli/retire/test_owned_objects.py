@@ -25,7 +25,7 @@ from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from kube.resource import Object, Resource, resource_of
 from objects.timestamps import micro_time
 from runtime.process_names import LEADER_LEASE
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 REQUESTS = Resource("example.com/v1", "Reboot", "reboots", namespaced=True)
 CLUSTER = "prod-1a2b3c4d"

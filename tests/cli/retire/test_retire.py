@@ -28,12 +28,12 @@ from runtime import search_attributes
 from runtime.cluster import read_cluster_identity
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
 from runtime.process_names import CLUSTER_ANNOTATION, DETECTOR, LEADER_LEASE, WORKER
-from tests.cli.command import Command
-from tests.cli.fleet import Fleet
-from tests.end_to_end.world import REQUESTS
-from tests.ports import free_port
+from tests.support.api.ports import free_port
+from tests.support.cluster.command import Command
 from tests.support.cluster.installations import forget_installations
-from tests.workflows.observations import expired
+from tests.support.story.fleet import Fleet
+from tests.support.story.world import REQUESTS
+from tests.support.values.observations import expired
 from workflows.contracts import ACT, ActInput, ActResult, worker_queue
 from workflows.messages import WORKFLOW, RemediationInput
 

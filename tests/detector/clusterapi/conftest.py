@@ -7,7 +7,7 @@ import pytest
 from detector.reporting import target_reporter
 from objects.backoff import Backoff
 from tests.detector.clusterapi.reporting import Reporting, reporting
-from tests.kube.api_server import ApiServer
+from tests.support.api.api_server import ApiServer
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from health.kinds.clusterapi.cluster import CLUSTERS
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import MACHINES
 from kube.resource import Object, group_version_path, resource_of
-from tests.health.clusterapi.samples import NAMESPACE, merged
-from tests.kube.api_server import Answer, ApiServer, refused, said
+from tests.support.api.api_server import Answer, ApiServer, refused, said
+from tests.support.values.cluster_api import NAMESPACE, merged
 
 RESOURCE = resource_of(MACHINES)
 CONFLICT, GONE = refused(409, "Conflict"), refused(404, "NotFound", "a Machine")

@@ -13,10 +13,10 @@ from kube.resource import Object
 from kube.transport import Transport
 from tests.detector.clusterapi.machines_api import RESOURCE, MachinesApi
 from tests.detector.clusterapi.small_cluster_api import OF_WEST, WEST, SmallClusterApi, machine_object
-from tests.health.clusterapi.samples import NAMESPACE
-from tests.kube.api_server import ApiServer, Asked
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.api_server import ApiServer, Asked
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import NAMESPACE
 
 SUCCEEDED, OWNER, EXTERNAL = "HealthCheckSucceeded", "OwnerRemediated", "ExternallyRemediated"
 

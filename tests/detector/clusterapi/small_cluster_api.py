@@ -20,7 +20,8 @@ from health.model.target import node_name
 from kube.record import Key
 from kube.resource import Object
 from objects.timestamps import stamp
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW, condition, node_object
+from tests.support.values.cluster_api import (
     CREATED,
     LABELS,
     NAMESPACE,
@@ -28,7 +29,6 @@ from tests.health.clusterapi.samples import (
     check_object,
     cluster,
 )
-from tests.objects import NOW, condition, node_object
 
 EDGE, WEST = f"{NAMESPACE}/edge", f"{NAMESPACE}/west"
 OF_WEST = LABELS | {CLUSTER_NAME: "west"}

@@ -23,8 +23,8 @@ from tests.detector.clusterapi.small_cluster_api import (
     machine_object,
     named,
 )
-from tests.health.clusterapi.samples import CREATED
-from tests.objects import NOW, check_object, condition, node_object
+from tests.support.values.builders import NOW, check_object, condition, node_object
+from tests.support.values.cluster_api import CREATED
 
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_EDGE = {(named(), None), (named(), "failed")}

@@ -13,8 +13,8 @@ from tests.detector.clusterapi.small_cluster_api import (
     machine_object,
     named,
 )
-from tests.health.clusterapi.samples import cluster
-from tests.objects import NOW
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import cluster
 
 pytestmark = pytest.mark.rule("rule 33")
 

@@ -25,10 +25,10 @@ from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS, Object, resource_of
 from kube.transport import Transport
 from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, named
-from tests.health.clusterapi.samples import NAMESPACE, PAUSED, check_object, cluster, merged
-from tests.kube.api_server import ApiServer, refused, said
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.api_server import ApiServer, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import NAMESPACE, PAUSED, check_object, cluster, merged
 
 CHECKS = resource_of(CLUSTER_API_MACHINE_HEALTH_CHECK)
 CLUSTER = {"apiVersion": V1BETA2, "kind": "Cluster", "name": "edge", "uid": "cluster-uid"}

@@ -11,8 +11,8 @@ from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
 from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, machine_object, named
-from tests.health.clusterapi.samples import NAMESPACE, cluster
-from tests.objects import condition
+from tests.support.values.builders import condition
+from tests.support.values.cluster_api import NAMESPACE, cluster
 
 FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 TARGET = TargetReference(kind="Machine", group=GROUP, namespace=NAMESPACE, name="a", uid="uid-a")

@@ -15,10 +15,10 @@ from health.policy.shadow import SHADOW
 from kube.resource import Object
 from tests.detector.clusterapi.reporting import EXTERNAL, OWNER, SUCCEEDED, Reporting
 from tests.detector.clusterapi.small_cluster_api import machine_object, named
-from tests.health.clusterapi.samples import MINUTE, NAMESPACE, PAUSED, TEMPLATE, cluster, merged
-from tests.kube.api_server import refused
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.api_server import refused
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import MINUTE, NAMESPACE, PAUSED, TEMPLATE, cluster, merged
 
 WITH_TEMPLATE: dict[str, Any] = {"remediation": {"templateRef": TEMPLATE}}
 BROKEN = refused(500, "InternalError")

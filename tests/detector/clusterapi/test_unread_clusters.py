@@ -30,10 +30,10 @@ from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resourc
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.detector.clusterapi.small_cluster_api import machine_object, named
-from tests.health.clusterapi.samples import NAMESPACE, REMEDIATE, check_object
-from tests.kube.api_server import Answer, ApiServer, lines, refused, said
-from tests.kube.eventually import eventually
-from tests.objects import NOW
+from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import NAMESPACE, REMEDIATE, check_object
 
 pytestmark = pytest.mark.rule("rule 3", "rule 45/gates")
 

@@ -20,9 +20,9 @@ from kube.resource import NODES
 from kube.transport import Transport
 from objects.clusters import SecretField
 from runtime.guard import Guard
-from tests.kube.api_server import ApiServer, lines, said
-from tests.kube.eventually import eventually
-from tests.objects import NOW, condition, node_object
+from tests.support.api.api_server import ApiServer, lines, said
+from tests.support.api.eventually import eventually
+from tests.support.values.builders import NOW, condition, node_object
 
 EAST, WEST = "fleet/east", "fleet/west"
 LIMIT = timedelta(minutes=1)

@@ -8,7 +8,7 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from kube.transport import Transport
 from tests.devcluster.simulation import conftest as simulation
-from tests.prepared import installed_control_plane
+from tests.support.cluster.prepared import installed_control_plane
 
 control, transport = simulation.control, simulation.transport
 

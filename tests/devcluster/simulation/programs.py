@@ -1,4 +1,4 @@
-"""Programs of the simulation, as copies of a process that has imported everything (tests/forked.py)."""
+"""Programs of the simulation, as forks of a process that has imported everything."""
 
 import sys
 from typing import NoReturn

@@ -26,7 +26,7 @@ from kube.transport import Transport
 from tests.devcluster.running import running
 from tests.devcluster.simulation.machine_world import NAMESPACE, MachineWorld
 from tests.devcluster.simulation.programs import run_machine_controllers
-from tests.forked import Forked, fork
+from tests.support.cluster.forked import Forked, fork
 
 pytestmark = pytest.mark.cluster
 

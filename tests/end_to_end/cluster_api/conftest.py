@@ -16,15 +16,15 @@ from devcluster.temporal import TemporalServer
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.transport import Transport
-from tests.end_to_end import shared_processes
 from tests.end_to_end.cluster_api import calm_detector
 from tests.end_to_end.cluster_api.fleet import Fleet
-from tests.end_to_end.conftest import Paramedic, watched_world
-from tests.end_to_end.nodes import Nodes
-from tests.end_to_end.pairs import Pairs
-from tests.end_to_end.restarts.servers import OwnServers, own_servers
-from tests.end_to_end.world import World
-from tests.prepared import installed_control_plane
+from tests.support.cluster.own_servers import OwnServers, own_servers
+from tests.support.cluster.prepared import installed_control_plane
+from tests.support.story import shared_processes
+from tests.support.story.nodes import Nodes
+from tests.support.story.pairs import Pairs
+from tests.support.story.paramedic import Paramedic, watched_world
+from tests.support.story.world import World
 
 CONTROLLER_MANAGER = "manager"
 settings, policy = shared_processes.settings, shared_processes.policy

@@ -15,10 +15,10 @@ from devcluster.simulation.machine_object import MachineCondition
 from kube.client import Client
 from kube.errors import Conflict, KubernetesError, NotFound
 from kube.resource import NAMESPACES, SECRETS, Object, Resource
-from tests.end_to_end.machines.check import Check
-from tests.end_to_end.machines.machine_incidents import CHECK, MachineIncidents
-from tests.end_to_end.nodes import Nodes
-from tests.end_to_end.world import PATIENCE, TEMPLATES, World
+from tests.support.story.machine_check import Check
+from tests.support.story.machine_incidents import CHECK, MachineIncidents
+from tests.support.story.nodes import Nodes
+from tests.support.story.world import PATIENCE, TEMPLATES, World
 
 NEW, OLD = ClusterApi("v1beta2"), ClusterApi("v1beta1")
 CLUSTER = "east"

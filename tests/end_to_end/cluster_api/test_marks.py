@@ -8,7 +8,7 @@ from health.model.evidence import LABEL
 from kube.resource import CONFIG_MAPS
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.cluster_api.fleet import CLUSTER, OWNER, SUCCEEDED, Fleet
-from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.support.story.machine_incidents import CHECK
 
 pytestmark = pytest.mark.cluster
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.cli.command import Command
 from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.support.cluster.command import Command
+from tests.support.story.machine_incidents import CHECK
+from tests.support.story.paramedic import Paramedic
 
 pytestmark = pytest.mark.cluster
 

@@ -4,8 +4,8 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from tests.end_to_end.cluster_api.fleet import INITIALIZED, OWNER, READY, SUCCEEDED, Fleet
-from tests.end_to_end.machines.audit import writes
-from tests.end_to_end.machines.machine_incidents import CHECK
+from tests.support.story.audit import writes
+from tests.support.story.machine_incidents import CHECK
 
 pytestmark = pytest.mark.cluster
 

@@ -5,8 +5,8 @@ import pytest
 from devcluster.simulation.cluster_api import GROUP
 from kube.errors import NotFound
 from tests.end_to_end.cluster_api.fleet import CLUSTER, EXTERNAL, OWNER, SUCCEEDED, Fleet
-from tests.end_to_end.machines.machine_incidents import CHECK
-from tests.end_to_end.world import REQUESTS, TEMPLATES
+from tests.support.story.machine_incidents import CHECK
+from tests.support.story.world import REQUESTS, TEMPLATES
 
 pytestmark = pytest.mark.cluster
 

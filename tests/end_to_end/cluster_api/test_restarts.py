@@ -6,8 +6,8 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import WORKER, writes
+from tests.support.story.audit import WORKER, writes
+from tests.support.story.paramedic import Paramedic
 from workflows.messages import State
 
 pytestmark = pytest.mark.cluster

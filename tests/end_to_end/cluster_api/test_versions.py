@@ -9,8 +9,8 @@ from devcluster.cluster_api_crds import NewestVersion
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.cluster_api import ClusterApi
 from tests.end_to_end.cluster_api.fleet import NEW, OLD, OWNER, SUCCEEDED, Fleet, until_served
-from tests.end_to_end.machines.check import Check
-from tests.end_to_end.policies import NO_BACK_OFF
+from tests.support.story.machine_check import Check
+from tests.support.story.policies import NO_BACK_OFF
 
 pytestmark = pytest.mark.cluster
 

@@ -17,12 +17,12 @@ from kube.resource import EVENTS, Object, Resource
 from kube.transport import Transport
 from tests.end_to_end.cluster_api.conftest import Workload
 from tests.end_to_end.cluster_api.fleet import OWNER, Fleet
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.machine_incidents import CHECK
-from tests.end_to_end.nodes import Nodes
-from tests.end_to_end.policies import NO_BACK_OFF
-from tests.end_to_end.restarts.servers import API_SERVER
-from tests.end_to_end.world import World
+from tests.support.cluster.own_servers import API_SERVER
+from tests.support.story.machine_incidents import CHECK
+from tests.support.story.nodes import Nodes
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.policies import NO_BACK_OFF
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

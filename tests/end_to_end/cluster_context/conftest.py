@@ -4,7 +4,7 @@ Each test removes what it adds. Our processes stop before a kind is removed, bec
 kind only after a while.
 """
 
-from tests.end_to_end import shared_processes
+from tests.support.story import shared_processes
 
 settings, policy = shared_processes.settings, shared_processes.policy
 pairs, paramedic = shared_processes.pairs, shared_processes.paramedic

@@ -6,8 +6,8 @@ from health.policy.policy_document import KEY, POLICY
 from kube.resource import CONFIG_MAPS, Object
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held
-from tests.end_to_end.policies import NO_BACK_OFF
-from tests.end_to_end.world import World
+from tests.support.story.policies import NO_BACK_OFF
+from tests.support.story.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 51")]
 

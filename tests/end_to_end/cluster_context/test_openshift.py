@@ -12,12 +12,12 @@ from kube.client import Client
 from kube.errors import AlreadyExists
 from kube.resource import NAMESPACES, NODES, Object
 from kube.transport import Transport
-from tests.activities.openshift import BUDGETS, ETCD, Openshift
-from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
 from tests.end_to_end.holds import until_held
-from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.pairs import Pairs
-from tests.end_to_end.world import World
+from tests.support.cluster.openshift import BUDGETS, ETCD, Openshift
+from tests.support.story.openshift import OpenShift, openshift_of
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.pairs import Pairs
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -9,8 +9,8 @@ from health.policy.policy_document import POLICY
 from kube.resource import EVENTS
 from runtime.process_names import NAMESPACE
 from tests.end_to_end.holds import until_held
-from tests.end_to_end.policies import NO_BACK_OFF, write_policy
-from tests.end_to_end.world import World
+from tests.support.story.policies import NO_BACK_OFF, write_policy
+from tests.support.story.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -13,11 +13,11 @@ from temporalio.client import Client as TemporalClient
 from devcluster.control_plane import ControlPlane
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from tests.end_to_end import shared_processes
-from tests.end_to_end.conftest import Paramedic, watched_world
-from tests.end_to_end.machines.machines import Machines
-from tests.end_to_end.pairs import Pairs
-from tests.prepared import installed_control_plane
+from tests.support.cluster.prepared import installed_control_plane
+from tests.support.story import shared_processes
+from tests.support.story.machines import Machines
+from tests.support.story.pairs import Pairs
+from tests.support.story.paramedic import Paramedic, watched_world
 
 settings, policy, pairs = shared_processes.settings, shared_processes.policy, shared_processes.pairs
 other_kind = shared_processes.other_kind

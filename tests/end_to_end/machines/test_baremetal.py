@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from tests.end_to_end.machines.audit import deletions, until_quiet, writes
-from tests.end_to_end.machines.machines import FINALIZER, Machines
+from tests.support.story.audit import deletions, until_quiet, writes
+from tests.support.story.machines import FINALIZER, Machines
 
 pytestmark = pytest.mark.cluster
 

@@ -8,12 +8,12 @@ import pytest
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import MACHINES
 from objects.timestamps import stamp
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import DETECTOR, deletions, writes
-from tests.end_to_end.machines.check import Check
-from tests.end_to_end.machines.machine_incidents import CHECK
-from tests.end_to_end.machines.machines import FINALIZER, Machines
-from tests.samples_of_metrics import Series, series
+from tests.support.story.audit import DETECTOR, deletions, writes
+from tests.support.story.machine_check import Check
+from tests.support.story.machine_incidents import CHECK
+from tests.support.story.machines import FINALIZER, Machines
+from tests.support.story.paramedic import Paramedic
+from tests.support.values.metric_samples import Series, series
 
 pytestmark = pytest.mark.cluster
 

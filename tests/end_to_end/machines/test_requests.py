@@ -8,11 +8,11 @@ from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import MACHINES
 from kube.errors import NotFound
 from kube.resource import Object
-from tests.end_to_end.machines.audit import deletions
-from tests.end_to_end.machines.machine_incidents import CHECK
-from tests.end_to_end.machines.machines import FINALIZER, Machines
-from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.world import REQUESTS, TEMPLATES
+from tests.support.story.audit import deletions
+from tests.support.story.machine_incidents import CHECK
+from tests.support.story.machines import FINALIZER, Machines
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.world import REQUESTS, TEMPLATES
 
 pytestmark = pytest.mark.cluster
 

@@ -7,9 +7,9 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.simulation.resources import MACHINES
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import deletions
-from tests.end_to_end.machines.machines import FINALIZER, Machines
+from tests.support.story.audit import deletions
+from tests.support.story.machines import FINALIZER, Machines
+from tests.support.story.paramedic import Paramedic
 from workflows.messages import State
 
 pytestmark = pytest.mark.cluster

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from devcluster.control_plane import ControlPlane
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.machines.audit import until_quiet, writes
-from tests.end_to_end.machines.check import Check
-from tests.end_to_end.machines.machine_incidents import CHECK
-from tests.end_to_end.machines.machines import FINALIZER, Machines
-from tests.samples_of_metrics import series
+from tests.support.story.audit import until_quiet, writes
+from tests.support.story.machine_check import Check
+from tests.support.story.machine_incidents import CHECK
+from tests.support.story.machines import FINALIZER, Machines
+from tests.support.story.paramedic import Paramedic
+from tests.support.values.metric_samples import series
 
 pytestmark = pytest.mark.cluster
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from kube.candidates import CANDIDATE_FOR
 from kube.resource import Resource
-from tests.end_to_end.world import REQUESTS
+from tests.support.story.world import REQUESTS
 
 OK, CREATED = 200, 201
 DETECTOR = "system:serviceaccount:paramedic-system:paramedic-detector"

@@ -14,13 +14,13 @@ from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from runtime.payload_codec import ENCRYPTED, with_keys
 from runtime.settings import PAYLOAD_KEYS_VARIABLE
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.other_kind import OtherKind, installed_kind
-from tests.end_to_end.processes import our_process
 from tests.end_to_end.restarts.crew import Crew
-from tests.end_to_end.restarts.servers import OwnServers, own_servers
-from tests.end_to_end.world import World
-from tests.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
+from tests.support.cluster.own_servers import OwnServers, own_servers
+from tests.support.cluster.processes import our_process
+from tests.support.story.other_kind import OtherKind, installed_kind
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
+from tests.support.values.payload_keys import LAST_YEAR, THIS_YEAR, keys_file, read
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

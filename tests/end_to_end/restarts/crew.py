@@ -7,8 +7,8 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import LEASES
 from runtime.paramedic_status import NAME, PARAMEDIC_STATUSES, ParamedicStatusDocument
-from tests.end_to_end.processes import OurProcess
-from tests.end_to_end.restarts.servers import OwnServers
+from tests.support.cluster.own_servers import OwnServers
+from tests.support.cluster.processes import OurProcess
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import Object, Resource
-from tests.end_to_end.escalation import Escalation, reported
-from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.audit import created_requests
 from tests.end_to_end.restarts.course import Course
-from tests.end_to_end.world import REQUESTS, World
+from tests.support.story.escalation import Escalation, reported
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.world import REQUESTS, World
 
 COURSES = {
     "fails-a-step": Course("Remediating", "Remediating", 2),  # its remediator reports a failure

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from tests.end_to_end.world import World
+from tests.support.story.world import World
 from workflows.contracts import OBSERVE
 
 

@@ -11,15 +11,15 @@ from devcluster.control_plane import ControlPlane
 from kube.resource import NODES
 from kube.transport import Transport
 from kube.watching import Watching, watch
-from tests.detector.observer import Observer
-from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.audit import lists_of_detectors
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.history_readers import heard_since
 from tests.end_to_end.restarts.incidents import Incidents
-from tests.end_to_end.restarts.servers import API_SERVER, ETCD, TEMPORAL
-from tests.end_to_end.world import World
-from tests.kube.eventually import eventually
+from tests.support.api.eventually import eventually
+from tests.support.cluster.own_servers import API_SERVER, ETCD, TEMPORAL
+from tests.support.story.observer import Observer
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.world import World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

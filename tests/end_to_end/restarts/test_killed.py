@@ -14,15 +14,15 @@ from devcluster.control_plane import ControlPlane
 from health.check.pause import PAUSED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.upgrade.memory import CheckPauseState
-from tests.end_to_end.cluster_context.openshift import OpenShift, openshift_of
-from tests.end_to_end.machines.machines import Machines
-from tests.end_to_end.other_kind import OtherKind
 from tests.end_to_end.restarts.crew import Crew
 from tests.end_to_end.restarts.incidents import Incidents
-from tests.end_to_end.restarts.servers import API_SERVER, TEMPORAL
 from tests.end_to_end.restarts.upgrade import MARK, NOBODY, Upgrade
-from tests.end_to_end.world import World
-from tests.samples_of_metrics import series
+from tests.support.cluster.own_servers import API_SERVER, TEMPORAL
+from tests.support.story.machines import Machines
+from tests.support.story.openshift import OpenShift, openshift_of
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.world import World
+from tests.support.values.metric_samples import series
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

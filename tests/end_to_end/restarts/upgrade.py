@@ -7,9 +7,9 @@ from temporalio.client import WorkflowHandle
 
 from health.check.pause import PAUSED
 from kube.resource import Object
-from tests.end_to_end.machines.audit import WORKER, writes
-from tests.end_to_end.machines.check import CHECKS, Check
-from tests.end_to_end.world import World
+from tests.support.story.audit import WORKER, writes
+from tests.support.story.machine_check import CHECKS, Check
+from tests.support.story.world import World
 from workflows.upgrade_contracts import UpgradePauseResult, upgrade_pause_id
 
 MARK = "machine.openshift.io/paused-for-upgrade"

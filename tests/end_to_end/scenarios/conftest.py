@@ -1,6 +1,6 @@
 """One detector and worker for all tests of the folder, and a world for each test."""
 
-from tests.end_to_end import shared_processes
+from tests.support.story import shared_processes
 
 settings, policy = shared_processes.settings, shared_processes.policy
 pairs, paramedic = shared_processes.pairs, shared_processes.paramedic

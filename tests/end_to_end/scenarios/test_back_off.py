@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.observation import HoldReason
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.escalation import created
-from tests.end_to_end.world import REQUESTS, World
+from tests.support.story.escalation import created
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import REQUESTS, World
 
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("rule 14")]
 

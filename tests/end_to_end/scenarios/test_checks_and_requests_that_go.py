@@ -6,10 +6,10 @@ import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from kube.errors import NotFound
-from tests.end_to_end.escalation import Escalation
 from tests.end_to_end.phases import add_phases
-from tests.end_to_end.world import REQUESTS, World
-from tests.outcome import outcome_of
+from tests.support.story.escalation import Escalation
+from tests.support.story.outcome import outcome_of
+from tests.support.story.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
 

@@ -7,8 +7,8 @@ import pytest
 from kube.errors import NotFound
 from kube.lease import CONTROL_PLANE_LOCK
 from kube.resource import LEASES, NODES
-from tests.end_to_end.second_check import events_of
-from tests.end_to_end.world import LEASE_NAMESPACE, World
+from tests.support.story.second_check import events_of
+from tests.support.story.world import LEASE_NAMESPACE, World
 
 pytestmark = pytest.mark.cluster
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.end_to_end.escalation import Escalation, timed_out
-from tests.end_to_end.world import World
+from tests.support.story.escalation import Escalation, timed_out
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -4,7 +4,7 @@ import pytest
 
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.remediation_request import INCIDENT, TARGET_UID
-from tests.end_to_end.world import REQUESTS, World
+from tests.support.story.world import REQUESTS, World
 
 pytestmark = pytest.mark.cluster
 

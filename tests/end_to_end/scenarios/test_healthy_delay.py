@@ -7,7 +7,7 @@ import pytest
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.remediation_request import HEALTHY_DELAY
 from kube.resource import NODES, Object
-from tests.end_to_end.world import World
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.end_to_end.leases import antedate, until_free, until_held
-from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.second_check import second_check, until_told
-from tests.end_to_end.world import World
+from tests.support.story.leases import antedate, until_free, until_held
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.second_check import second_check, until_told
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import World
-from tests.samples_of_metrics import Series, named, series
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
+from tests.support.values.metric_samples import Series, named, series
 
 pytestmark = pytest.mark.cluster
 

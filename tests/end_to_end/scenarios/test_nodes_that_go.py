@@ -4,9 +4,9 @@ import pytest
 
 from kube.errors import NotFound
 from kube.resource import Object
-from tests.end_to_end.remediator import report
-from tests.end_to_end.world import World
-from tests.outcome import outcome_of
+from tests.support.story.outcome import outcome_of
+from tests.support.story.remediator import report
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -7,9 +7,9 @@ import pytest
 from health.model.evidence import LABEL, PREFIX
 from kube.resource import CONFIG_MAPS, EVENTS
 from runtime.process_names import NAMESPACE
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import KIND, World
-from tests.samples_of_metrics import series
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import KIND, World
+from tests.support.values.metric_samples import series
 
 pytestmark = pytest.mark.cluster
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.slow_create import slow_create
-from tests.end_to_end.world import World
+from tests.support.story.slow_create import slow_create
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

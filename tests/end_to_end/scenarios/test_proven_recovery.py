@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.remediation_request import BOOT_ID
-from tests.end_to_end.escalation import Escalation, timed_out
-from tests.end_to_end.world import World
+from tests.support.story.escalation import Escalation, timed_out
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

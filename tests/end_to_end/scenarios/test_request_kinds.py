@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.world import World
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

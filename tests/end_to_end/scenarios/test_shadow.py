@@ -10,7 +10,7 @@ from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.model.moves import Outcome
 from health.policy.shadow import SHADOW
 from kube.resource import Object
-from tests.end_to_end.world import KIND, REQUESTS, World
+from tests.support.story.world import KIND, REQUESTS, World
 from workflows.messages import State
 
 pytestmark = pytest.mark.cluster

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from kube.resource import Object
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import World
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from kube.resource import Object
-from tests.end_to_end.other_kind import OtherKind
-from tests.end_to_end.world import TEMPLATES, World
+from tests.support.story.other_kind import OtherKind
+from tests.support.story.world import TEMPLATES, World
 
 pytestmark = pytest.mark.cluster
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.end_to_end.world import World
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

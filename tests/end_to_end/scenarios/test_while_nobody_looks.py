@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
-from tests.end_to_end.conftest import Paramedic
-from tests.end_to_end.world import World
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 

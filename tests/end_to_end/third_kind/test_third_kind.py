@@ -21,14 +21,14 @@ from kube.errors import KubernetesError, NotFound
 from kube.lease import name_for
 from kube.resource import LEASES, Object, Resource, resource_of
 from objects.timestamps import stamp
-from tests.end_to_end.conftest import Paramedic, watched_world
-from tests.end_to_end.other_kind import CLUSTER_ROLES
-from tests.end_to_end.policies import NO_BACK_OFF, put_policy
-from tests.end_to_end.processes import our_process
 from tests.end_to_end.third_kind import processes
 from tests.end_to_end.third_kind.check import GROUP, KIND, MACHINE_HEALTH_CHECK, MACHINES
-from tests.end_to_end.world import LEASE_NAMESPACE, REQUESTS, World
-from tests.outcome import outcome_of
+from tests.support.cluster.processes import our_process
+from tests.support.story.other_kind import CLUSTER_ROLES
+from tests.support.story.outcome import outcome_of
+from tests.support.story.paramedic import Paramedic, watched_world
+from tests.support.story.policies import NO_BACK_OFF, put_policy
+from tests.support.story.world import LEASE_NAMESPACE, REQUESTS, World
 from workflows.messages import State
 
 pytestmark = pytest.mark.cluster

@@ -23,7 +23,8 @@ from health.kinds.clusterapi.machine_conditions import (
 from health.kinds.clusterapi.status import status_patch as status_of_check
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 from objects.timestamps import stamp
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW, condition
+from tests.support.values.cluster_api import (
     CREATED,
     EVERYTHING_READY,
     HEALTHY_NODE,
@@ -38,7 +39,6 @@ from tests.health.clusterapi.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import NOW, condition
 
 pytestmark = pytest.mark.rule("rule 48")
 

@@ -10,7 +10,8 @@ from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import Action
 from objects.clusters import SecretField
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW, condition
+from tests.support.values.cluster_api import (
     EVERYTHING_READY,
     HEALTHY_NODE,
     LABELS,
@@ -24,7 +25,6 @@ from tests.health.clusterapi.samples import (
     machine,
     target,
 )
-from tests.objects import NOW, condition
 
 WITH_TEMPLATE = check(remediation={"templateRef": TEMPLATE})
 ASKED = condition("OwnerRemediated", "False", NOW)

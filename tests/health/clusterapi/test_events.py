@@ -17,7 +17,8 @@ from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationAttempt
 from objects.event import Severity
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import (
     MINUTE,
     check,
     expired,
@@ -28,9 +29,8 @@ from tests.health.clusterapi.samples import (
     snapshot,
     waiting,
 )
-from tests.health.reporter import Reporter
-from tests.held import held
-from tests.objects import NOW
+from tests.support.values.held import held
+from tests.support.values.reporter import Reporter
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 FORTY = check(trigger={"unhealthyLessThanOrEqualTo": "40%"})

@@ -22,7 +22,8 @@ from health.kinds.clusterapi.machine_conditions import (
 from health.kinds.clusterapi.unhealthy import Failure
 from health.kinds.machines.request_problem import NOT_CREATED
 from objects.timestamps import stamp
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW, condition
+from tests.support.values.cluster_api import (
     EVERYTHING_READY,
     HEALTHY_NODE,
     MINUTE,
@@ -34,7 +35,6 @@ from tests.health.clusterapi.samples import (
     target,
     with_lost_node,
 )
-from tests.objects import NOW, condition
 
 LATER = NOW + timedelta(hours=1)
 LOST = Failure("NodeDeleted", "Health check failed:\n  * Node node-1 has been deleted", "NodeNotFound", "")

@@ -10,8 +10,8 @@ from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Step, TemplateReference
 from health.model.remediation_request import INCIDENT, RemediationAttempt, RemediationRequest
-from tests.health.clusterapi.samples import NAMESPACE, TEMPLATE, cluster, machine
 from tests.health.clusterapi.test_events import INCIDENT as OF_INCIDENT
+from tests.support.values.cluster_api import NAMESPACE, TEMPLATE, cluster, machine
 
 STEP = Step(
     template=TemplateReference(

@@ -11,7 +11,7 @@ from health.check.pause import PausedInvalidCheckError
 from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from objects.durations import as_go
-from tests.health.clusterapi.samples import PAUSED, TEMPLATE, check_object, refusal
+from tests.support.values.cluster_api import PAUSED, TEMPLATE, check_object, refusal
 
 STATUSES = st.sampled_from(["True", "False", "Unknown"])
 SECONDS = st.integers(0, 2**31 - 1)

@@ -15,7 +15,8 @@ from health.kinds.clusterapi.status import MOST_TARGETS, status_patch
 from health.kinds.machines.request_problem import NOT_CREATED
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW
+from tests.support.values.cluster_api import (
     PAUSED,
     SELECTOR,
     TEMPLATE,
@@ -26,8 +27,7 @@ from tests.health.clusterapi.samples import (
     refusal,
     snapshot,
 )
-from tests.held import held
-from tests.objects import NOW
+from tests.support.values.held import held
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(trigger={"unhealthyLessThanOrEqualTo": "40%"})

@@ -13,7 +13,8 @@ from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.machine import MachineTarget
 from health.model.verdict import HEALTHY, Fact, Health
 from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
-from tests.health.clusterapi.samples import (
+from tests.support.values.builders import NOW, condition
+from tests.support.values.cluster_api import (
     CONTROL_PLANE,
     CREATED,
     EVERYTHING_READY,
@@ -28,7 +29,6 @@ from tests.health.clusterapi.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import NOW, condition
 
 MOMENT = timedelta(microseconds=1)
 FIVE, TEN = 5 * MINUTE, 10 * MINUTE

@@ -22,7 +22,7 @@ from health.model.observation import Hold, Observation
 from health.policy.check_choices import CheckChoices
 from health.runbook.memory import Memory
 from health.runbook.next_move import next_move
-from tests.objects import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen
+from tests.support.values.builders import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen
 
 ANNOTATION = "paramedic.dev/evidence"
 NOT_SAVED = EvidenceRecord(store=EvidenceStore.FILE, name="x", at=NOW, problem="no space left on device")

@@ -12,7 +12,7 @@ from health.kinds.nodehealthcheck.admission_review import (
     doubtful_kinds,
     refusals,
 )
-from tests.objects import TEMPLATE, check_object, escalation
+from tests.support.values.builders import TEMPLATE, check_object, escalation
 
 ANYWHERE = Facts()
 UNHEALTHY = {"unhealthyNodes": [{"name": "node-1"}, {"name": "node-2", "remediations": []}]}

@@ -11,7 +11,7 @@ from health.model.invalid_check import LONGEST_PROBLEM, InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import CheckReference, Step, TemplateReference
 from health.model.verdict import Fact, Health, UnhealthyCondition
-from tests.objects import (
+from tests.support.values.builders import (
     EMPTY_CONTEXT,
     NOW,
     TEMPLATE,

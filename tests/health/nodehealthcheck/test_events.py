@@ -13,9 +13,7 @@ from health.cluster.global_stop import Stop
 from health.kinds.nodehealthcheck.events import events
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
-from tests.health.reporter import Reporter
-from tests.held import held
-from tests.objects import (
+from tests.support.values.builders import (
     BLOCKED,
     INVALID,
     NO_SUCH_KIND,
@@ -26,6 +24,8 @@ from tests.objects import (
     snapshot,
     waiting,
 )
+from tests.support.values.held import held
+from tests.support.values.reporter import Reporter
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 PAUSED = check(pauseRequests=["update"])

@@ -7,8 +7,8 @@ import pytest
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
-from tests.health.reporter import Reporter
-from tests.objects import expired, snapshot
+from tests.support.values.builders import expired, snapshot
+from tests.support.values.reporter import Reporter
 
 pytestmark = pytest.mark.rule("rule 14/event", "rule 15")
 

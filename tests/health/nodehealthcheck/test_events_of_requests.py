@@ -8,8 +8,7 @@ import pytest
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.model.request_snapshot import RequestChange, RequestSnapshot
 from objects.event import Severity
-from tests.health.reporter import Reporter
-from tests.objects import (
+from tests.support.values.builders import (
     INVALID,
     NOW,
     check,
@@ -20,6 +19,7 @@ from tests.objects import (
     snapshot,
     waiting,
 )
+from tests.support.values.reporter import Reporter
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 REQUEST = request_snapshot()

@@ -6,8 +6,8 @@ import pytest
 
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
-from tests.health.reporter import Reporter
-from tests.objects import expired, snapshot
+from tests.support.values.builders import expired, snapshot
+from tests.support.values.reporter import Reporter
 
 BY_LEASE = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
 BY_REQUEST = Hold(

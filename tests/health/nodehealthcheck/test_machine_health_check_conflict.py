@@ -14,7 +14,7 @@ from health.kinds.nodehealthcheck.machine_health_checks import (
 )
 from health.model.verdict import Health
 from objects.group_kind import GroupKind
-from tests.objects import EMPTY_CONTEXT, NOW, check, condition, node
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, check, condition, node
 
 pytestmark = pytest.mark.rule("NHC 2.1/4")
 

@@ -16,7 +16,7 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from objects.metadata import OwnerReference
-from tests.objects import INCIDENT, check, node
+from tests.support.values.builders import INCIDENT, check, node
 
 ATTEMPT = RemediationAttempt(incident=INCIDENT, run_id="run-1")
 CHECK = OwnerReference(

@@ -13,7 +13,7 @@ from health.check.check_hold import NO_HOLDS
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.kinds.nodehealthcheck.status import status_patch
 from objects.timestamps import stamp
-from tests.objects import (
+from tests.support.values.builders import (
     BLOCKED,
     INVALID,
     NO_SUCH_KIND,

@@ -8,7 +8,7 @@ import pytest
 
 from health.check.storm import Storm
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 BEGUN = NOW - timedelta(minutes=20)
 COOLING = Storm(is_active=True, turned=BEGUN, is_cooling=True, cooldown_turned=NOW - timedelta(minutes=1))

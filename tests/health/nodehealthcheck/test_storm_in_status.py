@@ -11,8 +11,8 @@ from health.check.storm import Storm
 from health.kinds.nodehealthcheck.events import events
 from health.kinds.nodehealthcheck.status import status_patch
 from objects.event import Severity
-from tests.held import with_holds
-from tests.objects import BLOCKED, INVALID, NOW, check, expired, snapshot
+from tests.support.values.builders import BLOCKED, INVALID, NOW, check, expired, snapshot
+from tests.support.values.held import with_holds
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 MINUTE = timedelta(minutes=1)

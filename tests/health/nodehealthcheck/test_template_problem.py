@@ -8,8 +8,8 @@ from health.check.template_validity import Place, TemplateKind
 from health.cluster.cluster_context import CheckProblem
 from health.kinds.nodehealthcheck.template_problem import template_problem
 from health.model.references import TemplateReference
-from tests.health.templates import kind, reference, template
-from tests.objects import EMPTY_CONTEXT, check, escalation
+from tests.support.values.builders import EMPTY_CONTEXT, check, escalation
+from tests.support.values.templates import kind, reference, template
 
 NOT_FOUND, INVALID = "RemediationTemplateNotFound", "RemediationTemplateInvalid"
 FORBIDDEN = "RemediationTemplateForbidden"

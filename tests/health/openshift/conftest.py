@@ -3,9 +3,9 @@
 import pytest
 
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
-from tests.health.openshift.samples import snapshot
 from tests.health.openshift.told import FORTY
-from tests.health.reporter import Reporter
+from tests.support.values.openshift import snapshot
+from tests.support.values.reporter import Reporter
 
 
 @pytest.fixture

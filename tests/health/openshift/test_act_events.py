@@ -17,7 +17,7 @@ from health.kinds.openshift.target_events import (
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationAttempt
 from objects.event import Event, Severity
-from tests.health.openshift.samples import NAMESPACE, machine
+from tests.support.values.openshift import NAMESPACE, machine
 
 TARGET = MachineTarget(machine())
 INCIDENT = IncidentReference(

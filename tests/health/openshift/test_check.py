@@ -18,7 +18,8 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from health.model.verdict import Health
-from tests.health.openshift.samples import (
+from tests.support.values.builders import EMPTY_CONTEXT, NOW, condition
+from tests.support.values.openshift import (
     CREATED,
     DELETE,
     HEALTHY_NODE,
@@ -33,7 +34,6 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import EMPTY_CONTEXT, NOW, condition
 
 
 @pytest.mark.rule("MHC A.1/kind")

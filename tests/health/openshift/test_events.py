@@ -10,20 +10,6 @@ from health.cluster.global_stop import Stop
 from health.kinds.openshift.events import events
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.status import status_patch
-from tests.health.openshift.samples import (
-    INVALID,
-    NO_CONTROLLER,
-    NO_TEMPLATE,
-    PAUSED,
-    TEMPLATE,
-    check,
-    expired,
-    failed,
-    recovered,
-    refusal,
-    snapshot,
-    waiting,
-)
 from tests.health.openshift.told import (
     DETECTED,
     EVERYTHING,
@@ -37,9 +23,23 @@ from tests.health.openshift.told import (
     WARNING,
     blocked,
 )
-from tests.health.reporter import Reporter
-from tests.held import held
-from tests.objects import NOW, request_snapshot
+from tests.support.values.builders import NOW, request_snapshot
+from tests.support.values.held import held
+from tests.support.values.openshift import (
+    INVALID,
+    NO_CONTROLLER,
+    NO_TEMPLATE,
+    PAUSED,
+    TEMPLATE,
+    check,
+    expired,
+    failed,
+    recovered,
+    refusal,
+    snapshot,
+    waiting,
+)
+from tests.support.values.reporter import Reporter
 
 
 @pytest.mark.rule("MHC A.1/event/RemediationRestricted", "MHC A.1/event/form", "rule 15")

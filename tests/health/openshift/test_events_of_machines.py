@@ -10,7 +10,14 @@ from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason
 from health.model.verdict import Fact
 from objects.event import InvolvedObject, Severity
-from tests.health.openshift.samples import (
+from tests.health.openshift.told import (
+    DETECTED,
+    FORTY,
+    SKIPPED,
+    blocked,
+)
+from tests.support.values.builders import NOW, request_snapshot
+from tests.support.values.openshift import (
     INVALID,
     NAMESPACE,
     NO_CONTROLLER,
@@ -20,14 +27,7 @@ from tests.health.openshift.samples import (
     starting,
     waiting,
 )
-from tests.health.openshift.told import (
-    DETECTED,
-    FORTY,
-    SKIPPED,
-    blocked,
-)
-from tests.health.reporter import Reporter
-from tests.objects import NOW, request_snapshot
+from tests.support.values.reporter import Reporter
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "MHC A.1/event/form")

@@ -20,8 +20,8 @@ from health.model.remediation_request import (
     RemediationAttempt,
     RemediationRequest,
 )
-from tests.health.openshift.samples import NAMESPACE, machine
-from tests.objects import INCIDENT as INCIDENT_OF_NODE
+from tests.support.values.builders import INCIDENT as INCIDENT_OF_NODE
+from tests.support.values.openshift import NAMESPACE, machine
 
 CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
 TARGET = TargetReference(kind="Machine", namespace=NAMESPACE, name="machine-1", uid="machine-uid")

@@ -11,7 +11,7 @@ from health.check.threshold import IntOrPercent
 from health.kinds.openshift.check import MachineHealthCheck
 from health.model.verdict import UnhealthyCondition
 from objects.durations import parse_go_duration
-from tests.health.openshift.samples import NOT_READY, TEMPLATE, check, check_object, refusal
+from tests.support.values.openshift import NOT_READY, TEMPLATE, check, check_object, refusal
 
 SECONDS_OF_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 

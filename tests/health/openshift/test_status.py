@@ -17,7 +17,9 @@ from health.kinds.openshift.conditions import REQUEST_AVAILABLE, TEMPLATE_AVAILA
 from health.kinds.openshift.status import status_patch
 from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
-from tests.health.openshift.samples import (
+from tests.support.values.builders import NOW, request_snapshot
+from tests.support.values.held import held
+from tests.support.values.openshift import (
     INVALID,
     NO_TEMPLATE,
     PAUSED,
@@ -30,8 +32,6 @@ from tests.health.openshift.samples import (
     snapshot,
     waiting,
 )
-from tests.held import held
-from tests.objects import NOW, request_snapshot
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(maxUnhealthy="40%")

@@ -10,7 +10,8 @@ from health.kinds.openshift.check import MachineHealthCheck
 from health.kinds.openshift.machine import MachineTarget
 from health.model.references import Step
 from health.model.verdict import Health
-from tests.health.openshift.samples import (
+from tests.support.values.builders import EMPTY_CONTEXT, NOW
+from tests.support.values.openshift import (
     DELETE,
     EXTERNAL,
     MACHINE_SET,
@@ -24,7 +25,6 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import EMPTY_CONTEXT, NOW
 
 
 @pytest.mark.rule("MHC A.2.5/no controller", "MHC A.2.5/template", "MHC A.2.5/mark")

@@ -13,7 +13,8 @@ from health.kinds.openshift.unhealthy import Rules, facts, still_states, verdict
 from health.model.verdict import HEALTHY, Fact, Health, UnhealthyCondition
 from health.model.verdict import verdict as verdict_on_node
 from objects.clusters import MANAGEMENT_CLUSTER
-from tests.health.openshift.samples import (
+from tests.support.values.builders import NOW, condition
+from tests.support.values.openshift import (
     CREATED,
     check,
     node_of,
@@ -21,7 +22,6 @@ from tests.health.openshift.samples import (
     with_lost_node,
     without_node,
 )
-from tests.objects import NOW, condition
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 FIVE, TEN = 5 * MINUTE, 10 * MINUTE

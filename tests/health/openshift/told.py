@@ -6,7 +6,8 @@ from health.check.check_snapshot import CheckSnapshot
 from health.cluster.global_stop import Stop
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
-from tests.health.openshift.samples import (
+from tests.support.values.held import held
+from tests.support.values.openshift import (
     NAMESPACE,
     NO_CONTROLLER,
     PAUSED,
@@ -16,7 +17,6 @@ from tests.health.openshift.samples import (
     snapshot,
     waiting,
 )
-from tests.held import held
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 FORTY = check(maxUnhealthy="40%")

@@ -8,7 +8,7 @@ from health.upgrade.failed_write import PauseAnswer, WriteOutcome
 from health.upgrade.next_pass import MOST_PATCHES, SEEN_WITHIN, having_written
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
-from tests.health.upgrade.looks import (
+from tests.support.values.looks import (
     NOW,
     actions,
     answered,

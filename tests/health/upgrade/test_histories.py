@@ -14,7 +14,7 @@ from health.upgrade.memory import CheckPauseState, PauseMemory
 from health.upgrade.next_pass import having_written, next_pass
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck, PausePatch
-from tests.health.upgrade.looks import BEGAN
+from tests.support.values.looks import BEGAN
 
 NAMES = ("a", "b", "c")
 EDITS = {"pause": (True, None), "unpause": (False, None), "strip": (False, False), "unmark": (None, False)}

@@ -26,9 +26,9 @@ from health.upgrade.orders import OrderName, PauseOrderRecord
 from health.upgrade.packed_memory import EARLIER_ORDER, MOST_UNPACKED, UnreadableMemory, packed, unpacked
 from health.upgrade.pausable_check import PauseAction
 from runtime.payload_codec import ENCRYPTED, with_keys
-from tests.health.upgrade.longest import BLOB_LIMIT, Longest
-from tests.health.upgrade.looks import NOW, check, ordered, passed, remembering, under_way
-from tests.payload_keys import THIS_YEAR, keys_file, read
+from tests.support.values.longest import BLOB_LIMIT, Longest
+from tests.support.values.looks import NOW, check, ordered, passed, remembering, under_way
+from tests.support.values.payload_keys import THIS_YEAR, keys_file, read
 from workflows.upgrade_contracts import UpgradePauseInput
 
 UNPAUSE_MARKED = LatestWrite(action=PauseAction.UNPAUSE_MARKED, replaced="1")

@@ -6,7 +6,7 @@ from health.cluster.upgrade import UpgradePhase
 from health.upgrade.memory import CheckPauseState
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction, PauseAnnotations
-from tests.health.upgrade.looks import (
+from tests.support.values.looks import (
     NOTHING,
     actions,
     answered,

@@ -10,7 +10,7 @@ from health.upgrade.memory import CheckPauseState
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PausableCheck, PauseAction
-from tests.health.upgrade.looks import NOW, actions, answered, check, ordered, passed, remembering, under_way
+from tests.support.values.looks import NOW, actions, answered, check, ordered, passed, remembering, under_way
 
 LATER = NOW + timedelta(minutes=10)
 

@@ -8,7 +8,7 @@ from health.upgrade.failed_write import WriteOutcome
 from health.upgrade.memory import CheckPauseState, PauseMemory
 from health.upgrade.orders import OrderName
 from health.upgrade.pausable_check import PauseAction
-from tests.health.upgrade.looks import (
+from tests.support.values.looks import (
     NOW,
     actions,
     answered,

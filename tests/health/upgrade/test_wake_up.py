@@ -10,7 +10,7 @@ from health.model.references import CheckReference
 from health.upgrade.observation import UpgradeObservation
 from health.upgrade.pausable_check import PausableCheck
 from health.upgrade.wake_up import has_appeared, is_wanted, needs_wake_up
-from tests.objects import NOW
+from tests.support.values.builders import NOW
 
 WORKERS = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from kube.record import Change, ChangeKind
 from kube.reflector import Reflector, ReflectorState
-from tests.kube.eventually import eventually
 from tests.kube.faults.config_maps import ConfigMap, Contents, contents, facts
+from tests.support.api.eventually import eventually
 
 PHASES = ("before", "during", "after")
 PATIENCE_SECONDS = 60

@@ -3,25 +3,23 @@
 import asyncio
 import json
 import socket
-import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import pairwise
 
 from aiohttp import web
 
-from tests.kube.api_server import refused
-from tests.kube.eventually import eventually
 from tests.kube.faults.config_maps import body
 from tests.kube.faults.scripted_cluster import ScriptedCluster, say
 from tests.kube.objects import event, failed
+from tests.support.api.api_server import refused
+from tests.support.api.eventually import eventually
+from tests.support.api.tcp_proxy import LINGER_NOT
 
 Fault = Callable[[ScriptedCluster], AbstractAsyncContextManager[None]]
 
 REFUSED_SECONDS = 4.0
 RETRY_AFTER_SECONDS = 1
-LINGER_NOT = struct.pack("ii", 1, 0)
-"""SO_LINGER: closing such a socket sends RST."""
 HALF_A_LINE = json.dumps(event("ADDED", body("half", 1, uid="half", resourceVersion="9"))).encode()[:-9]
 
 

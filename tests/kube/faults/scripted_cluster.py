@@ -14,9 +14,9 @@ from copy import deepcopy
 from aiohttp import web
 
 from kube.resource import Object
-from tests.kube.api_server import Answer, ApiServer, refused
 from tests.kube.faults.config_maps import PATH, Contents, body
 from tests.kube.objects import event, failed
+from tests.support.api.api_server import Answer, ApiServer, refused
 
 End = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 """How an open watch ends, or hangs silently."""

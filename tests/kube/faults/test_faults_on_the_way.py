@@ -14,12 +14,12 @@ from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.reflector import ReflectorSettings
 from kube.transport import Transport
-from tests.kube.eventually import eventually
 from tests.kube.faults.convergence import converge
 from tests.kube.faults.following import following
 from tests.kube.faults.real_cluster import RealCluster
-from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.kube.watched import IMPATIENT, with_silence
+from tests.support.api.eventually import eventually
+from tests.support.api.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.cluster
 

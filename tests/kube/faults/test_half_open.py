@@ -18,16 +18,16 @@ from devcluster.control_plane import ControlPlane
 from kube.client import Client
 from kube.reflector import Reflector, ReflectorState
 from kube.transport import Transport
-from tests.kube.api_server import ApiServer
-from tests.kube.eventually import eventually
 from tests.kube.faults.config_maps import ConfigMap
 from tests.kube.faults.convergence import converge
 from tests.kube.faults.following import following
 from tests.kube.faults.other_network import OtherNetwork, other_network
 from tests.kube.faults.real_cluster import RealCluster
 from tests.kube.faults.scripted_cluster import ScriptedCluster
-from tests.kube.faults.tcp_proxy import TcpProxy
 from tests.kube.watched import with_silence
+from tests.support.api.api_server import ApiServer
+from tests.support.api.eventually import eventually
+from tests.support.api.tcp_proxy import TcpProxy
 
 NEVER_SILENT = with_silence(timedelta(minutes=10))
 """So that nothing but the kernel can notice."""

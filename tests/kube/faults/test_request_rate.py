@@ -15,9 +15,9 @@ from aiohttp import web
 from kube.reflector import Reflector
 from kube.resource import NODES
 from kube.transport import Transport
-from tests.kube.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said, text
 from tests.kube.faults.faults import reset_at_once
 from tests.kube.objects import PATH, WIDGETS, Widget, bookmark, event, failed, listed, widget
+from tests.support.api.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said, text
 
 LASTING_SECONDS = 120.0
 WINDOW_SECONDS = 30.0

@@ -8,13 +8,13 @@ import pytest
 from kube.reflector import ReflectorSettings
 from kube.transport import Transport
 from kube.watching import Watching
-from tests.kube.api_server import ApiServer
 from tests.kube.faults import faults
 from tests.kube.faults.convergence import converge
 from tests.kube.faults.faults import Fault
 from tests.kube.faults.following import following
 from tests.kube.faults.scripted_cluster import ScriptedCluster
 from tests.kube.watched import IMPATIENT, with_silence
+from tests.support.api.api_server import ApiServer
 
 BRIEF_WATCHES = dataclasses.replace(IMPATIENT, watching=Watching(proof_every=timedelta(0)))
 QUICKLY_SILENT = with_silence(timedelta(milliseconds=300))
