@@ -1,5 +1,6 @@
 """A real ClusterState for tests, filled as the reflectors fill it."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ from detector.dispatching.dispatch import OpenIncidents, subject_of
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from health.check.template_validity import TemplateKind, TemplateKinds
+from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
@@ -37,10 +39,18 @@ def incident_of(node: str, check: CheckReference = CHECK, *, uid: str = "") -> I
 class SmallCluster:
     """One check over nodes with the label role=worker, with a timer of 5 minutes for Ready=Unknown."""
 
-    def __init__(self, *, removes_confirmations: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        removes_confirmations: bool = True,
+        check_hold_rows: Sequence[CheckHoldRow] = CHECK_HOLDS,
+    ) -> None:
         self.template_kinds: TemplateKinds = lambda *_: None
         self.cluster_state = ClusterState(
-            "main-0a1b", template_kinds=self._template_kind, removes_confirmations=removes_confirmations
+            "main-0a1b",
+            template_kinds=self._template_kind,
+            check_hold_rows=check_hold_rows,
+            removes_confirmations=removes_confirmations,
         )
         self.open = OpenIncidents(subject_of)
         self.now = NOW

@@ -1,5 +1,6 @@
 """A real ClusterState with Machines and their Nodes, filled as the reflectors fill it."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from detector.context.check_freshness import CheckFreshness
 from detector.openshift.kind import machine_join
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
+from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, Machine
 from health.model.node import Node
@@ -36,8 +38,8 @@ def named(name: str) -> CheckReference:
 class SmallMachines:
     """One check over all Machines of its namespace, with a timer of 5 minutes for Ready=Unknown."""
 
-    def __init__(self) -> None:
-        self.cluster_state = ClusterState("main-0a1b")
+    def __init__(self, *, check_hold_rows: Sequence[CheckHoldRow] = CHECK_HOLDS) -> None:
+        self.cluster_state = ClusterState("main-0a1b", check_hold_rows=check_hold_rows)
         self.told: list[str | None] = []
         self.now = NOW
         self._generation = 0

@@ -1,5 +1,6 @@
 """A real ClusterState with Machines of Cluster API, filled as the reflectors fill it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from detector.state.cluster_state import ClusterState
 from detector.watched_kind import TargetJoin
 from health.check.template_validity import TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
+from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import CLUSTER_NAME
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
@@ -65,9 +67,11 @@ class SmallClusterApi:
     By default, checks and Machines belong to `edge`; nothing happens to `west` unless a test names it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, check_hold_rows: Sequence[CheckHoldRow] = CHECK_HOLDS) -> None:
         self.template_kinds: TemplateKinds = lambda *_: None
-        self.cluster_state = ClusterState("main-0a1b", template_kinds=self._template_kind)
+        self.cluster_state = ClusterState(
+            "main-0a1b", template_kinds=self._template_kind, check_hold_rows=check_hold_rows
+        )
         self.now = NOW
         targets = WATCHED_KINDS[CHECK].targets
         assert targets is not None
