@@ -27,7 +27,7 @@ from objects.metadata import ObjectMetadata
 
 
 class Check(ABC, Generic[Watched_contra]):
-    """One check; satisfies HealthCheckOf."""
+    """One parsed check, with the defaults of `HealthCheckOf`."""
 
     group_kind: ClassVar[GroupKind]
     metadata: ObjectMetadata

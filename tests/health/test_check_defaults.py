@@ -21,7 +21,7 @@ def test_only_members_that_decide_about_remediation_have_no_default() -> None:
 
 def test_kind_that_forgets_its_rules_cannot_be_instantiated() -> None:
     class Forgetful(Check[Node]):
-        """A check without rules."""
+        """A kind of check that has no rules."""
 
     with pytest.raises(TypeError, match="abstract methods"):
         Forgetful()  # type: ignore[abstract]

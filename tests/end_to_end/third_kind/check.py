@@ -57,7 +57,7 @@ class MachineTarget(Target):
 
 @dataclass(frozen=True)
 class MachineHealthCheck(Check[MachineTarget]):
-    """A check of either version."""
+    """A check in either version of its API."""
 
     metadata: ObjectMetadata
     template: TemplateReference
