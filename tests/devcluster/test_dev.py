@@ -21,8 +21,10 @@ from devcluster.demo import fixtures
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.environment import environment
 from devcluster.demo.narrator import Narrator
+from devcluster.demo.player import play
+from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings, Scenario
-from devcluster.demo.story import SCENARIOS
+from devcluster.demo.stage import Stage
 from devcluster.dev import DevSettings
 from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import OptionsError
@@ -163,10 +165,10 @@ async def test_story_of_an_upgrade_is_told_to_its_end_where_that_of_machines_was
 ) -> None:
     """On the same servers: both need the same."""
     settings, said = DemoSettings(directory, stay=True, scenario=Scenario.UPGRADE), io.StringIO()
-    upgrade = SCENARIOS[settings.scenario]
-    assert upgrade.dev_arguments == SCENARIOS[Scenario.MACHINE].dev_arguments
+    upgrade = SCRIPTS[settings.scenario]
+    assert upgrade.dev_arguments == SCRIPTS[Scenario.MACHINE].dev_arguments
     async with environment(first.dev, settings) as ready:
-        await upgrade.play(ready, Narrator(Console(file=said)))
+        await play(upgrade.rows, Stage(ready), Narrator(Console(file=said)))
     assert "The cluster was upgraded, no node was remediated, and nothing is left behind." in said.getvalue()
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from devcluster.control_plane import ControlPlane
 from devcluster.demo import fixtures
-from devcluster.demo.cluster_view import ClusterView, MachineView
+from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.fixtures import remove
 from devcluster.demo.incident import seen
+from devcluster.demo.machine_view import OpenShiftView
 from devcluster.simulation.resources import MACHINE_SETS, NODE_HEALTH_CHECKS, TEMPLATES
 from kube.client import Client
 from kube.errors import NotFound
@@ -34,7 +35,7 @@ async def machine_check(client: Client) -> Object:
 
 async def test_each_scenario_takes_the_check_of_the_other_one_away(client: Client) -> None:
     nodes = ClusterView(client)
-    machines = MachineView(client, nodes)
+    machines = OpenShiftView(client, nodes)
     await seen(nodes.set_up)
     await seen(machines.set_up)
     with pytest.raises(NotFound):
@@ -49,7 +50,7 @@ async def test_each_scenario_takes_the_check_of_the_other_one_away(client: Clien
 async def test_machines_are_deleted_first_also_where_an_earlier_demo_named_a_template(
     client: Client,
 ) -> None:
-    machines = MachineView(client, ClusterView(client))
+    machines = OpenShiftView(client, ClusterView(client))
     await seen(machines.set_up)
     await machines.name_template()
     assert (await machine_check(client))["spec"]["remediationTemplate"]["kind"] == TEMPLATES.kind

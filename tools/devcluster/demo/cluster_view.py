@@ -1,4 +1,4 @@
-"""Reads the state of the cluster for the scenarios, and changes the machine API; None means not yet.
+"""Reads the Nodes and requests of the cluster for the scenarios; None means not yet.
 
 Every method raises KubernetesError.
 """
@@ -6,14 +6,12 @@ Every method raises KubernetesError.
 from typing import Any
 
 from devcluster.demo import fixtures
-from devcluster.demo.facts import ConditionSeen, MachineSeen, NodeSeen, RequestSeen
+from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen
 from devcluster.demo.fixtures import ensure, remove
 from devcluster.demo.upgrade_fixtures import SPARE
-from devcluster.simulation.machine_object import RUNNING, MachineObject
 from devcluster.simulation.remediation import NODE_NAME
-from devcluster.simulation.resources import MACHINE_SETS, MACHINES, NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
-from kube.errors import NotFound
 from kube.resource import NODES, Object
 
 
@@ -82,83 +80,3 @@ def _ready(node: Object) -> ConditionSeen:
     return ConditionSeen(
         ready.get("status", ""), ready.get("lastTransitionTime", ""), ready.get("reason", "")
     )
-
-
-class MachineView:
-    """The Machines of the demo's MachineSet, and their check."""
-
-    def __init__(self, client: Client, cluster: ClusterView) -> None:
-        self._client = client
-        self._cluster = cluster
-
-    async def set_up(self) -> bool:
-        """Create MachineSet, template, and a check without it; objects of an earlier demo are reused."""
-        client, namespace = self._client, fixtures.NAMESPACE
-        await remove(client, NODE_HEALTH_CHECKS, fixtures.CHECK)
-        await ensure(client, TEMPLATES, fixtures.template(), namespace)
-        await ensure(client, MACHINE_SETS, fixtures.machine_set(), namespace)
-        await ensure(client, fixtures.CHECKS, fixtures.machine_health_check(), namespace)
-        return await self._name_template(None)
-
-    async def name_template(self) -> bool:
-        """Let the check name the template, so that it requests remediations from now on."""
-        return await self._name_template(fixtures.template_reference())
-
-    async def healthy_machines(self) -> list[MachineSeen] | None:
-        """All Machines, once they are complete and run, and the check counts them as healthy."""
-        machines = await self._running()
-        check = await self._client.get(fixtures.CHECKS, fixtures.CHECK, fixtures.NAMESPACE)
-        status = check.get("status", {})
-        counts = [len(machines), status.get("expectedMachines"), status.get("currentHealthy")]
-        return machines if counts == [fixtures.MACHINES] * len(counts) else None
-
-    async def deletion_of(self, machine: MachineSeen) -> bool | None:
-        """True once that Machine is being deleted or gone, else None."""
-        found = await self._find(machine)
-        return True if found is None or found.is_being_deleted else None
-
-    async def end_of(self, machine: MachineSeen) -> bool | None:
-        """True once that Machine is gone, else None."""
-        return True if await self._find(machine) is None else None
-
-    async def newcomer_to(self, fleet: list[MachineSeen]) -> MachineSeen | None:
-        """The Machine that was not in `fleet`, once all are healthy."""
-        names = {machine.name for machine in fleet}
-        now = await self.healthy_machines() or []
-        return next((machine for machine in now if machine.name not in names), None)
-
-    async def request_for(self, machine: MachineSeen) -> RequestSeen | None:
-        try:
-            await self._client.get(REQUESTS, machine.name, fixtures.NAMESPACE)
-        except NotFound:
-            return None
-        return RequestSeen(REQUESTS.kind, fixtures.NAMESPACE, machine.name)
-
-    async def no_request_for(self, machine: MachineSeen) -> bool | None:
-        """True once there is no remediation request for that Machine, else None."""
-        return True if await self.request_for(machine) is None else None
-
-    async def _name_template(self, reference: dict[str, str] | None) -> bool:
-        spec = {"spec": {"remediationTemplate": reference}}
-        await self._client.merge_patch(fixtures.CHECKS, fixtures.CHECK, spec, fixtures.NAMESPACE)
-        return True
-
-    async def _running(self) -> list[MachineSeen]:
-        """The Machines of the set that run on Ready nodes."""
-        nodes = await self._cluster.ready_nodes()
-        selector = ",".join(f"{key}={value}" for key, value in fixtures.LABELS.items())
-        running = []
-        for stored in await self._client.list(MACHINES, fixtures.NAMESPACE, selector):
-            machine = MachineObject.model_validate(stored)
-            node = nodes.get(machine.status.node_ref.name) if machine.status.node_ref else None
-            if node and machine.status.phase == RUNNING and not machine.is_being_deleted:
-                running.append(MachineSeen(machine.metadata.name, machine.metadata.uid, node))
-        return running
-
-    async def _find(self, machine: MachineSeen) -> MachineObject | None:
-        try:
-            stored = await self._client.get(MACHINES, machine.name, fixtures.NAMESPACE)
-        except NotFound:
-            return None
-        found = MachineObject.model_validate(stored)
-        return found if found.metadata.uid == machine.uid else None

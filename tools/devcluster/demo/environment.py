@@ -8,11 +8,11 @@ from pathlib import Path
 from temporalio.client import Client as TemporalClient
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from devcluster.demo.cluster_api_view import ClusterApiView
-from devcluster.demo.cluster_view import ClusterView, MachineView
+from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.machine_view import ClusterApiView, OpenShiftView
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.upgrade_view import SimulatedUpgrade
 from devcluster.dev_cluster_api import folder
@@ -31,7 +31,7 @@ class Environment:
     """The description from the start of the scenario."""
     cluster: ClusterView
     """The cluster of the nodes."""
-    machines: MachineView
+    machines: OpenShiftView
     cluster_api: ClusterApiView
     upgrade: SimulatedUpgrade
     temporal: TemporalClient
@@ -86,7 +86,7 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
 
         client = await connected(dev.kubeconfig)
         cluster = ClusterView(await connected(workload) if workload else client)
-        machines, of_cluster_api = MachineView(client, cluster), ClusterApiView(client, cluster)
+        machines, of_cluster_api = OpenShiftView(client, cluster), ClusterApiView(client, cluster)
         upgrade = SimulatedUpgrade(client, machines, cluster)
         yield Environment(
             process, dev, cluster, machines, of_cluster_api, upgrade, temporal, control, settings.stay

@@ -1,13 +1,18 @@
-"""The manifests of the scenarios `node` and `machine`, and how they are created and removed.
+"""The manifests of the scenarios, and how they are created and removed.
 
-`node` has a template and a NodeHealthCheck, `machine` a MachineSet and a MachineHealthCheck for its Machines;
-each first removes the check of the other. Functions that call the API server raise KubernetesError.
+`node` has a template and a NodeHealthCheck; the others have a MachineSet and a MachineHealthCheck for its
+Machines. `node` and `machine` first remove the check of the other. Functions that call the API server raise
+KubernetesError.
 """
 
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
 
-from devcluster.simulation.resources import MACHINE_SETS, NODE_HEALTH_CHECKS, TEMPLATES
+from devcluster.dev_cluster_api import CLUSTER
+from devcluster.simulation.cluster_api import SET_NAME, ClusterApi
+from devcluster.simulation.machine_api import MachineApi
+from devcluster.simulation.openshift_api import OpenShiftApi
+from devcluster.simulation.resources import NODE_HEALTH_CHECKS, TEMPLATES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
@@ -21,7 +26,8 @@ POWER_OFF_SECONDS = 2
 MACHINES = 3
 PROVISIONING_SECONDS = 2
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
-LABELS = {"machine.openshift.io/cluster-api-machineset": CHECK}
+SET_LABEL = "machine.openshift.io/cluster-api-machineset"
+API = ClusterApi("v1beta2")
 
 
 async def ensure(client: Client, resource: Resource, body: Object, namespace: str = "") -> None:
@@ -36,16 +42,11 @@ async def remove(client: Client, resource: Resource, name: str, namespace: str =
         await client.delete(resource, name, namespace)
 
 
-def template() -> dict[str, Any]:
-    return {
-        "apiVersion": TEMPLATES.api_version,
-        "kind": TEMPLATES.kind,
-        "metadata": {"name": CHECK, "namespace": NAMESPACE},
-        "spec": {"template": {"spec": {"powerOffSeconds": POWER_OFF_SECONDS}}},
-    }
+def template() -> Object:
+    return _object(TEMPLATES, {"template": {"spec": {"powerOffSeconds": POWER_OFF_SECONDS}}})
 
 
-def node_health_check() -> dict[str, Any]:
+def node_health_check() -> Object:
     """The check: workers not Ready for a few seconds, as long as most are healthy."""
     return {
         "apiVersion": NODE_HEALTH_CHECKS.api_version,
@@ -70,33 +71,83 @@ def node_health_check() -> dict[str, Any]:
     }
 
 
-def machine_set() -> dict[str, Any]:
-    template = {"metadata": {"labels": LABELS}, "spec": {}}
-    return {
-        "apiVersion": MACHINE_SETS.api_version,
-        "kind": MACHINE_SETS.kind,
-        "metadata": {"name": CHECK, "namespace": NAMESPACE},
-        "spec": {"replicas": MACHINES, "selector": {"matchLabels": LABELS}, "template": template},
-    }
+def machine_set(api: MachineApi, label: str, **more: object) -> Object:
+    """A MachineSet whose Machines have that label, with `more` in its spec."""
+    labels = {label: CHECK}
+    template = {"metadata": {"labels": labels}, "spec": {}}
+    spec = {"replicas": MACHINES, "selector": {"matchLabels": labels}, "template": template}
+    return _object(api.machine_sets, spec | more)
 
 
-def machine_health_check() -> dict[str, Any]:
-    """The check: nodes not Ready for a few seconds, at most one of the three Machines at a time."""
-    return {
-        "apiVersion": CHECKS.api_version,
-        "kind": CHECKS.kind,
-        "metadata": {"name": CHECK, "namespace": NAMESPACE},
-        "spec": {
-            "selector": {"matchLabels": LABELS},
+def machine_health_check() -> Object:
+    """The check on OpenShift: nodes not Ready for a few seconds, at most one of the three at a time."""
+    return _object(
+        CHECKS,
+        {
+            "selector": {"matchLabels": {SET_LABEL: CHECK}},
             "maxUnhealthy": "40%",
             "unhealthyConditions": [
                 {"type": "Ready", "status": status, "timeout": f"{CONDITION_SECONDS}s"}
                 for status in ("Unknown", "False")
             ],
         },
+    )
+
+
+def cluster_api_health_check() -> Object:
+    """The same check for Cluster API in v1beta2."""
+    conditions = [
+        {"type": "Ready", "status": status, "timeoutSeconds": CONDITION_SECONDS}
+        for status in ("Unknown", "False")
+    ]
+    return _object(
+        API.machine_health_checks,
+        {
+            "clusterName": CLUSTER,
+            "selector": {"matchLabels": {SET_NAME: CHECK}},
+            "checks": {"unhealthyNodeConditions": conditions},
+            "remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "40%"}},
+        },
+    )
+
+
+def _object(resource: Resource, spec: Object) -> Object:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": CHECK, "namespace": NAMESPACE},
+        "spec": spec,
     }
 
 
 def template_reference() -> dict[str, str]:
     """The reference that makes the check create requests instead of deleting Machines."""
     return {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "name": CHECK}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFixtures:
+    """The objects of the demo in one machine API."""
+
+    api: MachineApi
+    checks: Resource
+    selector: str
+    """Selects the Machines of the MachineSet."""
+    machine_set: Object
+    check: Object
+
+
+OPENSHIFT = MachineFixtures(
+    api=OpenShiftApi(),
+    checks=CHECKS,
+    selector=f"{SET_LABEL}={CHECK}",
+    machine_set=machine_set(OpenShiftApi(), SET_LABEL),
+    check=machine_health_check(),
+)
+CLUSTER_API = MachineFixtures(
+    api=API,
+    checks=API.machine_health_checks,
+    selector=f"{SET_NAME}={CHECK}",
+    machine_set=machine_set(API, SET_NAME, clusterName=CLUSTER),
+    check=cluster_api_health_check(),
+)

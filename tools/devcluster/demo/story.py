@@ -1,26 +1,19 @@
 """`paramedic demo`: runs a devcluster, plays the chosen scenario on it, and prints what happens."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
 from devcluster import layout
-from devcluster.cluster_api_crds import NewestVersion
-from devcluster.demo import (
-    cluster_api_scenario,
-    fixtures,
-    machine_scenario,
-    narration,
-    node_scenario,
-    upgrade_scenario,
-)
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
-from devcluster.demo.environment import Environment, environment
+from devcluster.demo.environment import environment
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.settings import DemoSettings, Scenario
+from devcluster.demo.player import play
+from devcluster.demo.scenarios import SCRIPTS
+from devcluster.demo.settings import DemoSettings
+from devcluster.demo.stage import Stage
 from devcluster.errors import DevclusterError
 from kube.errors import KubernetesError
 
@@ -29,31 +22,6 @@ LONGEST = timedelta(seconds=120)
 AT_ONCE_AGAIN = ("--back-off-limit", "0")
 """Without back-off, so that the demo can be played twice on one directory."""
 SUCCESS, FAILURE = 0, 1
-
-
-@dataclass(frozen=True)
-class ScenarioSteps:
-    """The arguments for `paramedic dev`, and the function that plays the scenario."""
-
-    dev_arguments: tuple[str, ...]
-    """The options of `paramedic dev` for the simulation."""
-    play: Callable[[Environment, Narrator], Awaitable[None]]
-    """Raises DevclusterError if an expected event is missing."""
-
-
-SCENARIOS: Mapping[Scenario, ScenarioSteps] = {
-    Scenario.NODE: ScenarioSteps(("--simulate-nodes", str(fixtures.NODES)), node_scenario.play),
-    Scenario.MACHINE: ScenarioSteps(
-        ("--machines", "--provisioning", str(fixtures.PROVISIONING_SECONDS)), machine_scenario.play
-    ),
-    Scenario.CLUSTER_API: ScenarioSteps(
-        ("--cluster-api", NewestVersion.V1BETA2, "--provisioning", str(fixtures.PROVISIONING_SECONDS)),
-        cluster_api_scenario.play,
-    ),
-    Scenario.UPGRADE: ScenarioSteps(
-        ("--machines", "--provisioning", str(fixtures.PROVISIONING_SECONDS)), upgrade_scenario.play
-    ),
-}
 
 
 async def run(settings: DemoSettings) -> int:
@@ -66,8 +34,9 @@ async def run(settings: DemoSettings) -> int:
     ending = Ending()
     ending.listen_to_signals()
     narrator = Narrator(PipeConsole(ending))
-    narrator.remark(narration.devcluster_starts(str(settings.directory)))
-    arguments = (*SCENARIOS[settings.scenario].dev_arguments, *AT_ONCE_AGAIN)
+    parts = "A Kubernetes control plane, Temporal, a detector and a worker"
+    narrator.remark(f"{parts} start in {settings.directory}.")
+    arguments = (*SCRIPTS[settings.scenario].dev_arguments, *AT_ONCE_AGAIN)
     async with dev_process(settings.directory, arguments, narrator.remark) as process:
         try:
             return await _play(process, settings, narrator, ending)
@@ -76,7 +45,7 @@ async def run(settings: DemoSettings) -> int:
             narrator.show("Logs", str(settings.directory / "logs"))
             return FAILURE
         finally:
-            narrator.remark(narration.ends())
+            narrator.remark("Everything is being ended.")
 
 
 async def _play(process: DevProcess, settings: DemoSettings, narrator: Narrator, ending: Ending) -> int:
@@ -86,7 +55,7 @@ async def _play(process: DevProcess, settings: DemoSettings, narrator: Narrator,
         if story not in await _first((story, *ends)):
             return ending.code
         if settings.stay:
-            narrator.print_success(narration.stays())
+            narrator.print_success("Everything keeps running until Ctrl-C.")
             await _first(ends)
         return SUCCESS
     finally:
@@ -97,7 +66,7 @@ async def _run_scenario(process: DevProcess, settings: DemoSettings, narrator: N
     async with environment(process, settings) as ready:
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
-                await SCENARIOS[settings.scenario].play(ready, narrator)
+                await play(SCRIPTS[settings.scenario].rows, Stage(ready), narrator)
         except TimeoutError as error:
             raise DemoFailedError(f"The story did not end within {LONGEST.total_seconds():.0f} s.") from error
 

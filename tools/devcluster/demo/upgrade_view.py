@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from temporalio.client import Client as TemporalClient
 from temporalio.client import WorkflowHandle
 
-from devcluster.demo.cluster_view import ClusterView, MachineView
+from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen
 from devcluster.demo.fixtures import CHECK, CHECKS, NAMESPACE, ensure
+from devcluster.demo.machine_view import OpenShiftView
 from devcluster.demo.upgrade_fixtures import (
     CLUSTER_VERSIONS,
     SLOWER,
-    SPARE,
     TIMEOUT_SECONDS,
     VERSION,
     cluster_version,
@@ -34,7 +34,7 @@ MARGIN_SECONDS = 2
 class SimulatedUpgrade:
     """The upgrade of one cluster, simulated by its ClusterVersion."""
 
-    def __init__(self, client: Client, machines: MachineView, nodes: ClusterView) -> None:
+    def __init__(self, client: Client, machines: OpenShiftView, nodes: ClusterView) -> None:
         self._client = client
         self._machines = machines
         self._nodes = nodes
@@ -78,9 +78,9 @@ class SimulatedUpgrade:
         return hung if hung > TIMEOUT_SECONDS + MARGIN_SECONDS else None
 
 
-async def unpause_spare(temporal: TemporalClient, cluster: str) -> str:
-    """Send the order of `paramedic upgrade unpause spare`; the workflow's answer."""
-    order = UnpauseOrder(check=f"{NAMESPACE}/{SPARE}", reason="spare nodes hang", identity="the admin")
+async def unpause(temporal: TemporalClient, cluster: str, check: str) -> str:
+    """Send the order of `paramedic upgrade unpause`; the workflow's answer."""
+    order = UnpauseOrder(check=f"{NAMESPACE}/{check}", reason="spare nodes hang", identity="the admin")
     handle = temporal.get_workflow_handle(upgrade_pause_id(cluster))
     answer: str = await handle.execute_update("unpause", order, result_type=str)
     return answer
