@@ -12,7 +12,7 @@ from tests.conformance.markers import ROOT
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs")
 WRITTEN_BY_TESTS = "docs/conformance.md"
-MADE_BY_READERS = {"DIR/dev.json", "my-cluster/"}
+MADE_BY_READERS = {"DIR/dev.json", "dist/", "my-cluster/"}
 _FILE = r"[\w./-]+\.(?:json|md|py|toml|txt|yaml)"
 _FOLDER = r"[\w./-]+/"
 _SPAN = re.compile(rf"`({_FILE}|{_FOLDER})`")
