@@ -18,10 +18,11 @@ from pydantic_core import PydanticCustomError
 from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS, HANDLED_BY_DEFAULT
+from health.kinds.right import Process
 from health.upgrade.observation import LONG_UPGRADE
 from objects.frozen import Frozen
 from runtime.address import LARGEST_PORT, Address
-from runtime.process_names import NAMESPACE
+from runtime.process_names import NAMESPACE, SERVICE_ACCOUNTS
 
 PREFIX = "PARAMEDIC_"
 CLUSTER_VARIABLE = f"{PREFIX}CLUSTER"
@@ -120,6 +121,10 @@ class Settings(Frozen):
     """PARAMEDIC_NAMESPACE: the namespace of the detector's leader Lease."""
     lease_namespace: Annotated[str, _a_label(LONGEST_NAMESPACE)] = LEASE_NAMESPACE
     """PARAMEDIC_LEASE_NAMESPACE: the namespace of target Leases, shared with other tools."""
+    detector_service_account: str = Field(default=SERVICE_ACCOUNTS[Process.DETECTOR], min_length=1)
+    """PARAMEDIC_DETECTOR_SERVICE_ACCOUNT: the ServiceAccount whose rights `paramedic doctor` reviews."""
+    worker_service_account: str = Field(default=SERVICE_ACCOUNTS[Process.WORKER], min_length=1)
+    """PARAMEDIC_WORKER_SERVICE_ACCOUNT: the same for the worker."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = ":8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; an empty host is all."""
     temporal_metrics_address: Annotated[str, AfterValidator(_an_ip_address_or_none)] = ""
@@ -158,6 +163,10 @@ class Settings(Frozen):
         default=LONG_UPGRADE.total_seconds(), gt=0, le=timedelta(days=366).total_seconds()
     )
     """PARAMEDIC_LONG_UPGRADE_SECONDS: the duration after which an upgrade is reported as long."""
+
+    @property
+    def service_accounts(self) -> Mapping[Process, str]:
+        return {Process.DETECTOR: self.detector_service_account, Process.WORKER: self.worker_service_account}
 
     @property
     def requires_policy(self) -> bool:

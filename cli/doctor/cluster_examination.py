@@ -116,7 +116,7 @@ class ClusterExamination:
         self._policy = NO_OBJECT
         self._admission: PoliciesInForce | None = PoliciesInForce()
         """None: we run as a detector or worker, which may not read admission policies."""
-        self._rights = Rights(self._connection.client, settings.namespace)
+        self._rights = Rights(self._connection.client, settings.namespace, settings.service_accounts)
         self._is_one_of_us = False
 
     async def findings(self) -> list[Finding]:

@@ -5,7 +5,7 @@ asks about itself, and reports that it cannot review the other.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cli.doctor.finding import Finding, note, problem, warning
 from health.kinds.right import Process, Right
@@ -24,11 +24,17 @@ _WHO_AM_I = Resource("authentication.k8s.io/v1", "SelfSubjectReview", "selfsubje
 
 
 class Rights:
-    """Reviews the rights of our processes in one namespace, as far as `client` may."""
+    """Reviews the rights of our processes in one namespace, as far as `client` may.
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    `accounts` has the name of the ServiceAccount of each process.
+    """
+
+    def __init__(
+        self, client: Client, namespace: str, accounts: Mapping[Process, str] = SERVICE_ACCOUNTS
+    ) -> None:
         self._client = client
         self._namespace = namespace
+        self._accounts = accounts
 
     async def are_of_one_of_us(self) -> bool:
         """True if the caller is one of our processes, which have only the rights that they need.
@@ -73,7 +79,7 @@ class Rights:
         finding = note if own else warning
         return [
             *await self._missing(own, _SELF_REVIEWS),
-            *(_unreviewed(one, user, finding) for one in unknown),
+            *(_unreviewed(one, self._accounts[one], user, finding) for one in unknown),
         ]
 
     async def _missing(self, needs: Sequence[Right], reviews: Resource) -> list[Finding]:
@@ -99,7 +105,7 @@ class Rights:
         return str(answer.get("status", {}).get("userInfo", {}).get("username", ""))
 
     def _account(self, process: Process) -> str:
-        return f"system:serviceaccount:{self._namespace}:{SERVICE_ACCOUNTS[process]}"
+        return f"system:serviceaccount:{self._namespace}:{self._accounts[process]}"
 
     @property
     def _groups(self) -> list[str]:
@@ -112,9 +118,11 @@ def _may_not(need: Right, verbs: Sequence[str]) -> Finding:
     return problem("RightMissing", what, f"apply {need.granted_by}")
 
 
-def _unreviewed(process: Process, user: str, finding: Callable[[str, str, str], Finding]) -> Finding:
+def _unreviewed(
+    process: Process, account: str, user: str, finding: Callable[[str, str, str], Finding]
+) -> Finding:
     return finding(
         "RightsUnknown",
         f"{user!r} cannot review the rights of the {process}",
-        f"run it as an administrator, or as the ServiceAccount {SERVICE_ACCOUNTS[process]}",
+        f"run it as an administrator, or as the ServiceAccount {account}",
     )

@@ -8,7 +8,7 @@ from kube.resource import Object
 from tests.deploy.overlays import of_kind
 
 WORKLOADS = ("Deployment", "StatefulSet")
-POD_FIELDS = {"metadata.name": "a-pod", "metadata.namespace": "paramedic-system"}
+POD_FIELDS = {"metadata.name": "a-pod", "metadata.namespace": "paramedic-system", "spec.nodeName": "a-node"}
 """What the downward API says in these tests."""
 
 

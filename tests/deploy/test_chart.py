@@ -35,9 +35,19 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 """How the chart is told to be as each overlay."""
 KEPT_BY_HELM = "helm.sh/resource-policy"
+OF_A_RELEASE = {
+    "app.kubernetes.io/name": "paramedic",
+    "app.kubernetes.io/instance": "paramedic",
+    "app.kubernetes.io/version": "0.1.0",
+    "app.kubernetes.io/managed-by": "Helm",
+    "app.kubernetes.io/part-of": "paramedic",
+    "helm.sh/chart": "paramedic-0.1.0",
+}
+"""The labels of every object of a release."""
 LISTS_BY_NAME = ("env", "ports", "volumeMounts")
 ANYTHING_ELSE: dict[str, Any] = OUTSIDE | {
-    "image": {"repository": "registry/ours", "digest": f"sha256:{'a' * 64}", "pullSecrets": ["pull"]},
+    "image": {"repository": "registry/ours", "digest": f"sha256:{'a' * 64}", "pullPolicy": "Always"},
+    "imagePullSecrets": [{"name": "pull"}],
     "settings": {"PARAMEDIC_LONG_UPGRADE_SECONDS": 60, "PARAMEDIC_UPGRADE_PAUSE": "off"},
     "leaseNamespace.create": False,
     "webhook": {"enabled": True, "certManager": False, "caBundle": "YQ=="},
@@ -61,19 +71,24 @@ def by_name(objects: tuple[Object, ...]) -> dict[tuple[str, str, str], Object]:
     for one in objects:
         metadata = dict(one["metadata"])
         metadata["name"] = re.sub(r"^(paramedic-settings)-\w+$", r"\1", metadata["name"])
-        if set(metadata.get("annotations", ())) == {KEPT_BY_HELM}:
-            del metadata["annotations"]
+        metadata["labels"] = _without_those_of_a_release(metadata)
+        annotations = metadata.pop("annotations", {})
+        metadata["annotations"] = {key: annotations[key] for key in annotations if key != KEPT_BY_HELM}
         key = (one["kind"], metadata.get("namespace", ""), metadata["name"])
         assert key not in found
-        found[key] = _rolling(one) if one["kind"] == "Deployment" else one | {"metadata": metadata}
+        found[key] = (_rolling(one) if one["kind"] == "Deployment" else one) | {"metadata": metadata}
     return found
+
+
+def _without_those_of_a_release(metadata: Object) -> Object:
+    return {key: value for key, value in metadata.get("labels", {}).items() if OF_A_RELEASE.get(key) != value}
 
 
 def _rolling(deployment: Object) -> Object:
     """A Deployment, without what changes with its settings: the one by a name, the other by an annotation."""
     spec = deployment["spec"]
     template = spec["template"]
-    metadata = {key: value for key, value in template["metadata"].items() if key != "annotations"}
+    metadata = {"labels": _without_those_of_a_release(template["metadata"])}
     pod = dict(template["spec"])
     for field in ("containers", "initContainers"):
         pod[field] = [_named_plainly(one) for one in pod.get(field, ())]
@@ -83,6 +98,7 @@ def _rolling(deployment: Object) -> Object:
 def _named_plainly(one: Object) -> Object:
     settings, *others = one["envFrom"]
     assert settings["configMapRef"]["name"].startswith("paramedic-settings")
+    one = {key: value for key, value in one.items() if key != "imagePullPolicy"}
     return one | {"envFrom": others} | {name: _sorted(one.get(name, ())) for name in LISTS_BY_NAME}
 
 

@@ -4,17 +4,27 @@
 {{- end -}}
 {{- end }}
 
-{{- define "paramedic.envFrom" -}}
-- configMapRef: {name: paramedic-settings}
-{{- if not .Values.temporal.dev.enabled }}
-- secretRef: {name: {{ .Values.temporal.secret }}, optional: true}
+{{/*
+What every container of ours has. Takes its image, its volume mounts, and the root.
+*/}}
+{{- define "paramedic.container" -}}
+{{- $root := index . 2 -}}
+image: {{ index . 0 | quote }}
+imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+envFrom:
+  - configMapRef: {name: paramedic-settings}
+  {{- if not $root.Values.temporal.dev.enabled }}
+  - secretRef: {name: {{ $root.Values.temporal.secret | quote }}, optional: true}
+  {{- end }}
+  {{- with $root.Values.extraEnvFrom }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with index . 1 }}
+volumeMounts: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- end }}
-
-{{- define "paramedic.securityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
+securityContext:
+  {{- $own := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
+  {{- mergeOverwrite $own $root.Values.containerSecurityContext | toYaml | nindent 2 }}
 {{- end }}
 
 {{/*
@@ -23,6 +33,41 @@ The build id of the worker: a value, or else the digest or tag of the image. A b
 {{- define "paramedic.buildId" -}}
 {{- $image := .Values.image -}}
 {{ .Values.worker.versioning.buildId | default (replace ":" "-" $image.digest) | default $image.tag | default $.Chart.AppVersion }}
+{{- end }}
+
+{{/*
+A checksum of the Secrets that a process reads when it starts, as far as the release may read them in the cluster. It is
+empty under `helm template`.
+*/}}
+{{- define "paramedic.secrets" -}}
+{{- $root := . -}}
+{{- $data := dict -}}
+{{- with .Values.temporal -}}
+{{- range $name := list .secret .clientCertificateSecret .payloadKeysSecret -}}
+{{- if $name -}}
+{{- with (lookup "v1" "Secret" $root.Release.Namespace $name).data }}{{ $_ := set $data $name . }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if $data }}{{ toJson $data | sha256sum }}{{ end -}}
+{{- end }}
+
+{{/*
+Topology spread constraints: those of the values, which select the Pods of the process unless they say otherwise, or the
+default. Takes the process and the root.
+*/}}
+{{- define "paramedic.topologySpreadConstraints" -}}
+{{- $selector := dict "matchLabels" (dict "app.kubernetes.io/name" (printf "paramedic-%s" (index . 0))) -}}
+{{- $hash := list "pod-template-hash" -}}
+{{- $host := dict "topologyKey" "kubernetes.io/hostname" "maxSkew" 1 "whenUnsatisfiable" "DoNotSchedule" "nodeTaintsPolicy" "Honor" "matchLabelKeys" $hash -}}
+{{- $zone := dict "topologyKey" "topology.kubernetes.io/zone" "maxSkew" 1 "whenUnsatisfiable" "ScheduleAnyway" "matchLabelKeys" $hash -}}
+{{- $constraints := list $host $zone -}}
+{{- if kindIs "slice" (index . 1).Values.topologySpreadConstraints }}{{ $constraints = (index . 1).Values.topologySpreadConstraints }}{{ end -}}
+{{- range $constraints }}
+{{- $constraint := . }}
+{{- if not (hasKey . "labelSelector") }}{{ $constraint = merge (dict "labelSelector" $selector) . }}{{ end }}
+- {{ toYaml $constraint | nindent 2 | trim }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -41,55 +86,62 @@ base/detector.yaml explain the fields.
 {{- $suffix := "" -}}
 {{- if $earlier }}{{ $suffix = printf "-%s" (regexReplaceAll "[^a-z0-9]+" (lower $earlier.buildId) "-") }}{{ end -}}
 {{- $hasWebhook := and $values.webhook.enabled (eq $process "detector") -}}
+{{- $volumes := list -}}
+{{- with $values.temporal.clientCertificateSecret }}{{ $volumes = append $volumes (list "temporal-tls" "/etc/paramedic/temporal" (dict "secretName" .)) }}{{ end -}}
+{{- $setupVolumes := $volumes -}}
+{{- with $values.temporal.payloadKeysSecret }}{{ $volumes = append $volumes (list "payload-keys" "/etc/paramedic/payload-keys" (dict "secretName" .)) }}{{ end -}}
+{{- if $hasWebhook }}{{ $volumes = append $volumes (list "webhook-certificate" "/etc/paramedic/webhook" (dict "secretName" "paramedic-webhook" "optional" true)) }}{{ end -}}
+{{- $selector := dict "app.kubernetes.io/name" (printf "paramedic-%s" $process) -}}
+{{- if $earlier }}{{ $_ := set $selector "paramedic.dev/build" (trimPrefix "-" $suffix) }}{{ end -}}
+{{- $annotations := dict "checksum/settings" (include "paramedic.settings" $root | sha256sum) -}}
+{{- with include "paramedic.secrets" $root }}{{ $_ := set $annotations "checksum/secrets" . }}{{ end -}}
+{{- $name := dict "app.kubernetes.io/name" (printf "paramedic-%s" $process) -}}
+{{- $deployment := include "paramedic.deploymentText" (dict "process" $process "root" $root "values" $values "own" $own "image" $image "earlier" $earlier "hasWebhook" $hasWebhook "mounts" (include "paramedic.mounts" (list $volumes $root) | fromYamlArray) "setupMounts" (include "paramedic.mounts" (list $setupVolumes $root) | fromYamlArray)) | fromYaml -}}
+{{- with $deployment.Error }}{{ fail . }}{{ end -}}
+{{- $_ := set $deployment "metadata" (dict "name" (printf "paramedic-%s%s" $process $suffix) "namespace" $root.Release.Namespace "labels" $name) -}}
+{{- $_ := set $deployment.spec "selector" (dict "matchLabels" $selector) -}}
+{{- $labels := merge (dict) $selector $values.podLabels (include "paramedic.labels" $root | fromYaml) -}}
+{{- $_ := set $deployment.spec.template "metadata" (dict "labels" (omit $labels "helm.sh/chart") "annotations" (merge $annotations $values.podAnnotations)) -}}
+{{- $pod := $deployment.spec.template.spec -}}
+{{- $list := list -}}
+{{- range $volumes }}{{ $list = append $list (dict "name" (index . 0) "secret" (index . 2)) }}{{ end -}}
+{{- with concat $list $values.extraVolumes }}{{ $_ := set $pod "volumes" . }}{{ end -}}
+{{- $_ := set $deployment.spec.template "spec" (merge $pod $values.podSpec) -}}
+{{ include "paramedic.object" (list $deployment $root) }}
+{{- end }}
+
+{{/*
+Volume mounts of a container. Takes our volumes and the root.
+*/}}
+{{- define "paramedic.mounts" -}}
 {{- $mounts := list -}}
-{{- with $values.temporal.clientCertificateSecret }}{{ $mounts = append $mounts (list "temporal-tls" "/etc/paramedic/temporal" .) }}{{ end -}}
-{{- with $values.temporal.payloadKeysSecret }}{{ $mounts = append $mounts (list "payload-keys" "/etc/paramedic/payload-keys" .) }}{{ end -}}
-{{- if $hasWebhook }}{{ $mounts = append $mounts (list "webhook-certificate" "/etc/paramedic/webhook" "paramedic-webhook") }}{{ end -}}
+{{- range index . 0 }}{{ $mounts = append $mounts (dict "name" (index . 0) "mountPath" (index . 1) "readOnly" true) }}{{ end -}}
+{{- toYaml (concat $mounts (index . 1).Values.extraVolumeMounts) -}}
+{{- end }}
+
+{{- define "paramedic.deploymentText" -}}
+{{- $values := .values -}}
 apiVersion: apps/v1
 kind: Deployment
-metadata:
-  name: paramedic-{{ $process }}{{ $suffix }}
-  namespace: {{ $root.Release.Namespace }}
-  labels:
-    app.kubernetes.io/name: paramedic-{{ $process }}
-    app.kubernetes.io/part-of: paramedic
 spec:
-  replicas: {{ $own.replicas }}
-  selector:
-    matchLabels:
-      app.kubernetes.io/name: paramedic-{{ $process }}
-      {{- if $earlier }}
-      paramedic.dev/build: {{ trimPrefix "-" $suffix }}
-      {{- end }}
+  replicas: {{ .own.replicas }}
   strategy:
     rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
   template:
-    metadata:
-      labels:
-        app.kubernetes.io/name: paramedic-{{ $process }}
-        app.kubernetes.io/part-of: paramedic
-        {{- if $earlier }}
-        paramedic.dev/build: {{ trimPrefix "-" $suffix }}
-        {{- end }}
-      annotations:
-        checksum/settings: {{ include "paramedic.settings" $root | sha256sum }}
-        {{- with $values.podAnnotations }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
     spec:
-      serviceAccountName: paramedic-{{ $process }}
+      serviceAccountName: {{ include "paramedic.serviceAccount" (list .process .root) | quote }}
       enableServiceLinks: false
-      priorityClassName: {{ $values.priorityClass.name }}
+      priorityClassName: {{ $values.priorityClass.name | quote }}
       terminationGracePeriodSeconds: 30
-      {{- with $values.image.pullSecrets }}
-      imagePullSecrets:
-        {{- range . }}
-        - name: {{ . }}
-        {{- end }}
+      {{- with $values.imagePullSecrets }}
+      imagePullSecrets: {{- toYaml . | nindent 8 }}
       {{- end }}
       {{- with $values.nodeSelector }}
       nodeSelector: {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- if kindIs "map" $values.affinity }}
+      affinity: {{- toYaml $values.affinity | nindent 8 }}
+      {{- else }}
       affinity:
         nodeAffinity:
           preferredDuringSchedulingIgnoredDuringExecution:
@@ -97,6 +149,7 @@ spec:
               preference:
                 matchExpressions:
                   - {key: node-role.kubernetes.io/control-plane, operator: Exists}
+      {{- end }}
       tolerations:
         - {key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}
         - {key: node-role.kubernetes.io/master, operator: Exists, effect: NoSchedule}
@@ -105,63 +158,47 @@ spec:
         {{- with $values.tolerations }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-      topologySpreadConstraints:
-        - topologyKey: kubernetes.io/hostname
-          maxSkew: 1
-          whenUnsatisfiable: DoNotSchedule
-          nodeTaintsPolicy: Honor
-          matchLabelKeys: [pod-template-hash]
-          labelSelector:
-            matchLabels:
-              app.kubernetes.io/name: paramedic-{{ $process }}
-        - topologyKey: topology.kubernetes.io/zone
-          maxSkew: 1
-          whenUnsatisfiable: ScheduleAnyway
-          matchLabelKeys: [pod-template-hash]
-          labelSelector:
-            matchLabels:
-              app.kubernetes.io/name: paramedic-{{ $process }}
+      topologySpreadConstraints: {{- include "paramedic.topologySpreadConstraints" (list .process .root) | nindent 8 }}
       securityContext:
-        runAsNonRoot: true
-        seccompProfile: {type: RuntimeDefault}
-      {{- if eq $process "worker" }}
+        {{- $security := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") }}
+        {{- mergeOverwrite $security $values.podSecurityContext | toYaml | nindent 8 }}
+      {{- if eq .process "worker" }}
       initContainers:
         - name: setup
-          image: {{ $image }}
           command: [paramedic, setup, {{ if $values.temporal.dev.enabled }}--retention, 30d{{ else }}--best-effort{{ end }}]
-          envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
+          {{- include "paramedic.container" (list .image .setupMounts .root) | nindent 10 }}
+          {{- with $values.extraEnv }}
+          env: {{- toYaml . | nindent 12 }}
+          {{- end }}
           resources:
             requests: {cpu: 100m, memory: 128Mi}
             limits: {memory: 256Mi}
-          securityContext: {{- include "paramedic.securityContext" $root | nindent 12 }}
-          {{- if $values.temporal.clientCertificateSecret }}
-          volumeMounts:
-            - {name: temporal-tls, mountPath: /etc/paramedic/temporal, readOnly: true}
-          {{- end }}
       {{- end }}
       containers:
-        - name: {{ $process }}
-          image: {{ $image }}
-          command: [python, -m, {{ $process }}]
-          envFrom: {{- include "paramedic.envFrom" $root | nindent 12 }}
+        - name: {{ .process }}
+          command: [python, -m, {{ .process }}]
+          {{- include "paramedic.container" (list .image .mounts .root) | nindent 10 }}
           env:
             {{- if $values.temporal.payloadKeysSecret }}
             - {name: PARAMEDIC_PAYLOAD_KEYS_FILE, value: /etc/paramedic/payload-keys/keys.yaml}
             {{- end }}
-            {{- if $hasWebhook }}
+            {{- if .hasWebhook }}
             - {name: PARAMEDIC_WEBHOOK_ADDRESS, value: ":9443"}
             {{- end }}
-            {{- if and (eq $process "worker") $values.worker.versioning.deployment }}
+            {{- if and (eq .process "worker") $values.worker.versioning.deployment }}
             - {name: TEMPORAL_DEPLOYMENT_NAME, value: {{ $values.worker.versioning.deployment | quote }}}
-            - {name: TEMPORAL_WORKER_BUILD_ID, value: {{ $earlier.buildId | default (include "paramedic.buildId" $root) | quote }}}
+            - {name: TEMPORAL_WORKER_BUILD_ID, value: {{ .earlier.buildId | default (include "paramedic.buildId" .root) | quote }}}
             {{- end }}
             - name: PARAMEDIC_IDENTITY
               valueFrom: {fieldRef: {fieldPath: metadata.name}}
             - name: PARAMEDIC_NAMESPACE
               valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+            {{- with $values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
           ports:
             - {name: http, containerPort: 8081}
-            {{- if $hasWebhook }}
+            {{- if .hasWebhook }}
             - {name: webhook, containerPort: 9443}
             {{- end }}
           livenessProbe:
@@ -174,19 +211,5 @@ spec:
             periodSeconds: 5
             timeoutSeconds: 5
             failureThreshold: 2
-          resources: {{- toYaml $own.resources | nindent 12 }}
-          securityContext: {{- include "paramedic.securityContext" $root | nindent 12 }}
-          {{- with $mounts }}
-          volumeMounts:
-            {{- range . }}
-            - {name: {{ index . 0 }}, mountPath: {{ index . 1 }}, readOnly: true}
-            {{- end }}
-          {{- end }}
-      {{- with $mounts }}
-      volumes:
-        {{- range . }}
-        - name: {{ index . 0 }}
-          secret: {secretName: {{ index . 2 }}{{ if eq (index . 0) "webhook-certificate" }}, optional: true{{ end }}}
-        {{- end }}
-      {{- end }}
+          resources: {{- toYaml .own.resources | nindent 12 }}
 {{- end }}

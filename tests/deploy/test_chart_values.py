@@ -1,0 +1,327 @@
+"""The values with which a user fits the chart into a cluster: names, scheduling, networks, metrics."""
+
+import json
+import tarfile
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devcluster.control_plane import ControlPlane
+from devcluster.manifests import ROOT
+from kube.resource import Object
+from release.manifests import pack_chart
+from runtime.settings import Settings
+from tests.deploy.applying import api_server
+from tests.deploy.chart import helm, packaged, refused, release
+from tests.deploy.conftest import Refusal
+from tests.deploy.containers import container, containers
+from tests.deploy.overlays import DEPLOY, combined, named, of_kind
+from tests.pages.test_metrics_page import alerts
+
+pytestmark = pytest.mark.cluster  # helm is built as the servers are
+
+OUTSIDE: dict[str, Any] = {"temporal.address": "temporal.example.com:7233"}
+FOR_PROMETHEUS = {"release": "monitoring"}
+METRICS: dict[str, Any] = {
+    "services": {"enabled": True, "annotations": {"example.com/a": "b"}},
+    "podMonitor": {
+        "enabled": True,
+        "labels": {"release": "monitoring"},
+        "interval": "15s",
+        "scrapeTimeout": "5s",
+    },
+    "prometheusRule": {"enabled": True, "labels": {"release": "monitoring"}},
+}
+FITTED: dict[str, Any] = OUTSIDE | {
+    "commonLabels": {"team": "sre"},
+    "image.pullPolicy": "Always",
+    "imagePullSecrets": [{"name": "registry"}],
+    "podLabels": {"app.kubernetes.io/name": "not-ours", "sidecar": "no"},
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}},
+    "topologySpreadConstraints": [
+        {"topologyKey": "rack", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"},
+        {
+            "topologyKey": "row",
+            "maxSkew": 2,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"a": "b"}},
+        },
+    ],
+    "podSecurityContext": {"runAsUser": 1234, "fsGroup": 1234},
+    "containerSecurityContext": {"seLinuxOptions": {"level": "s0"}},
+    "extraEnv": [
+        {"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"},
+        {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    ],
+    "extraEnvFrom": [{"secretRef": {"name": "proxy", "optional": True}}],
+    "extraVolumes": [{"name": "authorities", "configMap": {"name": "authorities"}}],
+    "extraVolumeMounts": [{"name": "authorities", "mountPath": "/etc/ssl/certs", "readOnly": True}],
+    "podSpec": {
+        "dnsConfig": {"options": [{"name": "ndots", "value": "1"}]},
+        "serviceAccountName": "not-ours",
+    },
+    "detector.podDisruptionBudget.maxUnavailable": "50%",
+    "metrics": METRICS,
+}
+
+
+@pytest.fixture(scope="module")
+async def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return await packaged(tmp_path_factory.mktemp("chart"))
+
+
+@pytest.fixture(scope="module")
+async def fitted(chart: Path) -> tuple[Object, ...]:
+    return await release(chart, FITTED)
+
+
+def pods(objects: tuple[Object, ...]) -> list[Object]:
+    return [one["spec"]["template"] for one in of_kind(objects, "Deployment")]
+
+
+async def test_api_server_accepts_a_release_with_all_values(
+    fitted: tuple[Object, ...], refusal: Refusal
+) -> None:
+    assert await refusal(fitted) == ""
+
+
+def test_values_of_pods_reach_every_pod(fitted: tuple[Object, ...]) -> None:
+    found = pods(fitted)
+    assert len(found) == 2
+    for pod in found:
+        spec = pod["spec"]
+        assert spec["imagePullSecrets"] == [{"name": "registry"}]
+        assert spec["affinity"] == FITTED["affinity"]
+        assert spec["securityContext"] == {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "runAsUser": 1234,
+            "fsGroup": 1234,
+        }
+        assert spec["dnsConfig"] == FITTED["podSpec"]["dnsConfig"]
+        assert spec["volumes"] == FITTED["extraVolumes"]
+        assert {"sidecar": "no", "team": "sre"}.items() <= pod["metadata"]["labels"].items()
+
+
+def test_values_of_containers_reach_every_container(fitted: tuple[Object, ...]) -> None:
+    found = [one.spec for one in containers(fitted, {"proxy": {}}) if one.workload["kind"] == "Deployment"]
+    assert [one["name"] for one in found] == ["detector", "setup", "worker"]
+    for one in found:
+        assert one["imagePullPolicy"] == "Always"
+        assert one["env"][-2:] == FITTED["extraEnv"]
+        assert one["envFrom"][-1:] == FITTED["extraEnvFrom"]
+        assert one["volumeMounts"] == FITTED["extraVolumeMounts"]
+        assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert one["securityContext"]["seLinuxOptions"] == {"level": "s0"}
+
+
+def test_values_cannot_change_what_selects_a_pod_or_gives_it_its_rights(fitted: tuple[Object, ...]) -> None:
+    for deployment in of_kind(fitted, "Deployment"):
+        template = deployment["spec"]["template"]
+        assert deployment["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+        assert template["spec"]["serviceAccountName"] == deployment["metadata"]["name"]
+
+
+def test_spread_constraint_without_a_selector_selects_the_pods_of_its_process(
+    fitted: tuple[Object, ...],
+) -> None:
+    for deployment in of_kind(fitted, "Deployment"):
+        rack, row = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
+        assert rack["labelSelector"] == deployment["spec"]["selector"]
+        assert row["labelSelector"] == {"matchLabels": {"a": "b"}}
+
+
+def test_every_object_has_the_standard_labels(fitted: tuple[Object, ...]) -> None:
+    standard = {
+        "app.kubernetes.io/instance": "paramedic",
+        "app.kubernetes.io/managed-by": "Helm",
+        "app.kubernetes.io/part-of": "paramedic",
+        "app.kubernetes.io/version": "0.1.0",
+        "helm.sh/chart": "paramedic-0.1.0",
+        "team": "sre",
+    }
+    for one in fitted:
+        assert standard.items() <= one["metadata"]["labels"].items(), one["metadata"]["name"]
+
+
+def test_disruption_budget_is_the_value_of_its_process(fitted: tuple[Object, ...]) -> None:
+    found = {
+        one["metadata"]["name"]: one["spec"]["maxUnavailable"]
+        for one in of_kind(fitted, "PodDisruptionBudget")
+    }
+    assert found == {"paramedic-detector": "50%", "paramedic-worker": 1}
+
+
+async def test_everything_names_the_service_accounts_of_the_values(chart: Path, refusal: Refusal) -> None:
+    values = OUTSIDE | {
+        "detector.serviceAccount": {"name": "eyes", "annotations": {"eks.amazonaws.com/role-arn": "arn"}},
+        "worker.serviceAccount": {"create": False, "name": "hands"},
+        "openshift.enabled": True,
+        "clusterAPI.enabled": True,
+        "rights.evidence": True,
+        "webhook.enabled": True,
+    }
+    objects = await release(chart, values)
+
+    assert await refusal(objects) == ""
+    (created,) = of_kind(objects, "ServiceAccount")
+    assert created["metadata"]["name"] == "eyes"
+    assert created["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn"}
+    assert [pod["spec"]["serviceAccountName"] for pod in pods(objects)] == ["eyes", "hands"]
+    bindings = of_kind(objects, "ClusterRoleBinding", "RoleBinding")
+    assert {subject["name"] for one in bindings for subject in one["subjects"]} == {"eyes", "hands"}
+    policies = json.dumps(of_kind(objects, "ValidatingAdmissionPolicy"))
+    assert "serviceaccount:paramedic-system:eyes" in policies
+    assert "serviceaccount:paramedic-system:paramedic-" not in policies
+    settings = Settings.from_environment(container(objects, "worker").environment)
+    assert set(settings.service_accounts.values()) == {"eyes", "hands"}
+
+
+async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -> None:
+    proxy = {"to": [{"ipBlock": {"cidr": "10.0.0.5/32"}}], "ports": [{"port": 3128}]}
+    values = OUTSIDE | {
+        "networkPolicy": {
+            "metricsFrom": [{"podSelector": {"matchLabels": {"app": "prometheus"}}}],
+            "apiServers": {"ports": [8443], "cidrs": ["10.0.0.1/32", "fd00::1/128"]},
+            "temporal": {"cidrs": ["10.1.0.0/16"]},
+            "egress": [proxy],
+        }
+    }
+    objects = await release(chart, values)
+
+    assert await refusal(of_kind(objects, "NetworkPolicy")) == ""
+    ours = named(objects, "NetworkPolicy", "paramedic")["spec"]
+    (metrics,) = ours["ingress"]
+    assert metrics["from"] == values["networkPolicy"]["metricsFrom"]
+    dns, servers, more = ours["egress"]
+    assert {one["port"] for one in dns["ports"]} == {53}
+    assert servers == {
+        "ports": [{"protocol": "TCP", "port": 8443}],
+        "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}, {"ipBlock": {"cidr": "fd00::1/128"}}],
+    }
+    assert more == proxy
+    temporal = named(objects, "NetworkPolicy", "paramedic-temporal")["spec"]["egress"]
+    assert temporal[0]["to"] == [{"ipBlock": {"cidr": "10.1.0.0/16"}}]
+
+
+async def test_without_a_source_of_metrics_no_pod_may_read_them(chart: Path) -> None:
+    # A rule with an empty list of sources would allow every Pod.
+    objects = await release(chart, OUTSIDE | {"networkPolicy.metricsFrom": []})
+    assert named(objects, "NetworkPolicy", "paramedic")["spec"]["ingress"] == []
+
+
+def test_metrics_have_a_service_a_monitor_and_alerts(fitted: tuple[Object, ...], tmp_path: Path) -> None:
+    monitor = named(fitted, "PodMonitor", "paramedic")
+    assert monitor["metadata"]["labels"]["release"] == "monitoring"
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint == {"port": "http", "path": "/metrics", "interval": "15s", "scrapeTimeout": "5s"}
+    for one in of_kind(fitted, "Service"):
+        assert one["metadata"]["annotations"] == {"example.com/a": "b"}
+    by_kustomize = combined(tmp_path, "temporal-external", "prometheus")
+    assert named(by_kustomize, "PrometheusRule", "paramedic")["spec"] == rules(fitted)
+    assert {one["metadata"]["name"] for one in of_kind(by_kustomize, "Service", "PodMonitor")} == {
+        one["metadata"]["name"] for one in of_kind(fitted, "Service", "PodMonitor")
+    }
+
+
+def rules(objects: tuple[Object, ...]) -> Object:
+    spec: Object = named(objects, "PrometheusRule", "paramedic")["spec"]
+    return spec
+
+
+def test_alerts_are_those_of_the_page(fitted: tuple[Object, ...]) -> None:
+    def plain(expressions: Iterable[str]) -> set[str]:
+        return {" ".join(one.split()) for one in expressions}
+
+    (group,) = rules(fitted)["groups"]
+    assert plain(one["expr"] for one in group["rules"]) == plain(alerts())
+    assert len({one["alert"] for one in group["rules"]}) == len(group["rules"])
+
+
+async def test_no_monitor_is_installed_by_default(chart: Path) -> None:
+    objects = await release(chart, OUTSIDE)
+    assert of_kind(objects, "PodMonitor", "PrometheusRule", "Service") == []
+
+
+async def test_release_upgrades_the_crds_and_keeps_them_when_it_ends(chart: Path) -> None:
+    stored = {
+        yaml.safe_load(file.read_text())["metadata"]["name"] for file in (DEPLOY / "base" / "crds").iterdir()
+    }
+    # Without --include-crds: Helm upgrades the objects of templates, and no others.
+    status, out, said = await helm("template", "paramedic", str(chart), "--set", "temporal.address=a:1")
+    assert status == 0, said
+    crds = of_kind(tuple(yaml.load_all(out, yaml.CSafeLoader)), "CustomResourceDefinition")
+    assert {one["metadata"]["name"] for one in crds} == stored
+    assert {one["metadata"]["annotations"]["helm.sh/resource-policy"] for one in crds} == {"keep"}
+    assert of_kind(await release(chart, OUTSIDE | {"crds.enabled": False}), "CustomResourceDefinition") == []
+
+
+async def test_chart_of_a_release_has_no_link_and_installs_the_same(chart: Path, tmp_path: Path) -> None:
+    released = tmp_path / "paramedic-0.1.0.tgz"
+    pack_chart(ROOT, released, datetime(2026, 11, 1, tzinfo=UTC))
+    with tarfile.open(released) as packed:
+        assert [one.name for one in packed.getmembers() if not one.isfile()] == []
+    assert await release(released, FITTED) == await release(chart, FITTED)
+
+
+async def test_changed_secret_rolls_the_pods_with_the_next_upgrade(
+    chart: Path, full_control_plane: ControlPlane
+) -> None:
+    kubeconfig = str(full_control_plane.kubeconfig)
+    online = ("--dry-run=server", "--take-ownership", "--kubeconfig", kubeconfig, "--output", "json")
+    named_secret = ("--namespace", "kube-system", "--set", "temporal.address=a:1,temporal.secret=restarts")
+
+    async def checksums() -> set[str | None]:
+        status, out, said = await helm("install", "paramedic", str(chart), *online, *named_secret)
+        assert status == 0, said
+        found = pods(tuple(yaml.load_all(json.loads(out)["manifest"], yaml.CSafeLoader)))
+        return {pod["metadata"]["annotations"].get("checksum/secrets") for pod in found}
+
+    async with api_server(full_control_plane.kubeconfig) as asked:
+        assert await checksums() == {None}
+        secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "restarts"}}
+        secret["metadata"]["namespace"] = "kube-system"
+        assert await asked.apply(secret | {"stringData": {"TEMPORAL_API_KEY": "old"}}) == ""
+        (before,) = await checksums()
+        assert await asked.apply(secret | {"stringData": {"TEMPORAL_API_KEY": "new"}}) == ""
+        (after,) = await checksums()
+    assert None not in {before, after}
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (
+            {"extraEnv": [{"name": "PARAMEDIC_CLUSTER", "value": "b"}]},
+            "extraEnv: PARAMEDIC_CLUSTER cannot be set",
+        ),
+        ({"extraEnv": [{"name": "A B"}]}, "does not match pattern"),
+        ({"worker.serviceAccount": {"create": False}}, "worker.serviceAccount.name: must be set"),
+        ({"worker.podDisruptionBudget.maxUnavailable": 0}, "maxUnavailable"),
+        ({"worker.podDisruptionBudget.maxUnavailable": "0%"}, "maxUnavailable"),
+        ({"temporal.secret": "a}, x: {b"}, "/temporal/secret"),
+        ({"priorityClass.name": "a\nb: c"}, "/priorityClass/name"),
+        ({"leaseNamespace.name": "a b"}, "/leaseNamespace/name"),
+        ({"temporal.namespace": "a\nb"}, "/temporal/namespace"),
+        ({"temporal.address": "a b:1"}, "/temporal/address"),
+        ({"image.repository": "a b"}, "/image/repository"),
+        ({"image.tag": "a\nb"}, "/image/tag"),
+        ({"temporal.dev": {"enabled": True, "storage": "1Gi}"}}, "/temporal/dev/storage"),
+        ({"networkPolicy.apiServers.cidrs": ["10.0.0.1"]}, "/networkPolicy/apiServers/cidrs"),
+        ({"networkPolicy.egress": [{}]}, "/networkPolicy/egress"),
+        ({"commonLabels": {"a": "b c"}}, "/commonLabels"),
+        ({"webhook": {"enabled": True, "caBundle": "a b"}}, "/webhook/caBundle"),
+        ({"imagePullSecrets": ["registry"]}, "/imagePullSecrets"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_value_that_would_break_the_release_is_refused_by_name(
+    values: dict[str, Any], why: str, chart: Path
+) -> None:
+    said = await refused(chart, OUTSIDE | values)
+    assert why in said.replace("at '/", "/").replace(".", "/") or why in said
