@@ -20,7 +20,8 @@ from release.release import LOCK, Release, write
 
 ROOT = Path(__file__).parents[2]
 VERSION = wheel.version_of(ROOT)
-RELEASE = Release(VERSION, "registry.example.com/paramedic", datetime(2026, 11, 1, 12, tzinfo=UTC))
+COMMIT = "c" * 40
+RELEASE = Release(VERSION, "registry.example.com/paramedic", datetime(2026, 11, 1, 12, tzinfo=UTC), COMMIT)
 SCRIPT = "deploy/image/build.sh"
 IN_THE_WHEEL = ["pyproject.toml", "README.md", "LICENSE"]
 MANIFESTS = {
@@ -55,6 +56,9 @@ def copy(into: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(yaml.safe_dump(content))
     (into / "deploy" / "same").symlink_to("base")
+    chart = into / "deploy" / "chart" / "paramedic"
+    (chart / "base").symlink_to("../../base")
+    (chart / ".helmignore").write_text("kustomization.yaml\n")
     return into
 
 
@@ -91,7 +95,7 @@ def test_every_file_has_its_checksum(released: Path) -> None:
     assert set(files) == {
         f"paramedic-{VERSION}-{kind}"
         for kind in ("deploy.tar.gz", "plain.yaml", "py3-none-any.whl", "requirements.lock")
-    } | {f"paramedic-{VERSION}.cdx.json"}
+    } | {f"paramedic-{VERSION}.cdx.json", f"paramedic-{VERSION}.tgz", f"paramedic-{VERSION}.provenance.json"}
 
 
 def test_manifests_name_the_image_of_the_release(released: Path) -> None:
@@ -142,7 +146,7 @@ def reached(name: str, needs: dict[str, list[str]]) -> set[str]:
 
 def test_version_other_than_that_of_the_project_is_not_released(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match=r"pyproject.toml says version .*, and the release is to be 99\.0"):
-        write(Release("99.0", RELEASE.image, RELEASE.time), ROOT, tmp_path)
+        write(Release("99.0", RELEASE.image, RELEASE.time, COMMIT), ROOT, tmp_path)
 
 
 def test_image_that_would_be_built_from_what_is_not_committed_is_not_released(tmp_path: Path) -> None:

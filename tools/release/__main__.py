@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
+from release.attestation import Signer
 from release.errors import ReleaseError
 from release.release import Release, write
 
@@ -28,7 +29,7 @@ def main() -> None:
     if any(options.into.iterdir()):
         sys.exit(f"--into {options.into} is not empty: its other files would be released, too")
     try:
-        _release(options.version, options.image, options.into.absolute())
+        _release(options)
     except ReleaseError as error:
         sys.exit(str(error))
 
@@ -38,16 +39,20 @@ def _options() -> argparse.Namespace:
     parser.add_argument("version", help="the version in pyproject.toml")
     parser.add_argument("--image", required=True, help="name of the image, without a tag")
     parser.add_argument("--into", required=True, type=Path, help="an empty folder, or a new one")
+    parser.add_argument("--sign-key", type=Path, help="a private key for ECDSA, in PEM")
     return parser.parse_args()
 
 
-def _release(version: str, image: str, into: Path) -> None:
+def _release(options: argparse.Namespace) -> None:
+    signer = Signer(options.sign_key) if options.sign_key else None
     refuse_changes_of_the_image(ROOT)
     time = datetime.fromtimestamp(int(_git(ROOT, "log", "-1", "--format=%ct")), UTC)
     with tempfile.TemporaryDirectory() as source:
         with tarfile.open(fileobj=BytesIO(_git(ROOT, "archive", "HEAD"))) as archive:
             archive.extractall(source, filter="data")
-        write(Release(version, image, time), Path(source), into)
+        commit = _git(ROOT, "rev-parse", "HEAD").decode().strip()
+        release = Release(options.version, options.image, time, commit)
+        write(release, Path(source), options.into.absolute(), signer)
 
 
 def refuse_changes_of_the_image(checkout: Path) -> None:

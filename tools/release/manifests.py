@@ -1,15 +1,17 @@
-"""Manifests with the image of a release: each overlay of `deploy/`, and the sources for further overlays.
+"""Manifests with the image of a release: each overlay of `deploy/`, its sources, and the chart.
 
 The image is named by one component of `deploy/` (`deploy/components/image`), and by the values of each chart,
 whose version is the tag: a release writes its own name there.
 """
 
 import gzip
+import os
 import re
 import stat
 import subprocess
 import sys
 import tarfile
+from collections.abc import Mapping
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
@@ -63,10 +65,28 @@ def render(overlay: Path) -> str:
 
 def pack(source: Path, into: Path, time: datetime) -> None:
     """Write the folder `deploy` into an archive; its files are dated `time` and have no owner."""
+    found = sorted((source / "deploy").rglob("*"))
+    _write_archive(into, {str(path.relative_to(source)): path for path in found}, time)
+
+
+def pack_chart(source: Path, into: Path, time: datetime) -> None:
+    """Write the chart into an archive as `helm package` does, with files in place of its links."""
+    chart = source / "deploy" / "chart" / "paramedic"
+    ignored = {".helmignore", *(chart / ".helmignore").read_text().split()}
+    found = {
+        f"paramedic/{Path(folder, name).relative_to(chart)}": Path(folder, name).resolve()
+        for folder, _, names in os.walk(chart, followlinks=True)
+        for name in names
+        if name not in ignored
+    }
+    _write_archive(into, dict(sorted(found.items())), time)
+
+
+def _write_archive(into: Path, files: Mapping[str, Path], time: datetime) -> None:
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in sorted((source / "deploy").rglob("*")):
-            entry = tarfile.TarInfo(str(path.relative_to(source)))
+        for name, path in files.items():
+            entry = tarfile.TarInfo(name)
             entry.mtime = int(time.timestamp())
             if path.is_symlink():
                 entry.type, entry.linkname = tarfile.SYMTYPE, str(path.readlink())

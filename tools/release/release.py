@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from release import manifests, wheel
+from release.attestation import Signer, provenance
 from release.bill_of_materials import bill, read_lock
 from release.errors import ReleaseError
 
@@ -24,10 +25,14 @@ class Release:
     """The name of the image; its tag is the version."""
     time: datetime
     """The time of the commit."""
+    commit: str
+    """The hash of the commit."""
 
 
-def write(release: Release, source: Path, into: Path) -> None:
+def write(release: Release, source: Path, into: Path, signer: Signer | None = None) -> None:
     """Write the files of `release` into the empty folder `into`; `source` is changed.
+
+    With a signer, the provenance and the checksums are signed.
 
     Raises ReleaseError.
     """
@@ -40,9 +45,24 @@ def write(release: Release, source: Path, into: Path) -> None:
     shutil.copyfile(source / LOCK, into / f"{prefix}-requirements.lock")
     manifests.choose_image(source, release.image, release.version)
     manifests.pack(source, into / f"{prefix}-deploy.tar.gz", release.time)
+    manifests.pack_chart(source, into / f"{prefix}.tgz", release.time)
     for overlay in manifests.overlays(source):
         (into / f"{prefix}-{overlay.name}.yaml").write_text(manifests.render(overlay))
+    _attest(release, into, prefix, signer)
     _write_checksums(into)
+    if signer is not None:
+        (into / f"{CHECKSUMS}.sig").write_text(signer.signature((into / CHECKSUMS).read_bytes()) + "\n")
+
+
+def _attest(release: Release, into: Path, prefix: str, signer: Signer | None) -> None:
+    """Write the provenance of all files in `into`."""
+    digests = {file.name: _sha256(file) for file in into.iterdir()}
+    statement = provenance(
+        digests, version=release.version, image=release.image, commit=release.commit, time=release.time
+    )
+    (into / f"{prefix}.provenance.json").write_text(statement)
+    if signer is not None:
+        (into / f"{prefix}.intoto.jsonl").write_text(signer.envelope(statement))
 
 
 def _sha256(file: Path) -> str:
