@@ -58,7 +58,6 @@ class CheckMoment:
     allowance: Allowance | None = None
     """The numbers of its threshold; None: they are not asked about."""
     storm: Hold | None = None
-    """The hold of its active storm."""
 
     @cached_property
     def problem(self) -> CheckProblem | None:

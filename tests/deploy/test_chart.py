@@ -43,7 +43,7 @@ OF_A_RELEASE = {
     "app.kubernetes.io/part-of": "paramedic",
     "helm.sh/chart": "paramedic-0.1.0",
 }
-"""The labels of every object of a release."""
+"""The labels that Helm gives to every object of a release, and kustomize does not."""
 LISTS_BY_NAME = ("env", "ports", "volumeMounts")
 ANYTHING_ELSE: dict[str, Any] = OUTSIDE | {
     "image": {"repository": "registry/ours", "digest": f"sha256:{'a' * 64}", "pullPolicy": "Always"},

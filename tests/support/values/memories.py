@@ -46,7 +46,7 @@ def order(kind: str, reason: str = "", until: datetime | None = None) -> OrderRe
 
 
 def standing(kind: str, reason: str = "", until: datetime | None = None) -> tuple[OrderRecord, ...]:
-    """The only standing order of an incident."""
+    """The only standing order of an incident, as `Memory.standing` has it."""
     return (order(kind, reason, until),)
 
 
