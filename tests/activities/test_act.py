@@ -166,7 +166,7 @@ async def test_api_server_that_is_away_is_a_hold_and_the_incident_asks_anew(
 
 
 @pytest.mark.rule("rule 3", "rule 27")
-async def test_template_of_a_kind_that_may_not_be_read_is_told_in_the_servers_words(
+async def test_template_of_a_kind_that_may_not_be_read_is_reported_in_the_servers_words(
     world: World, worker: WorkerActivities
 ) -> None:
     result = await worker.act(await world.order_with_template("v1", "PodTemplate"))

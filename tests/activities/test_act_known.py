@@ -96,7 +96,7 @@ async def test_loss_of_one_request_is_no_less_beside_one_that_was_none(
 
 
 @pytest.mark.rule("rule 14/event", "rule 14/deleted request")
-async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
+async def test_loss_emits_one_event_on_the_check_with_the_time_of_the_next_request(
     world: World, admin_worker: WorkerActivities
 ) -> None:
     order = world.order(known=(other(world),), due_after_loss=DUE)
@@ -115,7 +115,7 @@ async def test_loss_is_told_of_the_check_once_with_the_time_of_the_next_request(
 
 
 @pytest.mark.rule("rule 14/event", "rule 14/limit")
-async def test_loss_after_which_nothing_waits_is_not_told(
+async def test_loss_after_which_nothing_waits_is_not_reported(
     world: World, admin_worker: WorkerActivities
 ) -> None:
     assert await admin_worker.act(world.order(known=(other(world),))) == ActResult.lost()

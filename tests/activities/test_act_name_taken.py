@@ -41,7 +41,7 @@ async def test_request_that_hangs_on_a_finalizer_is_waited_for(
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
-async def test_request_that_goes_while_it_is_looked_at_keeps_nobody_waiting(
+async def test_request_that_is_deleted_during_the_look_does_not_delay_the_act(
     world: World, worker_transport: Transport
 ) -> None:
     await world.make_request(finalizers=(FINALIZER,), annotations={TARGET_UID: world.node_uid})

@@ -86,7 +86,7 @@ async def test_deletions_that_were_asked_for_are_counted_by_their_check(
         pytest.param(CLEAN_UP, "clean_up", id="clean-up"),
     ],
 )
-async def test_what_a_chore_could_not_do_is_counted_one_by_one(contract: Contract, label: str) -> None:
+async def test_each_failure_of_a_chore_is_counted(contract: Contract, label: str) -> None:
     refused = ChoreFailure(what="", why="", is_forbidden=True)
     result = RenewResult(failures=(ChoreFailure(what="", why=""), refused, refused))
     assert await counted(contract.name, None, result) == {

@@ -56,7 +56,7 @@ async def test_annotation_that_is_written_again_changes_nothing(
     assert await world.request() == before
 
 
-async def test_request_that_somebody_made_anew_is_not_annotated(
+async def test_request_that_another_client_created_again_is_not_annotated(
     world: World, worker: WorkerActivities
 ) -> None:
     ours = await world.make_request()
@@ -107,7 +107,7 @@ async def test_request_whose_webhook_is_dead_is_answered(world: World, worker: W
     assert await annotations(world) == {TIMED_OUT: WHEN}
 
 
-async def test_annotation_that_nobody_took_is_answered(
+async def test_annotation_that_was_not_written_is_answered(
     world: World, worker_in_the_dark: WorkerActivities
 ) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")

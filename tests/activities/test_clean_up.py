@@ -24,7 +24,7 @@ async def annotations_of_the_node(world: World) -> dict[str, str]:
 
 
 @pytest.mark.rule("NHC 2.1/13", "NHC 2.5/release")
-async def test_what_act_made_is_cleaned_up(world: World, worker: WorkerActivities) -> None:
+async def test_request_of_an_act_is_cleaned_up(world: World, worker: WorkerActivities) -> None:
     made = (await worker.act(world.order())).request
     assert made is not None
     result = await worker.clean_up(order(world, made.reference))
@@ -41,7 +41,9 @@ async def test_clean_up_that_is_tried_again_is_harmless(world: World, worker: Wo
 
 
 @pytest.mark.rule("NHC 2.8/deletion", "rule 2/preconditions")
-async def test_request_that_somebody_made_anew_is_left_alone(world: World, worker: WorkerActivities) -> None:
+async def test_request_that_another_client_created_again_is_left_alone(
+    world: World, worker: WorkerActivities
+) -> None:
     ours = await world.make_request()
     await world.remove_request(world.name)
     theirs = await world.make_request(of_another=True)
@@ -126,9 +128,7 @@ async def test_confirmation_that_the_node_is_healthy_goes_with_the_last_request(
     assert await world.lease() is None
 
 
-async def test_confirmation_that_nobody_saw_is_left_for_the_next_look(
-    world: World, worker: WorkerActivities
-) -> None:
+async def test_unseen_confirmation_is_left_for_the_next_look(world: World, worker: WorkerActivities) -> None:
     await world.patch_node(annotations={CONFIRMED_HEALTHY: ""})
     await worker.clean_up(order(world))
     assert CONFIRMED_HEALTHY in await annotations_of_the_node(world)
@@ -171,7 +171,7 @@ async def test_lease_of_another_is_left_alone(world: World, worker: WorkerActivi
     assert lease["holderIdentity"] == "somebody"
 
 
-async def test_lease_that_nobody_gives_back_is_answered(
+async def test_lease_that_is_not_released_is_answered(
     world: World, worker_in_the_dark: WorkerActivities
 ) -> None:
     result = await worker_in_the_dark.clean_up(order(world))

@@ -201,7 +201,7 @@ async def test_machine_that_goes_between_the_look_and_the_deletion_needs_no_more
 
 
 @pytest.mark.rule("MHC A.2.5/no controller")
-async def test_machine_that_nobody_would_replace_stays(
+async def test_machine_without_a_controller_stays(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     await machine_world.patch_machine(ownerReferences=None)
@@ -229,7 +229,7 @@ async def test_machine_whose_lease_another_holds_is_left_to_it(
 
 
 @pytest.mark.rule("MHC A.1/event/MachineDeletionFailed", "rule 15")
-async def test_deletion_that_is_refused_is_told_once_and_gives_the_lease_back(
+async def test_deletion_that_is_refused_is_reported_once_and_gives_the_lease_back(
     machine_world: MachineWorld, worker_transport: Transport
 ) -> None:
     worker = WorkerActivities(worker_transport, client=Refused(worker_transport, "tests"))

@@ -105,9 +105,7 @@ async def test_machine_is_saved_beside_its_node(
     assert read["node.yaml"]["metadata"]["name"] == machine_world.name
 
 
-async def test_what_is_too_much_is_deleted_after_the_next_saving(
-    world: World, worker: WorkerActivities
-) -> None:
+async def test_excess_evidence_is_deleted_after_the_next_save(world: World, worker: WorkerActivities) -> None:
     kept = worker.config_maps(retention=Retention(2, DAY))
     stores: dict[str, EvidenceFiles] = {EvidenceStore.CONFIG_MAP: kept}
     for run in ("run-1", "run-2", "run-3"):

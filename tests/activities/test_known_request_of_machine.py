@@ -28,7 +28,7 @@ async def test_machine_is_left_alone_while_a_request_that_the_incident_made_is_t
     assert await machine_world.machine() == before
 
 
-async def test_request_that_somebody_deleted_counts_before_anything_else_is_done(
+async def test_request_that_another_client_deleted_counts_before_anything_else_is_done(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     known = await machine_world.make_machine_request()
@@ -42,7 +42,7 @@ async def test_request_that_somebody_deleted_counts_before_anything_else_is_done
 
 
 @pytest.mark.rule("rule 14/event", "rule 14/deleted request")
-async def test_loss_is_told_of_the_machine_with_the_time_of_what_is_next(
+async def test_loss_emits_an_event_on_the_machine_with_the_time_of_the_next_request(
     machine_world: MachineWorld, worker: WorkerActivities
 ) -> None:
     known = await machine_world.make_machine_request()

@@ -118,7 +118,9 @@ async def test_machine_that_goes_between_the_look_and_the_mark_is_a_hold(
 
 
 @pytest.mark.rule("MHC A.1/event/ExternalAnnotationFailed")
-async def test_mark_that_is_refused_is_told_once(marking: MachineWorld, worker_transport: Transport) -> None:
+async def test_mark_that_is_refused_is_reported_once(
+    marking: MachineWorld, worker_transport: Transport
+) -> None:
     worker = WorkerActivities(worker_transport, client=Refused(worker_transport, "tests"))
     for _ in range(2):
         result = await worker.act(marking.order(step=MARK))

@@ -64,7 +64,7 @@ async def test_act_makes_the_request_that_remediators_of_machines_expect(
 
 
 @pytest.mark.rule("MHC A.2.5/template")
-async def test_request_is_made_also_for_a_machine_that_nobody_would_replace(
+async def test_request_is_made_also_for_a_machine_without_a_controller(
     requesting: MachineWorld, worker: WorkerActivities
 ) -> None:
     await requesting.patch_machine(ownerReferences=None)

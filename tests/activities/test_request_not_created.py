@@ -44,7 +44,7 @@ async def test_answer_to_the_creation_of_a_request_is_reported_and_the_lease_kep
     assert (await world.lease() is not None) == keeps_lease
 
 
-async def test_kind_of_requests_that_is_not_served_is_told_as_a_request_that_was_not_created(
+async def test_kind_of_requests_that_is_not_served_is_reported_as_a_request_that_was_not_created(
     world: World, admin_worker: WorkerActivities, control_plane: ControlPlane
 ) -> None:
     async with installed_kind(control_plane) as kind:

@@ -316,7 +316,7 @@ async def test_check_that_is_gone_is_answered_and_keeps_no_other(
 
 
 @pytest.mark.rule("rule 47")
-async def test_missing_right_is_told_as_one(checks: Checks, control_plane: ControlPlane) -> None:
+async def test_missing_right_is_reported_as_one(checks: Checks, control_plane: ControlPlane) -> None:
     before = await checks.make()
     async with await Transport.connect(str(control_plane.detector_kubeconfig)) as transport:
         reader = ReadingFor(checks.client, transport)
@@ -395,9 +395,7 @@ async def test_fleet_is_patched_with_a_bounded_number_at_once(
 
 
 @pytest.mark.rule("MHC C.2/stuck")
-async def test_check_is_told_once_of_an_upgrade_that_takes_long(
-    checks: Checks, worker_transport: Transport
-) -> None:
+async def test_check_gets_one_event_about_a_long_upgrade(checks: Checks, worker_transport: Transport) -> None:
     made = await checks.make()
     handled = Handled(reference=made.reference, uid=made.uid, how=CheckPauseState.PAUSED)
     asked = WarnOfLongUpgradeInput(cluster="c", since=BEGAN, message="it takes long", checks=(handled,))

@@ -19,5 +19,5 @@ from cli.ages import short
         (timedelta(days=400), "400d"),
     ],
 )
-def test_age_is_told_in_its_two_greatest_units(duration: timedelta, words: str) -> None:
+def test_age_has_its_two_greatest_units(duration: timedelta, words: str) -> None:
     assert short(duration) == words

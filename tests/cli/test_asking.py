@@ -120,7 +120,7 @@ async def test_silence_is_not_asked_again_and_beside_answers_it_is_a_busy_incide
     assert (first.problem, second.problem) == ("", BUSY)
 
 
-async def test_code_that_fails_is_told_and_asked_once(failures: dict[str, TaskFailure]) -> None:
+async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, TaskFailure]) -> None:
     failures[summary(0).incident.workflow_id] = FAILURE
     script = Script(FAILING)
     (one,) = await asked(script, 1)

@@ -118,7 +118,7 @@ async def failing(fleet: Fleet, count: int, of_type: str = WORKFLOW) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def test_code_that_raises_is_told_by_list_show_doctor_and_metric(
+async def test_code_that_raises_is_reported_by_list_show_doctor_and_metric(
     fleet: Fleet, paramedic: Command
 ) -> None:
     async with worker(fleet, Raising):
@@ -141,7 +141,7 @@ async def test_code_that_raises_is_told_by_list_show_doctor_and_metric(
     assert problems["Node/node-1"] in finding.what
 
 
-async def test_pause_whose_code_fails_is_told_by_upgrade_doctor_and_metric(
+async def test_pause_whose_code_fails_is_reported_by_upgrade_doctor_and_metric(
     fleet: Fleet, paramedic: Command
 ) -> None:
     async with worker(fleet, RaisingPause):
@@ -162,7 +162,7 @@ async def test_pause_whose_code_fails_is_told_by_upgrade_doctor_and_metric(
     assert "checks that an upgrade has paused stay paused" in found.advice
 
 
-async def test_code_that_does_not_fit_its_history_is_told_until_a_worker_goes_on(
+async def test_code_that_does_not_fit_its_history_is_reported_until_a_worker_goes_on(
     fleet: Fleet, paramedic: Command
 ) -> None:
     async with fleet.at_work():
@@ -183,7 +183,7 @@ async def test_code_that_does_not_fit_its_history_is_told_until_a_worker_goes_on
         assert await temporal_findings(environment_of(fleet.client), (fleet.cluster,)) == []
 
 
-async def test_code_that_fails_is_told_by_the_incident_where_temporal_reports_nothing() -> None:
+async def test_code_that_fails_is_reported_by_the_incident_where_temporal_reports_nothing() -> None:
     async with temporal_that_reports(after=0) as client:
         fleet = Fleet(client, "unreported-1a2b3c4d")
         async with worker(fleet, Raising):

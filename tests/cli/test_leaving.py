@@ -26,7 +26,7 @@ SCRIPT = "from tests.cli.leaving import leave; leave('return 0')"
         ("raise SystemExit('no')", 1),
     ],
 )
-async def test_command_ends_at_once_with_the_code_that_it_was_told(ends: str, code: int) -> None:
+async def test_command_ends_at_once_with_the_code_that_it_was_reported(ends: str, code: int) -> None:
     ran = await run("paramedic", environment=os.environ, entry=partial(leave, ends))
     assert (ran.code, ran.out) == (code, "done")
 

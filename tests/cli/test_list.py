@@ -187,7 +187,7 @@ async def test_nothing_to_list_is_no_failure(fleet: Fleet, paramedic: Command) -
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
 )
-async def test_cluster_that_temporal_does_not_know_is_told_with_those_that_it_knows(
+async def test_cluster_that_temporal_does_not_know_is_reported_with_those_that_it_knows(
     fleet: Fleet, paramedic: Command, arguments: tuple[str, ...], code: int
 ) -> None:
     await fleet.fail("node-1", held())

@@ -42,7 +42,7 @@ async def test_role_that_may_not_ask_goes_on(monkeypatch: pytest.MonkeyPatch) ->
         await required(monkeypatch, RPCError("away", RPCStatusCode.UNAVAILABLE, b""))
 
 
-async def test_search_attribute_of_another_type_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_attribute_of_another_type_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CommandError, match="ParamedicCheck is no Keyword in n"):
         await required(monkeypatch, SearchAttributeConflict("ParamedicCheck is no Keyword in n"))
 

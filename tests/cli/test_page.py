@@ -139,12 +139,12 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
         ),
     ],
 )
-def test_request_is_told_with_step_template_age_and_time_limit(request_: Any, expected: str) -> None:
+def test_request_is_reported_with_step_template_age_and_time_limit(request_: Any, expected: str) -> None:
     shown = lines(state(Phase.REMEDIATING, UNHEALTHY, unhealthy(request_), ACTED))
     assert expected in [one.strip() for one in shown]
 
 
-def test_request_without_a_time_limit_is_told_so() -> None:
+def test_request_without_a_time_limit_is_shown_as_such() -> None:
     observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
     shown = lines(state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED))
     assert any(one.endswith("(0s ago), no time limit") for one in shown)
@@ -186,7 +186,7 @@ def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
     assert found.replace("paramedic ", "").replace(" node-1 --cluster prod", "") == expected
 
 
-def test_orders_can_be_typed_as_they_are_told() -> None:
+def test_orders_can_be_typed_as_they_are_printed() -> None:
     assert PossibleOrders(state(Phase.LEFT_ALONE, NOTHING), "it's", "prod").commands == [
         """paramedic resume 'it'"'"'s' --cluster prod"""
     ]
@@ -259,7 +259,7 @@ def test_page_says_what_failed_and_when_it_is_tried_again() -> None:
     assert (last.what, last.since, last.next_try_at) == (RIGHT_MISSING.what, NOW, NOW + 5 * MINUTE)
 
 
-def test_row_of_acts_is_told_only_while_the_incident_is_held() -> None:
+def test_row_of_acts_is_reported_only_while_the_incident_is_held() -> None:
     assert not [one for one in lines(remediating(failing=FAILING)) if one.startswith("Retrying")]
 
 

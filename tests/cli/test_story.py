@@ -69,12 +69,12 @@ def payload(value: object) -> Payload:
         ("hold", None, "hold: ordered by ada@desk, until resume"),
     ],
 )
-def test_order_is_told_with_what_was_sent(ordered: Any, name: str, sent: object, expected: str) -> None:
+def test_order_is_shown_with_its_arguments(ordered: Any, name: str, sent: object, expected: str) -> None:
     assert told(ordered(name, payload(sent))) == expected
 
 
 @pytest.mark.parametrize("ordered", [by_update, by_signal])
-def test_order_without_arguments_or_with_some_that_cannot_be_read_is_told(ordered: Any) -> None:
+def test_order_without_arguments_or_with_undecodable_ones_is_shown(ordered: Any) -> None:
     assert told(ordered("resume")) == "resume: ordered by ada@desk"
     assert told(ordered("hold", ENCRYPTED)) == "hold: ordered by ada@desk"
 

@@ -79,7 +79,7 @@ def test_at_80_columns_age_makes_room_for_what_tells_long_names_apart() -> None:
     assert "hold: disk swap; " in rows[0]
 
 
-def test_at_40_columns_rows_can_still_be_told_apart() -> None:
+def test_at_40_columns_rows_can_still_be_distinguished() -> None:
     header, *rows = drawn(40, *SUMMARIES[1:])
     assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT"]
     assert [" ".join(row.split()) for row in rows] == [
@@ -144,7 +144,7 @@ def test_nothing_is_next_where_a_person_must_come() -> None:
 
 
 @pytest.mark.rule("rule 42")
-def test_cluster_that_is_stopped_is_told_once_beside_the_numbers() -> None:
+def test_cluster_that_is_stopped_is_reported_once_beside_the_numbers() -> None:
     stop = Stop("power work").hold
     held = [incident(node, Phase.HELD, hold=stop) for node in ("node-1", "node-2")]
 

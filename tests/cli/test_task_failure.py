@@ -65,14 +65,14 @@ def test_failure_by_the_server_is_no_failure_of_the_code(cause: str) -> None:
     assert task_failure([event(0, FAILED, error(""), by_server)]) is None
 
 
-def test_causes_are_told_and_long_words_are_cut() -> None:
+def test_causes_are_reported_and_long_words_are_cut() -> None:
     failure = task_failure([event(0, FAILED, error("cannot decode", cause=error("x" * 999, "ValueError")))])
     assert failure is not None
     assert failure.what.startswith("RuntimeError: cannot decode; caused by ValueError: xxx")
     assert len(failure.what) == LONGEST_WORDS
 
 
-def test_error_without_a_type_is_told_by_its_words() -> None:
+def test_error_without_a_type_is_reported_by_its_words() -> None:
     failure = task_failure([event(0, FAILED, error("[TMPRL1100] Nondeterminism error", kind=""))])
     assert failure is not None
     assert failure.what == "[TMPRL1100] Nondeterminism error"

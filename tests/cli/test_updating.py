@@ -48,7 +48,7 @@ async def test_order_that_is_accepted_and_never_carried_out_is_not_waited_for_wi
         (ApplicationError("no", "step", type=ORDER_REFUSED), "upgrade/prod refuses it: --step: no"),
     ],
 )
-async def test_refusal_is_told_in_the_words_of_the_workflow_with_the_option_that_is_refused(
+async def test_refusal_is_reported_in_the_words_of_the_workflow_with_the_option_that_is_refused(
     error: ApplicationError, said: str
 ) -> None:
     async def refused() -> str:

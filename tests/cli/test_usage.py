@@ -50,7 +50,7 @@ async def test_phase_may_be_written_in_any_case() -> None:
     assert ran.code == 4  # it was understood, and Temporal was asked
 
 
-async def test_version_is_told() -> None:
+async def test_version_is_printed() -> None:
     ran = await Command({})("--version")
     assert (ran.code, ran.out) == (0, f"paramedic {version('paramedic')}\n")
 

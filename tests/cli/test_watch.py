@@ -104,7 +104,7 @@ async def test_watch_needs_a_terminal_and_draws_the_table_alone(paramedic: Comma
     assert "json" in ran.err
 
 
-def test_moment_of_a_page_is_told_in_utc_as_all_other_times_are() -> None:
+def test_time_of_a_page_is_in_utc_like_all_other_times() -> None:
     seen = datetime(2026, 11, 22, 2, 44, 59, tzinfo=UTC)
     assert head("1 incident", seen, "").plain == "02:44:59Z  1 incident"
     assert head("1 incident", seen, "Temporal is away").plain == "Temporal is away; this is of 02:44:59Z"

@@ -65,5 +65,5 @@ def test_id_that_stands_is_accepted(text: str) -> None:
         pytest.param("see docs/decisions/0015", ["1: docs/decisions/0015"], id="a page by its path"),
     ],
 )
-def test_id_that_stands_nowhere_is_told_with_its_line(text: str, refused: list[str]) -> None:
+def test_unknown_id_is_reported_with_its_line(text: str, refused: list[str]) -> None:
     assert complaints(text, STANDS) == refused

@@ -39,5 +39,5 @@ def test_name_of_what_is_there_is_accepted(text: str) -> None:
         pytest.param("[the command](docs/cli.md)", ["1: docs/cli.md"], id="a link"),
     ],
 )
-def test_name_of_what_is_not_there_is_told_with_its_line(text: str, told: list[str]) -> None:
+def test_name_of_a_missing_file_is_reported_with_its_line(text: str, told: list[str]) -> None:
     assert missing("docs/page.md", text, THERE) == told

@@ -55,7 +55,7 @@ def confined(one: Container) -> Object:
 
 @pytest.mark.parametrize("name", OVERLAYS)
 @pytest.mark.parametrize("process", OURS)
-def test_what_is_started_here_is_what_every_overlay_starts(
+def test_containers_of_these_tests_are_those_of_every_overlay(
     name: str, process: str, together: tuple[Object, ...]
 ) -> None:
     started, alone = container(together, process), container(overlay(name), process)

@@ -202,7 +202,7 @@ async def test_policies_let_the_port_of_temporal_through(chart: Path) -> None:
     assert policy["egress"] == [{"ports": [{"protocol": "TCP", "port": 443}]}]
 
 
-async def test_no_setting_is_beaten_by_what_its_pod_is_told_beside_it(chart: Path) -> None:
+async def test_no_setting_is_overridden_by_another_variable_of_its_pod(chart: Path) -> None:
     everything = OUTSIDE | {"webhook.enabled": True, "temporal.payloadKeysSecret": "keys"}
     detector = container(await release(chart, everything), "detector")
     for told in detector.spec["env"]:

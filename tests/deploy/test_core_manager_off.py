@@ -147,7 +147,7 @@ def policy() -> Iterator[tuple[Resource, Object]]:
         pytest.param([FAILED, DONE], [FAILED, MARK], MARKS, id="another mark"),
     ],
 )
-async def test_what_its_health_checks_write_is_refused(
+async def test_writes_of_its_health_checks_are_refused(
     core_manager: CoreManager, before: Conditions, after: Conditions, why: str
 ) -> None:
     assert why in await core_manager.writes(after, over=before)
@@ -162,7 +162,7 @@ async def test_what_its_health_checks_write_is_refused(
         pytest.param([SUCCEEDED, MARK], [SUCCEEDED], id="a mark taken back"),
     ],
 )
-async def test_what_its_other_controllers_write_passes(
+async def test_writes_of_its_other_controllers_pass(
     core_manager: CoreManager, before: Conditions, after: Conditions
 ) -> None:
     assert await core_manager.writes(after, over=before) == ""

@@ -185,7 +185,7 @@ REFUSALS = [
     "NHC 1.1/webhook/short timeout",
 )
 @pytest.mark.parametrize(("spec", "text"), REFUSALS)
-async def test_refusal_is_told_in_the_words_of_the_operator(
+async def test_refusal_has_the_words_of_the_operator(
     transport: Transport, spec: dict[str, Any], text: str
 ) -> None:
     raw = check_object(**spec)
@@ -236,7 +236,7 @@ async def test_timeout_is_refused_for_one_reason_alone(transport: Transport, dur
         pytest.param({"minHealthy": "0" * 200 + "3"}, id="a long number"),
     ],
 )
-async def test_limits_are_far_above_what_anybody_writes(transport: Transport, spec: dict[str, Any]) -> None:
+async def test_limits_are_far_above_usual_checks(transport: Transport, spec: dict[str, Any]) -> None:
     raw = check_object(**spec)
 
     assert await answer(transport, raw) == ""
@@ -244,7 +244,7 @@ async def test_limits_are_far_above_what_anybody_writes(transport: Transport, sp
 
 
 @pytest.mark.rule("NHC 1.1/webhook/several")
-async def test_everything_that_is_wrong_with_a_check_is_told_at_once(transport: Transport) -> None:
+async def test_everything_that_is_wrong_with_a_check_is_reported_at_once(transport: Transport) -> None:
     raw = check_object() | {"spec": {}}
     told, read = await answer(transport, raw), reading(raw)
     for text in (

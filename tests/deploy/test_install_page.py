@@ -45,7 +45,7 @@ def tried(block: str) -> str:
     return "".join(line for line in block.splitlines(keepends=True) if NOT_TRIED not in line)
 
 
-def test_what_is_not_tried_is_what_cannot_be() -> None:
+def test_only_commands_that_cannot_be_tried_are_not_tried() -> None:
     reasons = {line.partition(NOT_TRIED)[2] for line in PAGE.splitlines() if NOT_TRIED in line}
     assert all(reason.startswith("needs ") for reason in reasons), reasons
     for line in "".join(blocks()).splitlines():

@@ -192,7 +192,7 @@ def test_nothing_is_admitted_before_it_is_known_what_ended(memory: Memory) -> No
     assert (hold.reason, hold.message) == (HoldReason.BACK_OFF, NOT_READ)
 
 
-def test_later_one_of_two_ends_is_kept_whichever_is_told_first(memory: Memory) -> None:
+def test_later_one_of_two_ends_is_kept_in_either_order(memory: Memory) -> None:
     name = TargetName("Node", "", "node-1")
     memory.remediate("node-1", attempt=2)
     seen_in_the_watch = memory.latest("node-1")

@@ -55,7 +55,7 @@ def test_clock_that_goes_back_does_not_raise_the_level() -> None:
     assert budget.excess == ""
 
 
-def test_cluster_that_flaps_goes_over_its_budget_within_seconds_and_the_numbers_are_told() -> None:
+def test_cluster_that_flaps_goes_over_its_budget_within_seconds_and_the_numbers_are_reported() -> None:
     budget = ChangeBudget()
     change(budget, 20, 2_000, begin=1_000, seconds=2)
     assert budget.excess == (

@@ -70,7 +70,7 @@ def test_workflow_sees_what_the_detector_sees_whatever_happens_between_its_quest
         assert one.changes.progress.handled == one.settled
 
 
-def test_detector_that_begins_to_lead_holds_what_it_was_not_told_of() -> None:
+def test_detector_that_begins_to_lead_holds_checks_that_no_pause_has_handled() -> None:
     one = Conversation(settled={"uid-a"})
     one.look(check("PM"))
     asked = one.questions.question((BEGAN,), one.settled)
@@ -81,7 +81,7 @@ def test_detector_that_begins_to_lead_holds_what_it_was_not_told_of() -> None:
     assert one.changes.progress.handled == frozenset()
 
 
-def test_another_upgrade_is_told_anew() -> None:
+def test_another_upgrade_is_reported_again() -> None:
     one = Conversation(settled={"uid-a"})
     one.look(check("PM"))
     asked = one.questions.question((NOW,), ())
@@ -129,7 +129,7 @@ def test_writes_of_one_pass_and_their_answers_are_below_the_limit() -> None:
     assert payload_bytes(WritePausesResult(answers=answers)) < BLOB_LIMIT
 
 
-def test_checks_above_the_bound_are_counted_and_marked_ones_are_told_first() -> None:
+def test_checks_above_the_bound_are_counted_and_marked_ones_are_reported_first() -> None:
     one = Conversation(CheckChanges(FEW))
     plain = [check(name=f"a{number}") for number in range(FEW + 3)]
     marked = [check("PM", name=f"z{number}") for number in range(2)]

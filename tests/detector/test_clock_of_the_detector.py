@@ -50,7 +50,7 @@ async def transport(tmp_path: Path) -> AsyncIterator[Transport]:
 
 
 @pytest.mark.parametrize("off", [timedelta(seconds=-20), timedelta(0), timedelta(seconds=20)])
-async def test_moment_at_which_something_was_seen_is_told_by_the_api_servers_clock(
+async def test_times_of_observations_are_those_of_the_api_servers_clock(
     transport: Transport, monkeypatch: pytest.MonkeyPatch, off: timedelta
 ) -> None:
     answers: list[Observe] = []
@@ -90,7 +90,7 @@ class Told:
 
 
 @pytest.mark.parametrize("is_off", [False, True])
-async def test_no_incident_is_told_an_admission_by_a_temporal_whose_clock_is_off(*, is_off: bool) -> None:
+async def test_no_admission_is_sent_by_a_temporal_whose_clock_is_off(*, is_off: bool) -> None:
     environment, told = ActivityEnvironment(), Told()
     environment.info = replace(environment.info, started_time=NOW + timedelta(minutes=7 if is_off else 0))
     answering = Answering(

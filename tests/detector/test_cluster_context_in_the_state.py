@@ -109,7 +109,7 @@ def test_nodes_that_a_check_does_not_select_are_not_judged(
 
 
 @pytest.mark.rule("NHC 2.1/4", "rule 17")
-def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_told(world: World) -> None:
+def test_node_that_is_left_to_a_machine_health_check_counts_as_healthy_and_is_reported(world: World) -> None:
     world.see("failed-1", FAILED, condition("Terminating", "False"))
     world.cluster_state.take_context(TERMINATING_ONLY)
 
@@ -171,7 +171,7 @@ def test_configuration_holds_no_target_without_cluster_versions(world: World) ->
 
 
 @pytest.mark.rule("NHC 2.1/10", "rule 6")
-def test_all_that_wait_are_told_when_the_configuration_of_one_is_changed(world: World) -> None:
+def test_all_that_wait_are_woken_when_the_configuration_of_one_is_changed(world: World) -> None:
     world.cluster_state.take_context(OVER)
     world.see("failed-1", FAILED, currentConfig="a", desiredConfig="b")
     annotations = {"machineconfiguration.openshift.io/currentConfig": "b"}

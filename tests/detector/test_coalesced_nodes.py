@@ -112,7 +112,7 @@ def calm_comes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coalesced_nodes, "LOOK_SECONDS", 0.05)
 
 
-async def test_nodes_of_a_cluster_that_flaps_are_not_told_beyond_its_budget(tmp_path: Path) -> None:
+async def test_nodes_of_a_cluster_that_flaps_are_not_reported_beyond_its_budget(tmp_path: Path) -> None:
     async with cluster(tmp_path, "a", "b") as flapping:
         flapping.flap("a", 2_000)
         await eventually(lambda: flapping.problem)

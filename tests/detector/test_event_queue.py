@@ -58,7 +58,7 @@ async def _messages(client: Client) -> list[str]:
 
 
 @pytest.mark.rule("rule 15")
-async def test_failure_is_told_again_only_where_it_was_seen_to_begin_again(client: Client) -> None:
+async def test_failure_is_reported_again_only_where_it_was_seen_to_begin_again(client: Client) -> None:
     seen_to_begin = replace(FAILED, again="2026-03-01T12:00:00")
     seen_to_begin_again = replace(FAILED, again="2026-03-01T13:00:00")
 

@@ -123,7 +123,7 @@ async def test_caller_that_waits_for_a_cluster_given_up_and_asked_for_again_wait
         await waiting
 
 
-async def test_nodes_of_a_cluster_that_is_asked_for_again_are_not_told_as_gone_any_more(
+async def test_nodes_of_a_cluster_that_is_asked_for_again_are_not_reported_as_gone_any_more(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0.0)

@@ -132,7 +132,9 @@ async def test_kind_that_is_removed_is_empty_and_refused_and_is_back_before_the_
     assert watched.problem == ""
 
 
-async def test_right_that_is_missing_is_told_until_it_is_granted(watched: Watched, other: OtherKind) -> None:
+async def test_right_that_is_missing_is_reported_until_it_is_granted(
+    watched: Watched, other: OtherKind
+) -> None:
     await other.install()
     await eventually(lambda: "forbidden" in watched.refusal, 10)
     (told,) = watched.problems.sentences

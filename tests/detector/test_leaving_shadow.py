@@ -224,7 +224,7 @@ def test_resume_while_questions_wait_takes_no_slot_unasked() -> None:
     assert acted(incidents) == ["n0"]
 
 
-def test_next_step_keeps_its_slot_where_somebody_deletes_the_request_before_it() -> None:
+def test_next_step_keeps_its_slot_where_another_client_deletes_the_request_before_it() -> None:
     detector = leader(limits(maxInFlight=1))
     detector.cluster.check(
         generation=4,

@@ -76,7 +76,7 @@ def test_two_requests_of_one_kind_for_one_node_are_one_series(detector: Detector
     assert named(detector.scrape(), ONGOING) == {ongoing("node-1"): 1, ongoing("node-2"): 1}
 
 
-def test_request_of_somebody_else_is_no_remediation_of_a_check(detector: Detector) -> None:
+def test_request_of_another_client_is_no_remediation_of_a_check(detector: Detector) -> None:
     detector.cluster.request("node-1", owner="SomethingElse")
     assert named(detector.scrape(), ONGOING) == {}
 

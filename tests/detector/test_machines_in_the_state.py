@@ -284,7 +284,7 @@ def test_request_for_a_machine_is_no_deletion_that_others_under_its_owner_would_
 
 
 @pytest.mark.rule("rule 14/controller")
-def test_incident_that_begins_while_its_check_is_paused_knows_who_replaces_its_machine(
+def test_incident_that_begins_while_its_check_is_paused_knows_the_controller_of_its_machine(
     cluster: SmallMachines,
 ) -> None:
     cluster.node("node-1", ready="Unknown")

@@ -53,7 +53,7 @@ def directories(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.rule("rule 8/node", "rule 33/gone")
-async def test_node_that_another_connection_can_read_or_shows_as_gone_is_no_longer_told_as_undecodable(
+async def test_node_that_another_connection_can_read_or_shows_as_gone_is_no_longer_reported_as_undecodable(
     directories: tuple[Path, Path],
 ) -> None:
     problems: dict[str, str] = {}
@@ -135,7 +135,7 @@ async def test_other_tasks_run_while_the_nodes_of_a_cluster_are_forgotten(
     assert len(set(told.at)) == 20
 
 
-async def test_other_tasks_run_while_nodes_that_went_between_two_connections_are_told(
+async def test_other_tasks_run_while_nodes_that_went_between_two_connections_are_reported(
     told: Told, directories: tuple[Path, Path]
 ) -> None:
     watch = told.watch()
@@ -151,7 +151,7 @@ async def test_other_tasks_run_while_nodes_that_went_between_two_connections_are
     assert len(set(told.at)) == 20
 
 
-async def test_node_that_comes_back_while_others_are_told_as_gone_stays(
+async def test_node_that_comes_back_while_others_are_reported_as_gone_stays(
     told: Told, directories: tuple[Path, Path]
 ) -> None:
     watch = told.watch()
@@ -174,7 +174,7 @@ async def test_node_that_comes_back_while_others_are_told_as_gone_stays(
     assert len(told.nodes) == 1
 
 
-async def test_nodes_that_are_not_told_as_gone_yet_are_left_to_the_next_watch_of_the_cluster(
+async def test_nodes_that_are_not_reported_as_gone_yet_are_left_to_the_next_watch_of_the_cluster(
     told: Told, directories: tuple[Path, Path]
 ) -> None:
     watch = told.watch()

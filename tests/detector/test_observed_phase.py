@@ -61,7 +61,7 @@ def told(state: TargetState, *, held: bool = False, requested: bool = False) -> 
         (classic(request_of(FIRST, succeeded=False)), ObservedPhase.REQUESTED),
     ],
 )
-def test_phase_follows_from_what_was_told(
+def test_phase_follows_from_what_was_reported(
     observation: Observation | None, phase: ObservedPhase | None
 ) -> None:
     assert observed_phase(observation, NOW) is phase

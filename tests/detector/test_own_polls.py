@@ -69,7 +69,7 @@ async def test_polls_of_this_detector_count_and_no_others_and_a_connection_alone
         pytest.param(RPCStatusCode.PERMISSION_DENIED, timedelta(), id="it does not say who polls"),
     ],
 )
-async def test_temporal_that_never_says_who_polls_is_no_reason_to_give_the_lead_away(
+async def test_leader_stays_while_temporal_never_lists_pollers(
     status: RPCStatusCode, silence: timedelta
 ) -> None:
     clock = Clock()

@@ -84,7 +84,7 @@ async def watching(control_plane: ControlPlane, *, is_required: bool = False) ->
                     await task
 
 
-async def test_edit_is_in_force_at_once_and_a_bad_one_keeps_the_last_and_is_told(
+async def test_edit_is_in_force_at_once_and_a_bad_one_keeps_the_last_and_is_reported(
     control_plane: ControlPlane, person: Person
 ) -> None:
     async with watching(control_plane) as watch:

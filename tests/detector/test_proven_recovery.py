@@ -52,7 +52,7 @@ def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
     ).observation()
 
 
-def test_incident_is_told_boot_and_steps_of_a_healthy_target_where_recovery_is_to_be_proven() -> None:
+def test_incident_learns_boot_and_steps_of_a_healthy_target_where_recovery_is_to_be_proven() -> None:
     seen = observed(cluster(CHOICE))
     assert (seen.state, seen.proven_recovery_seconds, seen.boot_id) == (TargetState.HEALTHY, 300, "boot-1")
     assert (
@@ -65,13 +65,13 @@ def test_incident_is_told_boot_and_steps_of_a_healthy_target_where_recovery_is_t
     assert seen.back_off_limit_seconds == BACK_OFF_LIMIT.total_seconds()
 
 
-def test_incident_is_told_nothing_of_that_without_the_choice() -> None:
+def test_incident_learns_neither_without_the_choice() -> None:
     seen = observed(cluster({}))
     assert (seen.proven_recovery_seconds, seen.boot_id, seen.last_transition) == (0, "", None)
     assert (seen.fact, seen.steps, seen.hold) == (None, (), None)
 
 
-def test_unhealthy_target_is_told_with_its_boot() -> None:
+def test_unhealthy_target_is_observed_with_its_boot() -> None:
     one = cluster(CHOICE)
     put_node(one, ready="Unknown")
     seen = observed(one)
@@ -100,7 +100,7 @@ def test_hold_of_the_next_step_of_an_unhealthy_target_also_holds_that_of_an_unpr
 @pytest.mark.parametrize(
     ("boot_id", "since"), [("boot-2", NOW), ("boot-1", NOW + timedelta(seconds=1)), ("", NOW)]
 )
-def test_incident_is_woken_for_another_boot_and_for_a_gap_that_was_over_before_anybody_looked(
+def test_incident_is_woken_for_another_boot_and_for_a_gap_that_was_over_before_the_look(
     boot_id: str, since: datetime
 ) -> None:
     one = cluster(CHOICE)

@@ -147,7 +147,7 @@ async def test_call_that_is_not_answered_is_repeated() -> None:
         await called(upgrades, "start one at 1")
 
 
-async def test_incident_of_a_flapping_target_is_woken_once_a_second_and_told_the_latest() -> None:
+async def test_incident_of_a_flapping_target_is_woken_once_a_second_and_learns_the_latest() -> None:
     upgrades = Upgrades()
     woken: list[float] = []
     loop = asyncio.get_running_loop()

@@ -58,7 +58,7 @@ def test_request_is_there_until_no_version_of_its_kind_shows_it() -> None:
 
 
 @pytest.mark.rule("NHC 1.7/node-name")
-def test_request_that_one_version_shows_no_more_is_not_told_as_gone() -> None:
+def test_request_that_one_version_shows_no_more_is_not_reported_as_gone() -> None:
     cluster_state = SmallCluster().cluster_state
     ends: list[bool] = []
     cluster_state.event_handlers.add_request_handler(lambda _, after: ends.append(after is None))
@@ -71,7 +71,7 @@ def test_request_that_one_version_shows_no_more_is_not_told_as_gone() -> None:
 
 
 @pytest.mark.rule("NHC 2.8/deletion")
-def test_check_that_owns_a_request_no_more_is_told() -> None:
+def test_check_that_owns_a_request_no_more_is_reported() -> None:
     told: list[tuple[CheckReference, str | None]] = []
     cluster_state = SmallCluster().cluster_state
     cluster_state.request_changed(*REQUEST_KIND, request("node-1"), exists=True)

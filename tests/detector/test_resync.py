@@ -88,7 +88,7 @@ def edit(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("change", [clock_skew, policy, storm, edit])
-async def test_other_tasks_run_while_all_targets_are_told(
+async def test_other_tasks_run_while_all_targets_are_reported(
     cluster: Cluster, change: Callable[[Cluster], None]
 ) -> None:
     change(cluster)
@@ -100,7 +100,7 @@ async def test_other_tasks_run_while_all_targets_are_told(
     assert len(set(cluster.at)) >= MANY
 
 
-async def test_few_targets_are_told_at_once() -> None:
+async def test_few_targets_are_reported_at_once() -> None:
     small = SmallCluster()
     small.check(minHealthy=0)
     for name in NAMES[: MOST_AT_ONCE - 1]:
@@ -113,7 +113,7 @@ async def test_few_targets_are_told_at_once() -> None:
     assert sorted(map(str, heard[1:])) == sorted(NAMES[: MOST_AT_ONCE - 1])
 
 
-async def test_context_that_changes_meanwhile_is_told_to_those_that_were_told_before(
+async def test_context_that_changes_meanwhile_is_reported_for_targets_that_were_reported_before(
     cluster: Cluster,
 ) -> None:
     cluster.cluster_state.take_context(STOPPED)
@@ -127,7 +127,7 @@ async def test_context_that_changes_meanwhile_is_told_to_those_that_were_told_be
     assert all(context == WITHOUT_STOP for context in cluster.contexts.values())
 
 
-async def test_target_that_changes_meanwhile_is_told_what_it_was_and_what_it_is(cluster: Cluster) -> None:
+async def test_target_that_changes_meanwhile_is_reported_with_both_states(cluster: Cluster) -> None:
     unhealthy = cluster.cluster_state.checks[CHECK].unhealthy
     cluster.cluster_state.take_context(STOPPED)
     await cluster.turn(3)
@@ -142,14 +142,14 @@ async def test_target_that_changes_meanwhile_is_told_what_it_was_and_what_it_is(
     assert {*cluster.names()} == {*NAMES}
 
 
-async def test_target_that_begins_to_fail_meanwhile_is_told(cluster: Cluster) -> None:
+async def test_target_that_begins_to_fail_meanwhile_is_reported(cluster: Cluster) -> None:
     cluster.cluster_state.take_context(STOPPED)
     await cluster.turn(3)
     cluster.node("late", ready="Unknown", since=LONG_AGO)
     assert cluster.contexts["late"] == STOPPED
 
 
-async def test_targets_that_are_wanted_no_more_by_the_new_context_are_told(cluster: Cluster) -> None:
+async def test_targets_that_are_wanted_no_more_by_the_new_context_are_reported(cluster: Cluster) -> None:
     for name in NAMES:
         cluster.node(name, annotations={CONFIRMED_HEALTHY: ""})
     assert len(list(cluster.cluster_state.all_wanted())) == MANY

@@ -331,7 +331,7 @@ async def live(cluster: Cluster) -> AsyncIterator[Cluster]:
 
 
 @pytest.mark.rule("NHC 2.3/6", "rule 20")
-async def test_all_nodes_of_a_check_are_told_when_its_storm_ends_with_time(live: Cluster) -> None:
+async def test_all_nodes_of_a_check_are_woken_when_its_storm_ends_with_time(live: Cluster) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     live.fail(0, 1, since=now - 6 * MINUTE)
     live.storm_check(stored=replace(COOLING, cooldown_turned=now), stormCooldownDuration="1s")
@@ -374,7 +374,7 @@ async def test_storm_that_was_over_while_the_cluster_was_not_seen_ends_soon_afte
 
 
 @pytest.mark.rule("NHC 2.3/2")
-async def test_storm_begins_when_the_first_deadline_is_over_and_is_told(live: Cluster) -> None:
+async def test_storm_begins_when_the_first_deadline_is_over_and_is_reported(live: Cluster) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     live.storm_check()
     live.fail(0, 1, 2, since=now - 5 * MINUTE + timedelta(seconds=2))

@@ -48,7 +48,7 @@ def hold_of(cluster: SmallCluster) -> Hold | None:
 
 
 @pytest.mark.rule("rule 13")
-def test_node_that_another_has_by_a_request_alone_is_not_told_to_be_held_by_a_lease(
+def test_node_that_another_holds_by_a_request_alone_is_not_reported_as_held_by_a_lease(
     cluster: SmallCluster,
 ) -> None:
     hold = hold_of(cluster)
@@ -66,7 +66,7 @@ def test_lease_of_our_own_is_not_what_holds_a_node(cluster: SmallCluster) -> Non
 
 
 @pytest.mark.rule("rule 13")
-def test_node_that_others_have_by_both_is_told_both(cluster: SmallCluster) -> None:
+def test_node_that_others_hold_by_both_is_reported_with_both(cluster: SmallCluster) -> None:
     cluster.cluster_state.lease_changed("node-node-1", lease_of("maintenance"))
     hold = hold_of(cluster)
     assert hold is not None

@@ -217,7 +217,7 @@ async def test_right_to_list_without_that_to_watch_is_as_good_as_none(
 
 
 @often
-async def test_kind_that_is_removed_is_told_though_the_list_says_forbidden(
+async def test_kind_that_is_removed_is_reported_though_the_list_says_forbidden(
     polled: Polled, other: OtherKind
 ) -> None:
     await other.grant("get")

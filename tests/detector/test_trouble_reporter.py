@@ -89,14 +89,14 @@ def test_flicker_tells_nothing(leader: Leader) -> None:
         assert leader.look(TELL_AFTER / 2) == []
 
 
-def test_workers_that_are_away_are_told_by_their_own_reason_until_one_polls(leader: Leader) -> None:
+def test_workers_that_are_away_are_reported_by_their_own_reason_until_one_polls(leader: Leader) -> None:
     leader.look(SECOND, workers=NO_WORKER)
     assert leader.look(TELL_AFTER, workers=NO_WORKER) == ["NoWorker"]
     assert leader.look(SECOND, AWAY) == [], "it is unknown whether a worker polls"
     assert leader.look(SECOND) == ["WorkerAvailable"]
 
 
-def test_check_without_an_unhealthy_target_or_a_request_is_told_when_it_gets_one(leader: Leader) -> None:
+def test_check_without_an_unhealthy_target_or_a_request_is_reported_when_it_gets_one(leader: Leader) -> None:
     leader.cluster.node("node-1")
     leader.look(SECOND, AWAY)
     assert leader.look(TELL_AFTER, AWAY) == []

@@ -70,7 +70,7 @@ def test_check_is_held_by_the_upgrade_until_it_is_handled_and_then_by_its_annota
 
 
 @pytest.mark.rule("rule 46")
-def test_check_that_is_unpaused_in_mid_upgrade_is_told_and_works_at_once(world: SmallMachines) -> None:
+def test_check_that_is_unpaused_in_mid_upgrade_learns_it_and_works_at_once(world: SmallMachines) -> None:
     context(world, UNDER_WAY, handled(world))
     world.check(OURS)
     assert held(world) is HoldReason.PAUSED
@@ -82,7 +82,7 @@ def test_check_that_is_unpaused_in_mid_upgrade_is_told_and_works_at_once(world: 
 
 
 @pytest.mark.rule("rule 46", "rule 6")
-def test_incidents_are_told_when_the_pause_has_come_to_their_check(world: SmallMachines) -> None:
+def test_incidents_are_woken_when_the_pause_has_come_to_their_check(world: SmallMachines) -> None:
     context(world, UNDER_WAY, PauseProgress())
     world.told.clear()
     context(world, UNDER_WAY, handled(world))

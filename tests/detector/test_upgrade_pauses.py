@@ -198,7 +198,7 @@ async def test_without_a_signal_of_upgrades_nothing_is_watched_or_called(world: 
 
 
 @pytest.mark.parametrize("upgrade", [UNDER_WAY, OVER])
-async def test_where_a_setting_turns_it_off_nothing_is_watched_or_started_whatever_mark_there_is(
+async def test_where_a_setting_turns_it_off_nothing_is_watched_or_started_with_any_mark(
     world: World, upgrade: Upgrade
 ) -> None:
     world.turn_off()

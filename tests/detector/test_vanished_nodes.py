@@ -30,7 +30,7 @@ def machine(name: str, **metadata: str) -> Object:
 
 
 @pytest.mark.rule("rule 50/vanished")
-async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_told_of(
+async def test_nodes_that_vanish_together_hold_the_check_before_any_machine_is_reported(
     server: ApiServer, transport: Transport
 ) -> None:
     nodes, machines = LiveWatch(), LiveWatch()

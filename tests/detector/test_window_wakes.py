@@ -54,7 +54,7 @@ class World:
         return ObservationBuilder(self.cluster.cluster_state, incident, fresh, self.cluster.now).observation()
 
 
-def test_window_that_opens_wakes_whom_it_held() -> None:
+def test_window_that_opens_wakes_the_targets_that_it_held() -> None:
     world = World(OPENS - SECOND)
     held = world.observe()
     assert held.hold is not None
@@ -66,7 +66,7 @@ def test_window_that_opens_wakes_whom_it_held() -> None:
     assert needs_wake_up(held, world.observe())
 
 
-def test_window_that_closes_is_told_to_who_waits_for_something_else() -> None:
+def test_window_that_closes_wakes_targets_that_wait_for_something_else() -> None:
     world = World(CLOSES - SECOND)
     waits = world.observe().model_copy(update={"hold": LIMIT})
     world.look(CLOSES - SECOND / 2)

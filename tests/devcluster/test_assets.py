@@ -47,7 +47,7 @@ def test_given_servers_are_taken_and_the_others_are_built(
     assert servers.etcd == (str(CONTROL_PLANE.binary()), "etcd")
 
 
-def test_what_was_built_once_is_not_built_again(compilers: Path, cache: Path) -> None:
+def test_built_asset_is_not_built_again(compilers: Path, cache: Path) -> None:
     executable(compilers / "go", COMPILES)
     assets.find()
     assets.find()

@@ -51,12 +51,12 @@ async def test_every_request_is_in_the_audit_log_by_name_of_its_user(control_pla
     ]
 
 
-async def test_nobody_else_can_read_the_credentials(control_plane: ControlPlane) -> None:
+async def test_other_users_cannot_read_the_credentials(control_plane: ControlPlane) -> None:
     for file in (control_plane.kubeconfig, control_plane.kubeconfig.with_name("tokens.csv")):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-async def test_what_is_owned_goes_with_its_owner(control_plane: ControlPlane) -> None:
+async def test_owned_object_is_deleted_with_its_owner(control_plane: ControlPlane) -> None:
     async with client_of(control_plane.kubeconfig) as client:
         made = await client.create(CONFIG_MAPS, {"metadata": {"name": "owner"}}, "default")
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": made["metadata"]["uid"]}

@@ -160,9 +160,7 @@ async def test_second_one_on_the_same_directory_is_refused(directory: Path) -> N
 
 
 @pytest.mark.cluster
-async def test_story_of_an_upgrade_is_told_to_its_end_where_that_of_machines_was(
-    directory: Path, first: Demo
-) -> None:
+async def test_story_of_an_upgrade_follows_that_of_machines_to_its_end(directory: Path, first: Demo) -> None:
     """On the same servers: both need the same."""
     settings, said = DemoSettings(directory, stay=True, scenario=Scenario.UPGRADE), io.StringIO()
     upgrade = SCRIPTS[settings.scenario]

@@ -168,7 +168,7 @@ async def test_numbers_of_a_check_are_not_negative(check: Client, field: str) ->
         await write_status(check, **{field: -1})
 
 
-async def test_machine_keeps_what_its_provider_is_told(transport: Transport) -> None:
+async def test_machine_keeps_the_spec_for_its_provider(transport: Transport) -> None:
     hook = {"name": "Quorum", "owner": "clusteroperator/etcd"}
     spec = {
         "providerSpec": {"value": {"instanceType": "large", "disks": [{"size": 1}]}},

@@ -10,7 +10,7 @@ def test_a_restart_finds_the_servers_at_the_same_ports(tmp_path: Path) -> None:
     assert allocate(tmp_path / "ports.json", ["a", "b"]) == first
 
 
-def test_a_port_that_somebody_took_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
+def test_port_that_another_process_took_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
     first = allocate(tmp_path / "ports.json", ["a", "b"])
     with socket.create_server(("127.0.0.1", first["a"])):
         second = allocate(tmp_path / "ports.json", ["a", "b"])

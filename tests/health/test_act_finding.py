@@ -23,7 +23,7 @@ EARLIER = Hold(reason=HoldReason.CONTROL_PLANE, message="etcd")
 
 
 @pytest.mark.parametrize("reason", sorted(TOLD))
-def test_what_an_act_finds_takes_the_place_of_what_was_found_before(reason: HoldReason) -> None:
+def test_finding_of_an_act_replaces_the_one_before(reason: HoldReason) -> None:
     hold = Hold(reason=reason, message="now")
     assert finding(EARLIER, hold) == hold
 

@@ -156,7 +156,7 @@ def test_one_objection_is_enough(chosen: set[int]) -> None:
 
 @pytest.mark.rule("rule 6")
 @pytest.mark.parametrize(("change", "reason", "_message"), OBJECTIONS, ids=NAMES)
-def test_what_holds_all_targets_is_told_from_what_holds_one(
+def test_hold_of_all_targets_is_distinguished_from_the_hold_of_one(
     change: dict[str, Any], reason: HoldReason, _message: str
 ) -> None:
     asked = question(**change)

@@ -60,7 +60,7 @@ def test_adoption_that_fails_keeps_no_other_annotation_from_being_written() -> N
         ),
     ],
 )
-def test_adopted_request_is_still_known_to_be_of_the_operator_who_told_of_it(
+def test_adopted_request_is_still_known_as_reported_by_the_operator(
     annotations: dict[str, str], *, is_unsigned: bool, is_of_operator: bool
 ) -> None:
     snapshot = _request(annotations).snapshot("a.example.com/v1", "Reboot")

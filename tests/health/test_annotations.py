@@ -45,13 +45,13 @@ def as_the_cluster_shows(annotations: dict[str, str | None]) -> RequestSnapshot:
 
 
 @pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 2.4/6/timeout")
-def test_request_that_is_over_is_told_when() -> None:
+def test_request_that_is_over_is_annotated_with_the_time() -> None:
     assert timed_out(request_snapshot(), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
     assert timed_out(request_snapshot(succeeded=False), NOW) == patch({TIMED_OUT: "2026-03-01T12:00:00Z"})
 
 
 @pytest.mark.rule("NHC 2.4/6/succeeded", "NHC 2.5/overdue")
-def test_request_that_succeeded_is_not_told_to_stop() -> None:
+def test_request_that_succeeded_is_not_annotated_to_stop() -> None:
     assert timed_out(request_snapshot(succeeded=True), NOW) is None
 
 
@@ -104,7 +104,7 @@ def test_request_is_flagged_once_when_it_is_48_hours_old(
         pytest.param({GREW_OLD: GREW_OLD_FLAG}, "is_flagged_as_old", True, id="old"),
     ],
 )
-def test_what_was_written_is_seen_at_once(
+def test_written_annotations_are_known_at_once(
     annotations: dict[str, str | None], field: str, value: object
 ) -> None:
     before = request_snapshot(created=NOW - OLD, healthy_since=NOW - OLD)
@@ -164,6 +164,6 @@ def test_mark_that_was_written_is_not_due_again(state: dict[str, Any]) -> None:
         st.sampled_from([TIMED_OUT, HEALTHY_DELAY]), st.sampled_from([stamp(NOW), None])
     )
 )
-def test_what_is_remembered_is_what_the_cluster_will_show(annotations: dict[str, str | None]) -> None:
+def test_remembered_annotations_are_those_of_the_cluster(annotations: dict[str, str | None]) -> None:
     (remembered,) = patched([request_snapshot()], [patch(annotations)])
     assert remembered == as_the_cluster_shows(annotations)

@@ -85,7 +85,7 @@ def test_limit_of_zero_turns_it_off_even_where_nothing_is_known() -> None:
 
 
 @pytest.mark.rule("rule 3", "rule 14")
-def test_what_is_not_known_holds_with_its_reason() -> None:
+def test_unknown_attempts_hold_with_their_reason() -> None:
     hold = BackOff(LIMIT, unread="not read yet").hold(NOW, NOW)
 
     assert hold is not None

@@ -88,7 +88,7 @@ def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
     assert all(one in after for one in before if (one.chore, one.subject) in kept)
 
 
-def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_told() -> None:
+def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_reported() -> None:
     first = noted(failure())
     second = noted(failure(why="timeout"), notes=(first,), after=2)
     third = noted(failure(), notes=(second,), after=6)
@@ -147,6 +147,6 @@ def test_note_says_what_and_why_and_when_it_is_tried_again() -> None:
 
 
 @given(after=st.floats(0, 700))
-def test_what_is_due_and_was_not_tried_is_no_reason_to_wake(after: float) -> None:
+def test_due_chore_that_was_not_tried_is_no_reason_to_wake(after: float) -> None:
     note, now = noted(failure()), NOW + timedelta(seconds=after)
     assert still_ahead([note], now) == ((note,) if now < note.next_try else ())

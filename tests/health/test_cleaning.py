@@ -48,7 +48,7 @@ def test_request_is_removed_at_once() -> None:
     assert isinstance(next_move(healthy(ONE), memory, NOW), RemoveRequests)
 
 
-def test_what_failed_waits_for_its_back_off_and_says_so() -> None:
+def test_failed_deletion_waits_for_its_back_off_and_says_so() -> None:
     memory = cleaned(ONE, times=9)
     move = next_move(healthy(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
@@ -59,7 +59,7 @@ def test_what_failed_waits_for_its_back_off_and_says_so() -> None:
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
-def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
+def test_request_with_a_finalizer_is_observed_each_minute() -> None:
     memory = cleaned(hanging=(ONE,))
     move = next_move(healthy(ONE, OTHER), memory, NOW)
     assert isinstance(move, Wait)
@@ -67,7 +67,7 @@ def test_what_hangs_on_a_finalizer_is_looked_at_each_minute() -> None:
     assert f"{ONE.reference} hangs on a finalizer" in str(move.details)
 
 
-def test_each_is_told_by_what_keeps_it() -> None:
+def test_details_name_the_reason_that_keeps_each_request() -> None:
     move = next_move(healthy(ONE, OTHER), cleaned(ONE, hanging=(OTHER,)), NOW)
     assert isinstance(move, Wait)
     assert str(move.details).endswith(f"{OTHER.reference} hangs on a finalizer")
@@ -122,5 +122,7 @@ def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease()
         pytest.param(LeftBehind(has_lease=True), (), CHECK_HANGING_AFTER, id="a lease that nobody gave back"),
     ],
 )
-def test_what_remains_is_tried_again(left: LeftBehind, notes: tuple[()], again: timedelta | None) -> None:
+def test_remaining_request_is_tried_again(
+    left: LeftBehind, notes: tuple[()], again: timedelta | None
+) -> None:
     assert left.again_at(notes, NOW) == (None if again is None else NOW + again)

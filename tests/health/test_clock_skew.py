@@ -57,7 +57,7 @@ def test_clock_that_is_not_known_to_be_off_is_nothing_to_say(skew: timedelta | N
 
 
 @given(st.none() | DURATIONS | DURATIONS.map(lambda skew: -skew), DURATIONS)
-def test_what_holds_is_always_a_warning_or_a_step_backwards(skew: timedelta | None, age: timedelta) -> None:
+def test_hold_is_always_a_warning_or_a_step_backwards(skew: timedelta | None, age: timedelta) -> None:
     reading = ClockReading(skew, age)
     assert clock_hold(reading) is None or clock_warning(reading)
 
@@ -83,7 +83,7 @@ def test_clock_that_was_set_back_holds_until_an_answer_was_compared_with_it() ->
     assert clock_hold(set_back(seconds(60), compared=seconds(59))) is None
 
 
-def test_api_server_that_never_tells_its_time_keeps_nobody_held() -> None:
+def test_api_server_without_a_date_holds_no_target() -> None:
     assert clock_hold(set_back(seconds(60), compared=None)) is None
 
 
@@ -107,7 +107,7 @@ def test_clock_that_was_set_back_and_is_off_since_is_held_for_being_off() -> Non
         pytest.param(HELD, seconds(31), None, id="right again"),
     ],
 )
-def test_clock_of_a_workload_cluster_is_off_by_what_was_told_until_it_moves(
+def test_clock_of_a_workload_cluster_keeps_its_reported_skew_until_it_moves(
     known: timedelta | None, told: timedelta | None, skew: timedelta | None
 ) -> None:
     assert workload_skew(known, told) == skew
@@ -165,5 +165,5 @@ def test_no_step_is_over_by_a_clock_of_temporal_that_is_off(
         pytest.param(seen(seen_at=None), id="nobody says when it was seen"),
     ],
 )
-def test_what_does_not_rest_on_temporals_clock_is_told_as_it_is(answer: Observation) -> None:
+def test_fact_that_does_not_depend_on_temporals_clock_stays_as_it_is(answer: Observation) -> None:
     assert by_temporals_clock(answer, NOW) is answer

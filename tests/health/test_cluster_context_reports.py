@@ -103,7 +103,7 @@ def test_hold_of_the_check_is_reported_once(
 
 
 @pytest.mark.rule("rule 15", "rule 42")
-def test_second_order_to_stop_of_the_same_words_is_told_again(reporter: Reporter) -> None:
+def test_second_order_to_stop_of_the_same_words_is_reported_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(holds=STOPPED))
     reporter.sees(snapshot(holds=held(Stop("power work", "8"))))
     reporter.sees(snapshot())
@@ -120,7 +120,7 @@ def test_thousand_held_nodes_are_one_event(reporter: Reporter, holds: CheckHolds
 
 
 @pytest.mark.parametrize("holds", ALL)
-def test_nodes_are_told_when_the_hold_is_lifted(reporter: Reporter, holds: CheckHolds) -> None:
+def test_nodes_are_reported_when_the_hold_is_lifted(reporter: Reporter, holds: CheckHolds) -> None:
     reporter.sees(snapshot(expired("node-1"), holds=holds))
     told = reporter.sees(snapshot(expired("node-1"), holds=NO_HOLDS), NOW + timedelta(hours=1))
 
@@ -149,5 +149,5 @@ def test_conflict_shows_as_the_condition_disabled() -> None:
 
 @pytest.mark.rule("NHC 1.4/Enabled", "NHC 2.1/10")
 @pytest.mark.parametrize("holds", [UPGRADING, UNKNOWN, STOPPED])
-def test_what_only_postpones_leaves_the_check_enabled(holds: CheckHolds) -> None:
+def test_postponement_leaves_the_check_enabled(holds: CheckHolds) -> None:
     assert status_patch(snapshot(holds=holds), {}, NOW)["phase"] == "Enabled"

@@ -15,7 +15,7 @@ WHOLE = Details(
 )
 
 
-def test_each_reader_is_told_all_parts_in_his_order() -> None:
+def test_each_reader_gets_all_parts_in_its_order() -> None:
     begin = (
         "it is old; Reboot/a exists; in shadow; starts over by order; held by a person: power; work; not now"
     )
@@ -34,7 +34,7 @@ def test_summary_of_a_timer_begins_with_a_hold_and_says_not_how_long_it_runs() -
     )
 
 
-def test_what_is_empty_is_not_told() -> None:
+def test_empty_part_is_left_out() -> None:
     for nothing in (Details(), Details(more=("",))):
         assert str(nothing) == nothing.lasting == nothing.hold_first == nothing.brief == ""
     assert str(Details(reason="it is old", held="")) == "it is old; held by a person: "
@@ -44,13 +44,13 @@ def test_name_of_the_subject_is_not_repeated_beside_it() -> None:
     assert str(Details(subject="Node/node-1", reason="old").beside_subject) == "old"
 
 
-def test_name_of_the_subject_is_taken_out_of_what_was_told_with_it() -> None:
+def test_name_of_the_subject_is_taken_out_of_its_reason() -> None:
     assert beside("Node/node-1", WHOLE.hold_first) == WHOLE.beside_subject.hold_first
     assert beside("Node/node-1", str(WHOLE)) == str(WHOLE.beside_subject)
     assert beside("Node/node-1", "Node/node-1 is gone") == "Node/node-1 is gone"
 
 
-def test_reason_that_names_its_subject_itself_is_told_as_it_is() -> None:
+def test_reason_that_names_its_subject_itself_is_reported_as_it_is() -> None:
     assert str(Details(reason="Node/node-1 is gone")) == "Node/node-1 is gone"
 
 

@@ -81,7 +81,7 @@ def test_incident_whose_act_never_answered_takes_the_mark_that_it_sees_for_its_o
     assert next_move(GONE, learned(memory, GONE, NOW), NOW) == End(Outcome.REMEDIATED, because("it is so"))
 
 
-def test_machine_that_somebody_else_deleted_ends_its_incident_as_gone() -> None:
+def test_machine_that_another_client_deleted_ends_its_incident_as_gone() -> None:
     assert next_move(GONE, Memory(), NOW) == End(Outcome.GONE, because("it is so"))
 
 

@@ -65,7 +65,7 @@ def test_duration_means_what_kubernetes_means_by_it(text: str, duration: timedel
         pytest.param(None, id="null"),
     ],
 )
-def test_what_the_pattern_does_not_know_is_refused(text: object) -> None:
+def test_duration_outside_the_pattern_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="must be a duration such as 300s"):
         parse_duration(text)
 
@@ -164,5 +164,5 @@ def test_duration_is_written_as_go_writes_it(duration: timedelta, text: str) -> 
 
 
 @given(st.timedeltas(timedelta(), timedelta(days=365_00)))
-def test_what_is_written_as_go_does_is_read_again(duration: timedelta) -> None:
+def test_duration_in_the_format_of_go_is_read_again(duration: timedelta) -> None:
     assert abs(parse_go_duration(as_go(duration)) - duration) <= ROUNDING

@@ -121,7 +121,7 @@ def test_step_is_over_strictly_after_its_timeout(age: timedelta, *, is_over: boo
         pytest.param(CLASSIC, {"timed_out_at": NOW}, True, id="classic, overdue"),
     ],
 )
-def test_what_ends_a_request(steps: tuple[Step, ...], fields: dict[str, Any], *, is_over: bool) -> None:
+def test_events_that_end_a_request(steps: tuple[Step, ...], fields: dict[str, Any], *, is_over: bool) -> None:
     assert Plan(steps).is_over(request_of(steps[0], **fields), NOW) is is_over
 
 
@@ -234,7 +234,7 @@ def test_order_in_which_the_cluster_shows_requests_does_not_matter(
 
 
 @given(requests=REQUESTS, later=AGES)
-def test_what_is_over_stays_over(requests: list[RequestSnapshot], later: timedelta) -> None:
+def test_request_that_is_over_stays_over(requests: list[RequestSnapshot], later: timedelta) -> None:
     plan = Plan(ESCALATION)
     now, then = plan.course(requests, NOW), plan.course(requests, NOW + later)
     assert set(now.over) <= set(then.over)

@@ -206,7 +206,7 @@ def test_numbers_and_the_rest_of_the_status_stay_true_while_it_is_held() -> None
         ),
     ],
 )
-def test_what_is_unseen_is_what_incidents_are_answered_by(
+def test_unseen_context_is_the_hold_in_answers_to_incidents(
     freshness: CheckFreshness, clock: Hold | None, expected: object
 ) -> None:
     found = freshness.unseen(clock)

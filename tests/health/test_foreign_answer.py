@@ -75,7 +75,7 @@ def test_no_word_of_another_version_is_an_admission(word: str) -> None:
 
 
 @pytest.mark.parametrize("steps", [None, [None], "x", [{"action": 7}]])
-def test_what_is_no_answer_at_all_is_refused(steps: object) -> None:
+def test_undecodable_answer_is_refused(steps: object) -> None:
     with pytest.raises(ValueError, match="steps"):
         received(steps=steps)
 

@@ -59,7 +59,7 @@ def test_negative_delay_never_ends_by_itself(since: object, later: int) -> None:
 
 @pytest.mark.rule("NHC 2.6/confirmed")
 @given(seconds=SECONDS, since=SINCE)
-def test_person_who_confirms_ends_any_delay(seconds: float, since: object) -> None:
+def test_confirmation_of_a_person_ends_any_delay(seconds: float, since: object) -> None:
     assert not Delay(seconds, is_confirmed=True).is_running(request_snapshot(healthy_since=since), NOW)
 
 

@@ -116,7 +116,7 @@ UIDS = st.lists(st.sampled_from("abcd"), unique=True)
 
 
 @given(told=UIDS, now=UIDS, age=st.integers(-100, 100))
-def test_only_what_appeared_is_late_and_what_was_told_never_is(
+def test_only_a_request_that_appears_is_late_and_a_reported_one_never_is(
     told: list[str], now: list[str], age: int
 ) -> None:
     before = answer(TargetState.EXPIRED, *told)

@@ -187,7 +187,7 @@ def test_nothing_is_left_to_be_done_after_a_clean_up() -> None:
 
 
 @pytest.mark.rule("NHC 2.7/finalizer")
-def test_what_a_finalizer_keeps_is_still_owned() -> None:
+def test_request_that_a_finalizer_keeps_is_still_owned() -> None:
     memory = learned(ACTED, seen(FAILED), NOW).having_cleaned_up(hanging(*references(FAILED)), (), NOW)
     assert memory.owns_something
     assert memory.lease.may_be_held
@@ -207,7 +207,7 @@ GOING = request_of(FIRST, is_being_deleted=True)
         pytest.param((GOING,), False, id="somebody else had deleted it before"),
     ],
 )
-def test_what_the_incident_deletes_itself_is_never_lost(
+def test_request_that_the_incident_deletes_itself_is_never_lost(
     before: tuple[RequestSnapshot, ...], *, withdrawn: bool
 ) -> None:
     known = references(AT_WORK)
@@ -229,7 +229,7 @@ def test_what_the_incident_deletes_itself_is_never_lost(
         pytest.param(0, 1, False, id="there was none"),
     ],
 )
-def test_what_the_detector_counts_as_an_earlier_remediation_is_no_loss_too(
+def test_request_that_the_detector_counts_as_an_earlier_remediation_is_no_loss_too(
     attempt: int, earlier: int, *, is_settled: bool
 ) -> None:
     memory = Memory(requests=references(AT_WORK, request_of(SECOND)), attempt=attempt)
@@ -243,7 +243,7 @@ def test_broken_off_act_is_owned_but_its_lease_is_not_surely_held() -> None:
     assert not memory.lease.is_held
 
 
-def test_what_was_written_is_seen_before_the_detector_sees_it() -> None:
+def test_written_annotation_is_known_before_the_detector_sees_it() -> None:
     mark = AnnotationPatch(request=AT_WORK.reference, annotations={TIMED_OUT: stamp(NOW)})
     memory = ACTED.having_annotated((mark,))
     (completed,) = memory.complete(seen(AT_WORK)).requests

@@ -24,12 +24,12 @@ def lost(number: int, at: datetime = NOW) -> Memory:
     return Memory(loss=Loss(at=at, attempt=number))
 
 
-def test_what_is_admitted_is_done() -> None:
+def test_admitted_step_is_taken() -> None:
     assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, LIMITED, because("it is Expired"))
 
 
 @pytest.mark.parametrize("reason", list(HoldReason))
-def test_what_is_held_waits_as_long_as_the_detector_says(reason: HoldReason) -> None:
+def test_held_target_waits_as_long_as_the_detector_says(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no", ask_again_seconds=42))
     result = new_step(0, held, Memory(), NOW)
     assert timed(result) == Timed(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)

@@ -188,7 +188,7 @@ OBSERVATIONS = st.builds(
 
 @settings(max_examples=150)
 @given(observation=OBSERVATIONS, memory=MEMORIES)
-def test_incident_goes_on_when_people_are_told_and_does_nothing_that_they_would_notice_before(
+def test_incident_goes_on_at_the_announced_time_and_changes_nothing_visible_before(
     observation: Observation, memory: Memory
 ) -> None:
     found = Incident(observation, memory).until_it_rests()
@@ -222,7 +222,7 @@ def test_held_incident_goes_on_when_it_asks_the_detector_again() -> None:
         assert told(observation, memory) == NextTransition(at=again, what="asks the detector again")
 
 
-def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
+def test_wake_up_of_a_request_with_a_finalizer_is_no_transition() -> None:
     hanging = request_of(FIRST, is_being_deleted=True)
     memory = ABORTED.having_cleaned_up(LeftBehind(hanging=(hanging.reference,)), [hanging], NOW)
     result = move(seen(hanging), memory)
@@ -230,7 +230,7 @@ def test_nothing_is_told_of_the_wake_up_of_what_waits_for_a_finalizer() -> None:
     assert next_transition_of(result) == NextTransition(what="when the requests are gone")
 
 
-def test_what_could_not_be_deleted_is_tried_again_at_its_time() -> None:
+def test_failed_deletion_is_tried_again_at_its_time() -> None:
     failure = ChoreFailure(subject=ChoreSubject.of_request("reboot"), what="delete it", why="500")
     memory = ABORTED.having_tried(Chore.CLEAN_UP, {failure.subject}, [failure], NOW, 1)
     request = request_of(FIRST)
@@ -254,7 +254,7 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> 
 
 
 @pytest.mark.rule("rule 47")
-def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when() -> None:
+def test_step_that_waits_for_the_end_of_the_one_before_says_until_when() -> None:
     over = request_of(FIRST, succeeded=False)
     stop = ChoreSubject.of_annotations(over.uid, [TIMED_OUT])
     failure = ChoreFailure(subject=stop, what="annotate it", why="500")
@@ -267,7 +267,7 @@ def test_step_that_waits_for_the_one_before_to_be_told_to_stop_says_until_when()
     assert told(seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
 
 
-def test_act_that_is_under_way_is_told() -> None:
+def test_act_that_is_under_way_is_the_next_transition() -> None:
     assert told(seen(), NEW) == NextTransition(what="when its attempt to act is over")
 
 
@@ -319,18 +319,18 @@ def test_deadline_is_followed_by_the_first_step() -> None:
     assert found == NextTransition(at=NOW + timedelta(seconds=90), what=words)
 
 
-def test_machine_that_is_to_be_deleted_is_told_so() -> None:
+def test_deletion_of_a_machine_is_the_next_transition() -> None:
     observation = seen(state=TargetState.WAITING, steps=(Step(action=Action.DELETE),))
     assert told(observation, NEW).what == "its deadline passes, and its deletion is next"
 
 
-def test_under_a_hold_without_an_end_nothing_is_told_but_what_ends_it() -> None:
+def test_hold_without_an_end_has_only_its_lifting_as_next_transition() -> None:
     for request, steps in ((request_of(FIRST), ESCALATION), (request_of(CLASSIC[0]), CLASSIC)):
         found = remediating(request, steps=steps, standing=standing("hold", "power work"))
         assert found == NextTransition(what="by resume, or when it recovers")
 
 
-def test_what_runs_out_under_a_hold_for_a_time_is_told_with_what_follows_its_end() -> None:
+def test_timer_that_expires_under_a_hold_is_shown_with_the_step_after_the_hold() -> None:
     soon, late = NOW + 2 * MINUTE, NOW + 40 * MINUTE
     ends_before = remediating(request_of(FIRST), standing=standing("hold", until=soon))
     assert ends_before == NextTransition(at=soon, what="the hold ends")

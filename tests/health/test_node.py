@@ -34,7 +34,7 @@ def test_heartbeat_changes_nothing_of_a_node() -> None:
         ),
     ],
 )
-def test_what_verdicts_and_requests_are_made_of_tells_nodes_apart(other: dict[str, Any]) -> None:
+def test_fields_of_verdicts_and_requests_distinguish_nodes(other: dict[str, Any]) -> None:
     assert Node.model_validate(other) != node(condition("Ready", "True"))
 
 

@@ -160,7 +160,7 @@ def test_guard_that_is_turned_off_holds_nothing_and_restarts_no_clock() -> None:
     assert outage((NOW, 4, silent), guard=None) == NO_OUTAGE
 
 
-def test_outage_that_ended_while_nobody_looked_ends_at_the_first_look() -> None:
+def test_outage_that_ended_without_a_look_ends_at_the_first_look() -> None:
     noted = GroupOutage(None, NOW - HOUR, was_noted=True)
     assert noted.after(GUARD, ZONE, 4, [], NOW) == GroupOutage(None, NOW)
     still = noted.after(GUARD, ZONE, 4, ago(1, 1, 1), NOW)

@@ -44,12 +44,12 @@ def test_check_that_the_pause_has_come_to_is_held_by_its_annotation_alone() -> N
     ("uid", "transitions"),
     [("another of its name", {NOW}), ("ours", {LATER}), ("ours", set())],
 )
-def test_what_was_handled_is_one_object_in_one_upgrade(uid: str, transitions: set[datetime]) -> None:
+def test_handled_check_is_one_object_in_one_upgrade(uid: str, transitions: set[datetime]) -> None:
     assert HANDLED.stage_of(uid, frozenset(transitions)) is PauseStage.AWAITED
 
 
 @pytest.mark.rule("rule 38", "rule 46")
-def test_what_was_handled_stays_so_while_a_signal_joins_or_another_ends() -> None:
+def test_handled_check_stays_handled_while_a_signal_joins_or_another_ends() -> None:
     both = PauseProgress(frozenset({NOW, LATER}), frozenset({"ours"}))
 
     assert HANDLED.stage_of("ours", both.transitions) is PauseStage.HANDLED

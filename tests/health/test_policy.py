@@ -152,7 +152,7 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         (f"{'a' * 1_000}: 1", f"{'a' * 500}…: there is no such field, there are {FIELDS}"),
     ],
 )
-def test_what_is_not_understood_is_refused_with_field_and_value(text: str, problem: str) -> None:
+def test_unknown_field_or_value_is_refused_by_field_and_value(text: str, problem: str) -> None:
     with pytest.raises(InvalidPolicyError) as refused:
         stored(text).over(SETTINGS)
 
@@ -290,7 +290,7 @@ def test_required_policy_that_is_missing_at_the_start_holds_and_nothing_is_writt
     assert missing.after(stored("{}"), SETTINGS).hold is None
 
 
-def test_bad_edit_after_a_deletion_is_told_as_one_and_the_last_good_policy_stays() -> None:
+def test_bad_edit_after_a_deletion_is_reported_as_one_and_the_last_good_policy_stays() -> None:
     good = REQUIRED.after(stored(GOOD), SETTINGS)
     bad = good.after(None, SETTINGS).after(stored(BAD, "2"), SETTINGS)
 

@@ -143,7 +143,9 @@ def test_same_boot_id_after_the_last_step_leaves_the_incident_exhausted_and_over
 
 
 @pytest.mark.parametrize(("before", "now"), [("", NEW), ("", ""), (OLD, "")])
-def test_where_a_boot_id_is_not_known_the_time_alone_must_do_and_that_is_told(before: str, now: str) -> None:
+def test_where_a_boot_id_is_not_known_the_time_alone_decides_and_that_is_reported(
+    before: str, now: str
+) -> None:
     incident = Incident()
     made = incident.acts(boot_id=before)
     assert "no boot ID" in told(incident.sees(healthy(made, boot_id=now)))
@@ -178,7 +180,7 @@ def test_new_run_goes_on_with_the_proof_where_it_was(incident: Incident, boot_id
     assert Incident(handed_over).sees(target, TIME) == incident.sees(target, TIME)
 
 
-def test_time_in_which_nobody_could_tell_is_no_gap(incident: Incident) -> None:
+def test_time_without_an_observation_is_no_gap(incident: Incident) -> None:
     incident.sees(healthy(MADE))
     incident.sees(seen(MADE, state=TargetState.UNKNOWN, hold=HOLD), 2 * MINUTE)
     assert isinstance(incident.sees(healthy(MADE), TIME), RemoveRequests)
@@ -248,7 +250,7 @@ def test_stamp_of_a_recovery_that_does_not_count_is_taken_back(incident: Inciden
 
 
 @pytest.mark.parametrize("boot_id", [OLD, NEW])
-def test_person_who_confirms_or_aborts_has_the_last_word(incident: Incident, boot_id: str) -> None:
+def test_confirmation_or_abort_of_a_person_decides(incident: Incident, boot_id: str) -> None:
     target = healthy(MADE, boot_id=boot_id)
     confirmed = Incident(incident.memory).sees(target.model_copy(update={"is_confirmed": True}))
     assert isinstance(confirmed, RemoveRequests)
@@ -293,7 +295,7 @@ def test_outcome_is_that_of_a_remediation(incident: Incident) -> None:
         ("", MINUTE, "healthy, with no boot ID to tell whether it booted, for 1m of 5m"),
     ],
 )
-def test_people_are_told_how_far_the_proof_is(
+def test_details_say_how_far_the_proof_is(
     incident: Incident, boot_id: str, after: timedelta, said: str
 ) -> None:
     incident.sees(healthy(MADE, boot_id=boot_id))

@@ -36,7 +36,7 @@ def test_check_of_an_incident_is_read_back_from_its_id(  # noqa: PLR0913, PLR091
     "text",
     ["", "remediation", "remediation/c/Kind/name/target", "remediation/c/Kind//name/t/u", "a/b/c/d/e/f"],
 )
-def test_what_is_no_id_of_an_incident_names_no_check(text: str) -> None:
+def test_foreign_workflow_id_names_no_check(text: str) -> None:
     assert check_of(text) is None
 
 
@@ -56,7 +56,7 @@ def test_kind_that_was_there_first_is_written_and_read_without_its_group(kind: s
     assert CheckReference.model_validate_json(reference.model_dump_json()) == reference
 
 
-def test_kinds_of_one_name_are_told_apart_wherever_they_are_written() -> None:
+def test_kinds_of_one_name_are_distinguished_wherever_they_are_written() -> None:
     target = TargetReference(
         kind="Machine", group="cluster.x-k8s.io", namespace="machines", name="m-1", uid="0123456789"
     )

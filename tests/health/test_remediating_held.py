@@ -40,7 +40,7 @@ HELD_IN_VAIN = [
 @pytest.mark.parametrize(
     ("fields", "orders"), [*HELD_IN_VAIN, pytest.param({}, BY_A_PERSON, id="by a person")]
 )
-def test_what_holds_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]) -> None:
+def test_hold_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]) -> None:
     result = move(seen(FAILED, **fields), ACTED.model_copy(update=orders))
     assert isinstance(result, Wait)
     assert result.phase is Phase.HELD
@@ -50,7 +50,7 @@ def test_what_holds_stops_the_next_step(fields: dict[str, Any], orders: dict[str
 @pytest.mark.parametrize(
     ("fields", "orders"), [({"hold": HOLD}, {}), ({}, BY_A_PERSON)], ids=["by the detector", "by a person"]
 )
-def test_what_holds_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any]) -> None:
+def test_hold_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any]) -> None:
     memory = ACTED.model_copy(update=orders)
     assert TIMED_OUT in annotations_of(move(seen(request_of(FIRST, 6 * MINUTE), **fields), memory))
     due = with_lease(memory, renew_at=NOW)

@@ -75,7 +75,7 @@ def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
 
 
 @pytest.mark.rule("rule 13/overdue", "rule 47")
-def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_told_to_stop() -> None:
+def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_stopped() -> None:
     late, stop = (
         NOW + 15 * MINUTE + AN_INSTANT,
         ChoreSubject.of_annotations(request_of(FIRST).uid, [TIMED_OUT]),

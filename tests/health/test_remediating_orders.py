@@ -69,7 +69,7 @@ def test_resume_waits_for_what_a_finalizer_keeps() -> None:
 
 
 @pytest.mark.rule("rule 7")
-def test_hold_of_the_check_is_told_in_the_words_of_the_detector() -> None:
+def test_hold_of_the_check_has_the_words_of_the_detector() -> None:
     result = move(seen(FAILED, hold=HOLD))
     assert isinstance(result, Wait)
     assert str(HOLD) in str(result.details)

@@ -128,7 +128,7 @@ def test_steps_are_recorded_as_their_time_comes_and_the_end_says_what_would_have
         (seen(state=TargetState.UNKNOWN, hold=THRESHOLD), Phase.HELD),
     ],
 )
-def test_what_holds_holds_in_shadow_too(observation: Observation, phase: Phase) -> None:
+def test_hold_also_holds_in_shadow(observation: Observation, phase: Phase) -> None:
     incident = Incident()
     move = incident.sees(observation)
 
@@ -170,7 +170,7 @@ def test_deletion_and_mark_are_recorded_once_and_those_of_others_beside(action: 
     assert end.outcome is Outcome.WOULD_HAVE_REMEDIATED
 
 
-def test_what_was_made_before_the_shadow_is_kept_and_cleaned_up_and_nothing_new_is_done() -> None:
+def test_requests_from_before_the_shadow_are_kept_and_cleaned_up_and_nothing_new_is_done() -> None:
     own = request_of(FIRST)
     real = learned(ACTED, seen(own), NOW)
     incident = Incident(real)

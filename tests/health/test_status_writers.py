@@ -123,7 +123,7 @@ def test_entry_that_goes_back_in_time_is_no_write_that_was_seen() -> None:
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from([THEIRS, "kubectl-edit", *OURS]), st.integers(0, 9000)))))
-def test_further_versions_only_add_to_who_was_seen(versions: list[list[tuple[str, int]]]) -> None:
+def test_further_versions_only_add_writers(versions: list[list[tuple[str, int]]]) -> None:
     writers, seen = StatusWriters.of(()), 0
     for version in versions:
         writers = writers.then([seconds_ago(manager, ago) for manager, ago in version])

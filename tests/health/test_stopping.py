@@ -63,7 +63,7 @@ def test_mark_is_tried_again_meanwhile() -> None:
     assert isinstance(next_move(look, untold(), NOW + 2 * MOMENT), AnnotateRequests)
 
 
-def test_next_step_waits_for_no_request_that_is_told_or_succeeded() -> None:
+def test_next_step_waits_for_no_request_that_is_annotated_or_succeeded() -> None:
     told = request_of(FIRST, succeeded=False, timed_out_at=NOW)
     assert isinstance(move_after(timedelta(), untold(), told), TakeStep)
     succeeded = request_of(FIRST, 6 * MINUTE, succeeded=True)

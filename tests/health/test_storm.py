@@ -57,7 +57,7 @@ def test_later_storm_leaves_the_time_of_a_cooldown_that_did_not_run() -> None:
 
 @pytest.mark.rule("NHC 2.1/16", "NHC 2.3/2")
 @pytest.mark.parametrize("storm", [None, OVER], ids=["never", "over"])
-def test_no_storm_begins_while_nobody_is_held_back(storm: Storm | None) -> None:
+def test_no_storm_begins_while_no_target_is_held_back(storm: Storm | None) -> None:
     assert next_storm(storm, BLOCKED, holds_back=False) == storm
 
 

@@ -76,7 +76,7 @@ def test_target_that_others_hold_by_a_lease_and_by_a_request_tells_both() -> Non
     )
 
 
-def test_node_of_the_control_plane_is_told_the_request_by_which_another_has_the_lock() -> None:
+def test_hold_of_a_control_plane_node_names_the_request_that_has_the_lock() -> None:
     hold = target_hold(replace(NO_FACTS, control_plane_lock=CurrentHolder("node-2", "Reboot/ns/node-2")))
 
     assert hold is not None

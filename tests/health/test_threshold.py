@@ -30,7 +30,7 @@ from health.check.threshold import IntOrPercent
         pytest.param([3], id="a list"),
     ],
 )
-def test_what_is_neither_a_number_nor_a_share_is_refused(raw: object) -> None:
+def test_threshold_that_is_neither_a_number_nor_a_percentage_is_refused(raw: object) -> None:
     with pytest.raises(ValueError, match="must be a whole number or a percentage"):
         IntOrPercent.parse(raw)
 
@@ -48,7 +48,7 @@ def test_number_above_32_bits_is_refused() -> None:
 
 
 @pytest.mark.parametrize("raw", [3, "3", "40%", "100%"])
-def test_amount_is_told_as_it_was_written(raw: object) -> None:
+def test_amount_is_shown_as_it_was_written(raw: object) -> None:
     assert str(IntOrPercent.parse(raw)) == str(raw)
 
 

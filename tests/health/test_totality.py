@@ -144,9 +144,7 @@ def test_whatever_was_seen_and_remembered_has_a_next_move_that_waits_a_week_at_m
 
 
 @given(OBSERVATIONS, MEMORIES, NOWS)
-def test_what_goes_on_next_can_be_told_of_whatever_was_seen(
-    seen: Observation, memory: Memory, now: datetime
-) -> None:
+def test_every_observation_has_a_next_transition(seen: Observation, memory: Memory, now: datetime) -> None:
     assert next_transition_of(next_move(seen, memory, now)).what
     becomes_overdue_at(seen, memory)
     words(seen, memory, now)
@@ -162,9 +160,7 @@ def test_any_two_answers_can_be_compared_and_counted(
 
 
 @given(OBSERVATIONS, MEMORIES)
-def test_what_is_seen_and_remembered_comes_through_the_wire_as_it_was(
-    seen: Observation, memory: Memory
-) -> None:
+def test_observations_and_memories_survive_the_wire(seen: Observation, memory: Memory) -> None:
     assert Observation.model_validate_json(seen.model_dump_json()) == seen
     assert Memory.model_validate_json(memory.model_dump_json()) == memory
 
@@ -177,7 +173,7 @@ def test_times_beyond_the_bounds_count_as_the_bound_and_others_as_they_are(time:
     assert known == time or known in (EARLIEST, LATEST)
 
 
-def test_what_is_no_number_and_what_has_no_zone_is_refused_by_field() -> None:
+def test_nan_and_time_without_a_zone_are_refused_by_field() -> None:
     with pytest.raises(ValidationError, match=r"remaining_seconds\n.*must be a number"):
         Observation(state=TargetState.WAITING, reason="", remaining_seconds=math.nan)
     with pytest.raises(ValidationError, match=r"since\n.*has no time zone"):

@@ -111,9 +111,7 @@ def test_end_of_an_upgrade_is_when_progressing_became_false() -> None:
         ),
     ],
 )
-def test_state_that_nobody_can_tell_holds(
-    found: list[SignallingObject], unreadable: list[str], why: str
-) -> None:
+def test_unknown_state_holds(found: list[SignallingObject], unreadable: list[str], why: str) -> None:
     hold = upgrade_hold(of_openshift(found, unreadable), ())
 
     assert hold is not None
@@ -245,9 +243,7 @@ def test_object_that_never_began_an_upgrade_signals_none(found: list[SignallingO
         pytest.param([cluster("a")], ["metadata"], "a Cluster cannot be read: metadata", id="unreadable"),
     ],
 )
-def test_signal_that_nobody_can_tell_holds(
-    found: list[SignallingObject], unreadable: list[str], why: str
-) -> None:
+def test_unknown_signal_holds(found: list[SignallingObject], unreadable: list[str], why: str) -> None:
     known = upgrade(ROLLING_OUT, found, unreadable=unreadable)
 
     assert (known.phase, known.why_unknown) == (UpgradePhase.UNKNOWN, why)

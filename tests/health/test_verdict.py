@@ -31,7 +31,7 @@ def test_condition_that_the_node_lacks_never_matches() -> None:
     assert verdict(node(), RULES, NOW) == HEALTHY
 
 
-def test_check_without_conditions_finds_nobody_unhealthy() -> None:
+def test_check_without_conditions_finds_no_target_unhealthy() -> None:
     assert verdict(node(condition("Ready", "False")), (), NOW + timedelta(days=1)) == HEALTHY
 
 

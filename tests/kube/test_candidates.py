@@ -64,7 +64,7 @@ def test_one_that_withdrew_is_not_fit_and_begins_anew(candidates: Candidates, cl
     assert not candidates.is_one_fit
 
 
-def test_what_was_seen_is_forgotten(candidates: Candidates, clock: Clock) -> None:
+def test_seen_candidates_are_forgotten(candidates: Candidates, clock: Clock) -> None:
     candidates.note({"a": "1"})
     clock.seconds += 15
     candidates.note({"a": "2"})

@@ -91,11 +91,11 @@ def test_object_in_a_line_that_does_not_decode_is_named() -> None:
     assert (seen.found.key, seen.found.resource_version) == (Key("", "a"), "5")
 
 
-def test_bookmark_is_told_from_an_object() -> None:
+def test_bookmark_is_distinguished_from_an_object() -> None:
     assert DECODER.line(_bytes(bookmark(9))) == Bookmark("9")
 
 
-def test_error_is_told_from_an_object() -> None:
+def test_error_is_distinguished_from_an_object() -> None:
     answer = DECODER.line(_bytes(failed(410, "Expired")))
 
     assert isinstance(answer, WatchError)
@@ -117,7 +117,7 @@ def test_line_that_is_no_event_is_malformed(line: bytes) -> None:
         DECODER.line(line)
 
 
-def test_line_that_is_no_json_is_told_without_a_field() -> None:
+def test_line_that_is_no_json_is_reported_without_a_field() -> None:
     with pytest.raises(Malformed) as told:
         DECODER.line(b"nonsense")
     assert str(told.value).startswith("A line of a watch is no event: Invalid JSON: ")

@@ -136,7 +136,7 @@ async def test_kind_of_the_core_group_has_one_version(server: ApiServer, transpo
     assert await discovery.served_now("v1", "Box") is None
 
 
-async def test_what_is_served_now_is_not_taken_from_memory(server: ApiServer, transport: Transport) -> None:
+async def test_served_kinds_are_not_taken_from_memory(server: ApiServer, transport: Transport) -> None:
     server.answer("GET", PATH, SERVED, EMPTY)
     server.answer("GET", "/readyz", READY)
     server.answer("GET", "/api/v1", CORE)

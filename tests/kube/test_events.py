@@ -62,7 +62,9 @@ async def test_event_whose_name_is_taken_gets_another_one_only_if_it_says_how(
 
 
 @pytest.mark.rule("rule 15")
-async def test_event_that_was_told_already_is_not_told_again(server: ApiServer, client: Client) -> None:
+async def test_event_that_was_reported_already_is_not_reported_again(
+    server: ApiServer, client: Client
+) -> None:
     server.answer("POST", DEFAULT, refused(409, "AlreadyExists", "a.1"))
 
     await Events(client, "paramedic", "pod-1").write(_event(), ABOUT, NOW)

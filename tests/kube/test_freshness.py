@@ -38,7 +38,7 @@ def test_list_is_as_old_as_its_first_page(freshness: Freshness, clock: Clock) ->
     assert freshness.age() == timedelta(seconds=7)
 
 
-def test_read_proves_nothing_before_its_version_was_told(freshness: Freshness, clock: Clock) -> None:
+def test_read_proves_nothing_before_its_version_was_reported(freshness: Freshness, clock: Clock) -> None:
     clock.seconds += 20
     freshness.read("9", 118.0)
     freshness.reached("8")
@@ -48,14 +48,14 @@ def test_read_proves_nothing_before_its_version_was_told(freshness: Freshness, c
     assert freshness.age() == timedelta(seconds=2)
 
 
-def test_read_of_what_was_told_already_proves_at_once(freshness: Freshness, clock: Clock) -> None:
+def test_read_of_a_reported_object_proves_at_once(freshness: Freshness, clock: Clock) -> None:
     clock.seconds += 20
     freshness.read("7", 118.0)
     assert freshness.age() == timedelta(seconds=2)
 
 
 @pytest.mark.rule("rule 3")
-def test_what_is_told_without_a_read_proves_nothing(freshness: Freshness, clock: Clock) -> None:
+def test_change_without_a_read_proves_nothing(freshness: Freshness, clock: Clock) -> None:
     for version in ("7", "7", "8", "9"):
         clock.seconds += 10
         freshness.reached(version)
@@ -86,7 +86,7 @@ HAPPENED = st.lists(st.tuples(st.sampled_from(("write", "read", "tell", "list"))
 
 
 @given(HAPPENED)
-def test_cache_is_never_told_to_be_younger_than_it_is(happened: list[tuple[str, int]]) -> None:
+def test_cache_is_never_reported_as_younger_than_it_is(happened: list[tuple[str, int]]) -> None:
     """Beside a store, and streams that tell its versions in order, however late."""
     clock = Clock()
     freshness = Freshness(clock)

@@ -83,7 +83,7 @@ async def test_file_that_is_no_kubeconfig_is_refused(tmp_path: Path, content: st
     assert await refusal(file) == f"The kubeconfig {file} cannot be used: {why}."
 
 
-async def test_line_that_is_no_yaml_is_not_told_also_not_by_a_traceback(tmp_path: Path) -> None:
+async def test_line_that_is_no_yaml_is_not_in_the_error_or_its_traceback(tmp_path: Path) -> None:
     file = tmp_path / "broken"
     file.write_text("users:\n- user:\n    token: hunter2: more\n")
     with pytest.raises(NotConfigured, match="line 3 is not valid YAML") as caught:

@@ -25,7 +25,7 @@ def received(kind: ChangeKind, found: Widget | Undecodable) -> Seen[Widget]:
     return Seen(kind, found)
 
 
-def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> None:
+def test_record_that_stops_to_decode_is_reported_as_broken_before_it_is_gone() -> None:
     told: list[tuple[str, bool]] = []
     object_store: ObjectStore[Widget] = ObjectStore(
         "Widget", lambda key, error: told.append((error, key in object_store.records))
@@ -47,7 +47,7 @@ def test_record_that_stops_to_decode_is_told_as_broken_before_it_is_gone() -> No
     assert told == [("wrong in 2", True), ("", True)]
 
 
-def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> None:
+def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_reported() -> None:
     told: list[str] = []
     object_store: ObjectStore[Widget] = ObjectStore("Widget", lambda _, error: told.append(error))
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
@@ -58,7 +58,7 @@ def test_broken_object_that_goes_is_no_change_of_what_decodes_and_is_told() -> N
     assert not object_store.undecodable
 
 
-def test_object_that_was_replaced_by_another_one_that_does_not_decode_is_not_told_as_resolved() -> None:
+def test_object_that_was_replaced_by_another_one_that_does_not_decode_is_not_reported_as_resolved() -> None:
     told: list[str] = []
     object_store: ObjectStore[Widget] = ObjectStore("Widget", lambda _, error: told.append(error))
     object_store.apply(received(ChangeKind.ADDED, undecodable(A, 1)))
@@ -106,7 +106,7 @@ def test_object_that_does_not_decode_is_logged_once_until_it_decodes_again(
     assert object_store.undecodable == {A: "wrong in 1002"}
 
 
-def test_objects_of_a_list_that_do_not_decode_are_told_one_at_a_time() -> None:
+def test_objects_of_a_list_that_do_not_decode_are_reported_one_at_a_time() -> None:
     told: list[tuple[str, str]] = []
     object_store: ObjectStore[Widget] = ObjectStore(
         "Widget", lambda key, error: told.append((key.name, error))

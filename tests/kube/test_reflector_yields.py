@@ -96,7 +96,7 @@ async def test_other_tasks_run_between_the_lines_of_a_full_buffer(
         assert len(set(owner.at)) == MANY  # by this clock each line is a slice of its own
 
 
-async def test_other_tasks_run_between_the_changes_of_a_list_that_counts_when_all_is_told(
+async def test_other_tasks_run_between_the_changes_of_a_list_that_counts_when_all_are_reported(
     server: ApiServer, transport: Transport
 ) -> None:
     server.answer("GET", PATH, said(listed(7, *(widget(name, 1) for name in names()))))
@@ -111,7 +111,7 @@ async def test_other_tasks_run_between_the_changes_of_a_list_that_counts_when_al
         assert reflector.age() is not None
 
 
-async def test_later_list_stays_complete_and_has_no_age_before_all_is_told(
+async def test_later_list_stays_complete_and_has_no_age_before_all_changes_are_reported(
     server: ApiServer, transport: Transport
 ) -> None:
     server.answer("GET", PATH, said(listed(7)), said(listed(9, *(widget(name, 8) for name in names()))))
@@ -139,7 +139,7 @@ async def test_no_other_task_runs_between_the_two_changes_of_a_replaced_object(
             assert at_first == at_last
 
 
-async def test_kind_that_vanishes_is_told_in_pieces(server: ApiServer, transport: Transport) -> None:
+async def test_kind_that_vanishes_is_reported_in_pieces(server: ApiServer, transport: Transport) -> None:
     server.answer(
         "GET",
         PATH,

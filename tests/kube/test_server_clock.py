@@ -68,7 +68,7 @@ def test_one_answer_says_the_skew_to_within_a_second_and_the_time_of_the_request
 
 
 @given(ANSWERS, SKEWS)
-def test_skew_is_never_told_larger_than_it_is_and_more_answers_never_tell_less(
+def test_skew_is_never_reported_larger_than_it_is_and_more_answers_never_lower_it(
     answers: list[tuple[float, float, float]], skew: float
 ) -> None:
     machine, before = Machine(skew), timedelta(0)
@@ -108,7 +108,7 @@ def test_answers_at_other_parts_of_a_second_narrow_what_is_known() -> None:
 
 
 @given(st.floats(), st.floats(), st.floats(), st.floats())
-def test_what_is_known_is_never_empty(least: float, width: float, other: float, other_width: float) -> None:
+def test_known_interval_is_never_empty(least: float, width: float, other: float, other_width: float) -> None:
     known, newer = Offset(least, least + abs(width)), Offset(other, other + abs(other_width))
     both = known.narrowed(newer)
     assert both == newer or both.least <= both.most or both != both  # noqa: PLR0124  of NaN
@@ -146,7 +146,7 @@ def test_nothing_is_known_before_the_first_answer_and_own_clock_counts() -> None
     assert machine.clock.now() == machine.wall
 
 
-def test_what_is_known_is_as_old_as_the_last_answer_with_a_date() -> None:
+def test_known_interval_is_as_old_as_the_last_answer_with_a_date() -> None:
     machine = Machine(40)
     machine.ask()
     machine.seconds += 7
@@ -191,7 +191,7 @@ def test_each_step_backwards_counts_anew() -> None:
     assert (noticed.by, noticed.age) == (timedelta(seconds=10), timedelta(0))
 
 
-def test_step_backwards_is_told_at_once_and_to_ask_for_it_changes_nothing() -> None:
+def test_step_backwards_is_reported_at_once_and_reading_it_changes_nothing() -> None:
     machine = Machine()
     machine.ahead = -10
     for _ in range(2):

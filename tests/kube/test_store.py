@@ -22,7 +22,7 @@ def test_new_record_is_added() -> None:
     assert store.records == {Key("", "a"): record}
 
 
-def test_changed_record_is_modified_and_both_versions_are_told() -> None:
+def test_changed_record_is_modified_and_both_versions_are_reported() -> None:
     store: Store[Widget] = Store()
     old, new = _record("a", 1, size=1), _record("a", 2, size=2)
     store.put(old)
@@ -38,14 +38,14 @@ def test_heartbeat_changes_the_stored_version_and_notifies_no_handler() -> None:
     assert store.records[Key("", "a")].metadata.resource_version == "2"
 
 
-def test_object_that_says_something_else_in_another_version_of_its_api_is_told() -> None:
+def test_object_that_says_something_else_in_another_version_of_its_api_is_reported() -> None:
     store: Store[Widget] = Store()
     store.put(_record("a", 1, size=1))
 
     assert _told(store.put(_record("a", 1, size=2))) == [("MODIFIED", "a")]
 
 
-def test_change_of_metadata_is_told() -> None:
+def test_change_of_metadata_is_reported() -> None:
     store: Store[Widget] = Store()
     store.put(_record("a", 1))
     labelled = widget("a", 2)
@@ -65,7 +65,7 @@ def test_replaced_object_went_and_another_came() -> None:
     ]
 
 
-def test_removed_record_is_told_once() -> None:
+def test_removed_record_is_reported_once() -> None:
     store: Store[Widget] = Store()
     store.put(_record("a", 1))
 

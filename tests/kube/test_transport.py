@@ -72,7 +72,7 @@ async def only_the_second_token(request: web.Request) -> web.StreamResponse:
     return await (said({}) if is_right else refused(401, "Unauthorized"))(request)
 
 
-async def test_those_who_are_refused_together_read_the_credentials_together(server: ApiServer) -> None:
+async def test_requests_that_are_refused_together_read_the_credentials_once(server: ApiServer) -> None:
     server.answer("GET", "/x", only_the_second_token)
     credentials = Credentials()
     async with transport_with(credentials, server) as transport:
@@ -84,7 +84,7 @@ async def test_those_who_are_refused_together_read_the_credentials_together(serv
     assert credentials.loads < 5, "but for refusals that arrive after it was done, that is one"
 
 
-async def test_credentials_that_are_never_told_are_not_waited_for_for_ever(
+async def test_wait_for_credentials_that_never_come_ends(
     server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kube.transport.LOADING", timedelta(milliseconds=20))

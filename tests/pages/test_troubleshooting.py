@@ -68,7 +68,7 @@ def test_each_reason_of_an_event_is_on_the_page() -> None:
     )
 
 
-def test_page_has_no_event_that_nobody_writes() -> None:
+def test_page_has_no_event_that_the_code_does_not_emit() -> None:
     in_code = {word for word, _ in event_reasons()}
     assert [
         one for row in rows(part(EVENTS, "# Events")) for one in named(row[0]) if one not in in_code

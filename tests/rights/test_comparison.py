@@ -23,7 +23,7 @@ def audit_log(tmp_path: Path) -> Path:
     return tmp_path / "of-one-test.log"  # a run takes no other name for one
 
 
-def test_what_a_process_asked_as_itself_is_read(audit_log: Path) -> None:
+def test_request_of_a_process_as_itself_is_read(audit_log: Path) -> None:
     lines = [
         line("patch", "machines", apiGroup="g", subresource="status", namespace="n", name="m"),
         line("get", "nodes", agent="kubectl/v1"),
@@ -50,7 +50,7 @@ def test_what_a_process_asked_as_itself_is_read(audit_log: Path) -> None:
         line("get", "secrets", namespace="fleet", name="edge-kubeconfig"),
     ],
 )
-def test_what_the_table_says_may_be_asked(audit_log: Path, asked: str) -> None:
+def test_request_that_the_table_allows_passes(audit_log: Path, asked: str) -> None:
     audit_log.write_text(f"{asked}\n")
     assert problems([audit_log], is_whole_run=False) == []
 
@@ -68,7 +68,7 @@ def test_what_the_table_says_may_be_asked(audit_log: Path, asked: str) -> None:
         line("get", "secrets", namespace="fleet", name="edge-ca"),
     ],
 )
-def test_what_the_table_does_not_say_is_named(audit_log: Path, asked: str) -> None:
+def test_request_that_the_table_does_not_allow_is_named(audit_log: Path, asked: str) -> None:
     audit_log.write_text(f"{asked}\n")
     (problem,) = problems([audit_log], is_whole_run=False)
     assert problem.startswith("the worker asked to ")

@@ -24,7 +24,7 @@ def test_uids_that_begin_with_the_same_four_characters_are_two_clusters() -> Non
 @pytest.mark.parametrize(
     "uid", ["cluster-0001", "a/b c", "Ünïcode", "1A2B3C4D-5E6F-4071-8293-A4B5C6D7E8F9", "1", "x" * 999]
 )
-def test_uid_that_is_no_uuid_is_told_by_its_hash(uid: str) -> None:
+def test_uid_that_is_no_uuid_is_reported_by_its_hash(uid: str) -> None:
     assert re.fullmatch("prod-[0-9a-f]{8}", cluster_identity("prod", uid))
     assert cluster_identity("prod", uid) != cluster_identity("prod", f"{uid}2")
 

@@ -115,7 +115,7 @@ def test_status_that_is_missing_or_cannot_be_read_is_written_anew(stored: dict[s
     ("statement", "told"),
     [(AWAY, ("Warning", "TemporalUnreachable")), (WELL, ("Normal", "TemporalReachable"))],
 )
-def test_transition_is_told_by_one_event_for_an_hour(statement: Statement, told: tuple[str, str]) -> None:
+def test_transition_emits_one_event_for_an_hour(statement: Statement, told: tuple[str, str]) -> None:
     status = written(statement)
     first, again = (list(events(status, NOW + later)) for later in (timedelta(), EVENT_LIFETIME - SECOND))
     assert [(one.severity, one.reason) for one in first] == [told]
@@ -123,6 +123,6 @@ def test_transition_is_told_by_one_event_for_an_hour(statement: Statement, told:
     assert not list(events(status, NOW + EVENT_LIFETIME))
 
 
-def test_what_is_unknown_is_not_told() -> None:
+def test_unknown_answer_is_not_reported() -> None:
     unknown = Statement(ConditionType.WORKER_AVAILABLE, Answer.UNKNOWN, "NoLeader", "nobody asks")
     assert not list(events(written(unknown), NOW))

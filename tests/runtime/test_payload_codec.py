@@ -64,7 +64,7 @@ async def test_value_from_before_is_read_and_what_is_turned_off_encrypts_nothing
         ((FORGED,), "and that of this name in the file of PARAMEDIC_PAYLOAD_KEYS_FILE does not fit"),
     ],
 )
-async def test_value_that_cannot_be_decrypted_is_told_by_the_name_of_its_key(
+async def test_value_that_cannot_be_decrypted_is_reported_by_the_name_of_its_key(
     tmp_path: Path, others: tuple[tuple[str, bytes], ...], why: str
 ) -> None:
     kept = await converter(tmp_path, THIS_YEAR).encode([WORDS])

@@ -67,7 +67,7 @@ def test_without_a_file_there_are_none() -> None:
         ("\udcff", "it is not UTF-8 text"),
     ],
 )
-def test_file_that_cannot_be_used_is_told_by_setting_and_field_and_never_by_value(
+def test_file_that_cannot_be_used_is_reported_by_setting_and_field_and_never_by_value(
     tmp_path: Path, text: str, why: str
 ) -> None:
     path = tmp_path / "keys"
@@ -85,7 +85,7 @@ def test_file_that_cannot_be_used_is_told_by_setting_and_field_and_never_by_valu
     ("given", "why"),
     [("", "must not be empty"), ("/nowhere/keys", "/nowhere/keys: No such file or directory")],
 )
-def test_file_that_is_not_there_is_told_by_setting_and_path(given: str, why: str) -> None:
+def test_file_that_is_not_there_is_reported_by_setting_and_path(given: str, why: str) -> None:
     with pytest.raises(SettingsError) as refused:
         PayloadKeys.read(given)
     assert str(refused.value) == f"PARAMEDIC_PAYLOAD_KEYS_FILE: {why}"

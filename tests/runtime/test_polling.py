@@ -29,7 +29,7 @@ def poller(identity: str, ago: timedelta) -> PollerInfo:
         pytest.param([poller("a", timedelta()), poller("a", SECOND)], {"a"}, id="one that polls twice"),
     ],
 )
-def test_those_poll_who_did_a_moment_before_the_last_one(
+def test_workers_that_polled_a_moment_before_the_last_one_poll(
     pollers: list[PollerInfo], expected: set[str]
 ) -> None:
     assert {identity for identity, _ in recent(pollers)} == expected

@@ -78,7 +78,7 @@ async def test_signal_ends_it_with_code_0(number: signal.Signals, tmp_path: Path
         assert await process.wait() == 0
 
 
-async def test_what_was_said_is_out_before_a_process_leaves() -> None:
+async def test_output_is_flushed_before_a_process_exits() -> None:
     script = "import sys; from runtime.exit import leave; print('said' * 10_000, file=sys.stderr); leave(7)"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", script, stderr=asyncio.subprocess.PIPE

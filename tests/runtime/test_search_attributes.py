@@ -25,7 +25,7 @@ def test_value_that_fits_is_kept(length: int) -> None:
     assert keyword("a" * length) == "a" * length
 
 
-def test_value_that_is_too_long_is_told_from_others_of_the_same_beginning() -> None:
+def test_value_that_is_too_long_is_distinguished_from_others_of_the_same_beginning() -> None:
     long = "a" * LONGEST
     values = {keyword(f"{long}{letter}") for letter in "bcd"}
     assert {len(one) for one in values} == {LONGEST}

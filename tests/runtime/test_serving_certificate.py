@@ -88,7 +88,7 @@ async def test_missing_pair_is_a_problem_until_it_is_there(tmp_path: Path) -> No
         assert problems.sentences == ()
 
 
-async def test_address_that_is_taken_is_told_by_its_setting() -> None:
+async def test_address_that_is_taken_is_reported_by_its_setting() -> None:
     address = f"127.0.0.1:{free_port()}"
     second = serve(address, [], setting="PARAMEDIC_WEBHOOK_ADDRESS")
     async with serve(address, []):

@@ -61,7 +61,7 @@ def test_control_planes_signal_upgrades_where_checks_of_cluster_api_are_handled(
     assert told.upgrade_signals == (CLUSTER_VERSION,)
 
 
-def test_kind_that_is_unknown_is_what_is_told_and_not_the_signals_that_it_lacks() -> None:
+def test_unknown_kind_is_reported_and_not_the_signals_that_it_lacks() -> None:
     with pytest.raises(SettingsError, match=r"PARAMEDIC_CHECK_KINDS: there is no kind 'pods'"):
         Settings.from_environment({"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_CHECK_KINDS": "pods"})
 

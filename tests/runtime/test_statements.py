@@ -93,7 +93,7 @@ def test_no_detector_leads_when_the_lease_was_not_renewed_for_half_a_minute(
 
 
 @pytest.mark.parametrize("lease", [("9", "first"), ("9", ""), ("", "")])
-def test_who_looks_for_the_first_time_says_nothing_yet(lease: tuple[str, str]) -> None:
+def test_first_look_reports_nothing_yet(lease: tuple[str, str]) -> None:
     assert seen(None, *lease, NOW) == LeaderObservation(lease[0], NOW)
     assert not seen(None, *lease, NOW).is_leaderless(NOW)
 

@@ -97,7 +97,7 @@ async def test_kubectl_shows_the_status_and_waits_for_it(place: Place, control_p
     assert "Warning  TemporalUnreachable" in page
 
 
-async def test_what_is_written_already_costs_no_write_and_each_transition_one_event(place: Place) -> None:
+async def test_unchanged_status_costs_no_write_and_each_transition_one_event(place: Place) -> None:
     first, second = place.writer("first"), place.writer("second")
     for statements in (WELL, AWAY, AWAY):
         place.now += timedelta(seconds=1)
@@ -110,7 +110,7 @@ async def test_what_is_written_already_costs_no_write_and_each_transition_one_ev
     assert await place.told() == [*told, ("Warning", "TemporalUnreachable")]
 
 
-async def test_who_read_what_is_not_so_any_more_writes_nothing(place: Place) -> None:
+async def test_writer_with_an_outdated_read_writes_nothing(place: Place) -> None:
     leader, worker = place.writer("first"), place.writer("worker")
     read = await leader.made()
     await leader.say(WELL, read)

@@ -79,7 +79,7 @@ def is_there(link: TemporalLink) -> bool:
     return False
 
 
-async def test_temporal_that_is_not_there_is_told_once_and_each_cause_at_debug_level(
+async def test_temporal_that_is_not_there_is_reported_once_and_each_cause_at_debug_level(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = f"127.0.0.1:{free_port()}"
@@ -105,7 +105,7 @@ async def test_temporal_that_is_not_there_is_told_once_and_each_cause_at_debug_l
     assert one_sentence(failed.value) == "Temporal does not answer"  # as other parts tell it
 
 
-async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_told_once(
+async def test_calls_reach_a_temporal_that_comes_later_and_its_absence_is_reported_once(
     temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problems = Problems()

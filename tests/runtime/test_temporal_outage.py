@@ -47,12 +47,12 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("said", "reason"), CORE_SAYS)
-def test_debugging_output_of_the_core_is_told_in_words(said: str, reason: str) -> None:
+def test_debugging_output_of_the_core_becomes_words(said: str, reason: str) -> None:
     assert str(unconnected("a:1", RuntimeError(said))) == f"Temporal at a:1 cannot be reached: {reason}"
 
 
 @pytest.mark.parametrize(("said", "fault"), FAULTS)
-def test_what_the_core_cannot_use_is_the_fault_of_a_setting(said: str, fault: Fault | None) -> None:
+def test_error_of_the_core_names_a_setting(said: str, fault: Fault | None) -> None:
     assert setting_at_fault(RuntimeError(said)) == fault
 
 

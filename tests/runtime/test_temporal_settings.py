@@ -71,7 +71,7 @@ def test_tls_is_on_by_the_words_for_that(value: str) -> None:
         ({"TEMPORAL_CONFIG_FILE": "/"}, "TEMPORAL_CONFIG_FILE: /: Is a directory"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_its_name(environment: dict[str, str], sentence: str) -> None:
+def test_unusable_setting_is_refused_by_its_name(environment: dict[str, str], sentence: str) -> None:
     assert refused(environment) == sentence
 
 
@@ -85,7 +85,7 @@ def test_file_that_is_no_toml_is_named_with_the_place_and_without_its_lines(tmp_
     assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_profile_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+def test_profile_that_is_not_there_is_reported_with_those_that_are(tmp_path: Path) -> None:
     file = tmp_path / "temporal.toml"
     file.write_text('[profile.here]\naddress = "a:1"\n[profile.there]\nnamespace = ""\n')
     environment = {"TEMPORAL_CONFIG_FILE": str(file)}
@@ -117,7 +117,7 @@ def test_profile_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -
         ),
     ],
 )
-async def test_what_only_the_core_finds_unusable_is_no_outage(
+async def test_setting_that_only_the_core_rejects_is_no_outage(
     environment: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(SettingsError) as error:

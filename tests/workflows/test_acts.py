@@ -61,7 +61,7 @@ async def test_act_that_made_its_request_and_failed_then_is_adopted(incident: In
     assert incident.cluster.count("act") == 1
 
 
-async def test_worker_that_is_told_to_end_finishes_an_act_in_flight(bare_incident: IncidentDriver) -> None:
+async def test_worker_that_is_terminated_finishes_an_act_in_flight(bare_incident: IncidentDriver) -> None:
     incident = bare_incident
     gate = incident.cluster.gates["act"]
     gate.close()

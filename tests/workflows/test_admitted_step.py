@@ -58,7 +58,7 @@ def hold(reason: HoldReason, again: float = 60) -> Hold:
         ),
     ],
 )
-def test_act_is_told_what_was_made_before_and_the_detector_does_not_see(
+def test_act_receives_earlier_requests_that_the_detector_does_not_see(
     step: Step, observation: Observation, known: tuple[RequestReference, ...]
 ) -> None:
     assert asked(BOTH, observation, step).known == known
@@ -81,7 +81,7 @@ def test_act_gets_the_requests_of_earlier_steps_that_are_there() -> None:
         pytest.param(ACTED.having_released_lease(), False, id="given back, as it was overdue"),
     ],
 )
-def test_act_is_told_whether_the_incident_held_the_lease_before(before: Memory, *, holds_lease: bool) -> None:
+def test_act_learns_if_the_incident_held_the_lease_before(before: Memory, *, holds_lease: bool) -> None:
     assert asked(before).holds_lease is holds_lease
 
 
@@ -99,7 +99,7 @@ def test_act_is_told_whether_the_incident_held_the_lease_before(before: Memory, 
         ),
     ],
 )
-def test_act_is_told_whose_end_is_no_loss(
+def test_act_receives_the_requests_whose_end_is_no_loss(
     before: Memory, observation: Observation, settled: tuple[str, ...]
 ) -> None:
     assert asked(before, observation).settled == settled

@@ -78,7 +78,7 @@ def broken_off_by(cause: Exception, because: Exception | None = None) -> Activit
     return error
 
 
-def test_call_that_was_broken_off_is_told_by_what_its_activity_said() -> None:
+def test_call_that_was_broken_off_has_the_error_of_its_activity() -> None:
     refused = ApplicationError("no Node node-1", type="Gone")
     assert (
         in_words(broken_off_by(refused, ApplicationError("404", type="NotFound"))) == "Gone: no Node node-1"
@@ -87,7 +87,7 @@ def test_call_that_was_broken_off_is_told_by_what_its_activity_said() -> None:
     assert in_words(broken_off_by(late)) == "took too long"
 
 
-def test_arguments_that_could_not_be_read_are_told_by_why() -> None:
+def test_arguments_that_could_not_be_read_are_reported_with_the_reason() -> None:
     why = ApplicationError("the key '2026' is missing", type="UnreadablePayload")
     of_the_sdk = ApplicationError("Failed decoding arguments")
     assert in_words(broken_off_by(of_the_sdk, why)) == "UnreadablePayload: the key '2026' is missing"

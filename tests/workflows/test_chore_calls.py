@@ -76,7 +76,7 @@ def test_request_that_a_finalizer_keeps_is_kept_with_the_lease_and_its_end_is_no
 
 
 @pytest.mark.rule("NHC 2.6/confirmed")
-def test_clean_up_is_told_what_the_detector_does_not_see_and_that_a_person_confirmed() -> None:
+def test_clean_up_receives_requests_that_the_detector_does_not_see_and_the_confirmation_of_a_person() -> None:
     call = clean_up(INCIDENT, BOTH, seen(MADE, is_confirmed=True), (MADE,))
     assert isinstance(call.asked, CleanUpInput)
     assert call.asked.requests == BOTH.requests

@@ -36,7 +36,7 @@ async def test_start_that_was_under_way_for_ten_seconds_is_asked_about_and_not_a
     assert (incident.cluster.count("observe"), incident.cluster.attempts) == (1, [])
 
 
-async def test_act_on_what_the_start_carried_is_told_when_that_was_seen_and_costs_no_question(
+async def test_act_on_facts_of_the_start_receives_their_time_and_costs_no_question(
     incident: IncidentDriver,
 ) -> None:
     before = datetime.now(UTC)
@@ -50,7 +50,7 @@ async def test_act_on_what_the_start_carried_is_told_when_that_was_seen_and_cost
     assert before <= asked.seen_at <= datetime.now(UTC)
 
 
-async def test_act_is_told_when_the_answer_that_admits_it_was_seen_and_a_copy_of_a_start_asks_a_day_later(
+async def test_act_receives_the_time_of_the_answer_that_admits_it_and_a_copy_of_a_start_asks_a_day_later(
     incident: IncidentDriver,
 ) -> None:
     yesterday = expired().model_copy(update={"seen_at": datetime.now(UTC) - A_DAY})

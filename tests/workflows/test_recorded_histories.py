@@ -67,7 +67,7 @@ async def test_change_of_the_commands_with_a_patch_is_not_one_for_incidents_that
 
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
-def test_story_is_told_to_its_end(file: Path) -> None:
+def test_story_goes_to_its_end(file: Path) -> None:
     """A replay cannot tell if the last commands of an open history have changed."""
     last = json.loads(file.read_text())["events"][-1]["eventType"]
     assert last in {

@@ -12,7 +12,7 @@ A_BIT = timedelta(seconds=30)
 
 
 @pytest.mark.rule("NHC 2.1/13")
-async def test_act_is_told_what_it_rests_on_and_node_that_recovers_then_is_cleaned_up_and_remediated(
+async def test_act_receives_its_facts_and_node_that_recovers_then_is_cleaned_up_and_remediated(
     incident: IncidentDriver,
 ) -> None:
     await act(incident)

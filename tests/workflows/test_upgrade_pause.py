@@ -145,7 +145,7 @@ async def test_unpause_that_a_frozen_worker_writes_in_the_next_upgrade_is_refuse
 
 
 @pytest.mark.rule("MHC C.2/stuck")
-async def test_long_upgrade_is_told_once_and_no_call_is_made_meanwhile(upgrading: Upgrading) -> None:
+async def test_long_upgrade_is_reported_once_and_no_call_is_made_meanwhile(upgrading: Upgrading) -> None:
     await upgrading.start()
     await upgrading.rests()
     looks, patches = len(upgrading.questions), len(upgrading.patches)

@@ -48,7 +48,7 @@ async def test_state_details_and_summaries_say_where_the_incident_is_from_its_st
     assert [summary for summary in summaries if "node-1" not in summary] == []
 
 
-async def test_details_say_whom_an_incident_waits_for_when_no_detector_answers(
+async def test_details_name_the_detector_that_does_not_answer(
     bare_incident: IncidentDriver,
 ) -> None:
     async with bare_incident.worker():

@@ -16,7 +16,7 @@ from workflows.contracts import EVIDENCE_READING
 pytestmark = pytest.mark.cluster
 
 
-async def test_what_a_slow_workload_cluster_does_not_answer_in_time_is_missing_and_the_rest_is_saved(
+async def test_late_answers_of_a_workload_cluster_are_missing_and_the_rest_is_saved(
     world: ClusterApiWorld, worker: WorkerActivities
 ) -> None:
     event = {"lastTimestamp": "2026-01-01T00:00:00Z", "message": "of the workload cluster"}

@@ -76,7 +76,9 @@ async def test_owner_that_was_done_with_an_earlier_mark_is_asked_again(
 
 
 @pytest.mark.rule("CAPI B.2.5/mark again", "CAPI B.2.5/taken back by nobody")
-async def test_what_the_owner_says_of_a_mark_stays(world: ClusterApiWorld, worker: WorkerActivities) -> None:
+async def test_condition_of_the_owner_about_a_mark_stays(
+    world: ClusterApiWorld, worker: WorkerActivities
+) -> None:
     deferred = DONE | {"status": "False", "reason": "RemediationDeferred", "message": "not now"}
     await world.patch_status(conditions=[deferred])
     before = await world.machine()
@@ -248,7 +250,7 @@ async def test_nothing_is_done_while_the_workload_cluster_does_not_answer(
     assert not await world.is_marked()
 
 
-async def test_mark_that_is_refused_is_told(world: ClusterApiWorld, management: Transport) -> None:
+async def test_mark_that_is_refused_is_reported(world: ClusterApiWorld, management: Transport) -> None:
     client = PatchesAnswered(management, world.machines, Forbidden("Machines stay."))
     worker = WorkerActivities(management, client=client)
     async with worker.workload_clusters:

@@ -84,7 +84,7 @@ class TemplatesWithoutSpec(Client):
 
 
 @pytest.mark.rule("CAPI B.2.5/request")
-async def test_template_that_says_nothing_makes_a_request_that_says_for_whom_it_is(
+async def test_request_of_an_empty_template_names_its_target(
     requesting: ClusterApiWorld, management: Transport
 ) -> None:
     worker = WorkerActivities(management, client=TemplatesWithoutSpec(management))

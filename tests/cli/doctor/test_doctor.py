@@ -66,7 +66,7 @@ async def test_other_controller_is_seen_though_its_writes_are_made_good_at_once(
     assert found.what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
 
 
-async def test_user_who_may_list_checks_but_not_watch_them_learns_that_writers_cannot_be_seen(
+async def test_user_without_the_right_to_watch_checks_learns_that_writers_cannot_be_seen(
     as_user: AsUser, control_plane: ControlPlane, machine_check: str
 ) -> None:
     ran = await as_user(control_plane.worker_kubeconfig)("doctor", "-o", "json")
@@ -190,7 +190,7 @@ async def test_namespace_that_is_not_there_is_a_finding(doctor: Command) -> None
     assert "NoWorker" not in reasons(found)
 
 
-async def test_namespace_that_is_not_set_up_and_forgets_too_soon_is_told_as_both(
+async def test_namespace_that_is_not_set_up_and_forgets_too_soon_is_reported_as_both(
     doctor: Command, client: Client, temporal_server: TemporalServer
 ) -> None:
     temporal = await TemporalClient.connect(temporal_server.address)

@@ -65,7 +65,7 @@ def test_binding_that_only_warns_refuses_nothing() -> None:
     assert reasons(in_force(bindings=())) == []  # none at all is no half of it: a note says so
 
 
-def test_kind_of_requests_that_no_policy_names_is_told() -> None:
+def test_kind_of_requests_that_no_policy_names_is_reported() -> None:
     (found,) = policy_findings(KIND, in_force(), (METAL3, OTHER))
     assert (found.severity, found.reason) == (FindingSeverity.WARNING, "RequestsNotRefused")
     assert "otherremediations.infrastructure.cluster.x-k8s.io" in found.what
@@ -88,7 +88,7 @@ def test_documented_set_up_is_a_note_and_never_tells_to_stop_it() -> None:
     assert found.advice.startswith("let it run")
 
 
-def test_account_that_is_not_there_is_told() -> None:
+def test_account_that_is_not_there_is_reported() -> None:
     found = absent_account(KIND, "capi-system", "capi-manager")
     assert found.severity is FindingSeverity.WARNING
     assert "capi-system/capi-manager" in found.what

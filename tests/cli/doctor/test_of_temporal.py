@@ -18,7 +18,7 @@ def test_retention_that_is_enough_is_nothing_to_say(retention: timedelta, back_o
     assert retention_findings("prod", retention, back_off_limit) == []
 
 
-def test_retention_that_is_too_short_is_told_with_one_that_is_enough() -> None:
+def test_retention_that_is_too_short_is_reported_with_one_that_is_enough() -> None:
     (finding,) = retention_findings("prod", DAY, 13 * HOUR)
     assert finding.what == "namespace prod keeps closed workflows for 1d, and back-off looks back for 1d2h"
     assert finding.advice.startswith("`paramedic setup --retention 2d`, or lower the limit of back-off; ")

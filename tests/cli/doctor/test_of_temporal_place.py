@@ -84,7 +84,7 @@ async def placed(client: Client) -> AsyncIterator[Placed]:
     await placed.remove()
 
 
-async def test_temporal_on_nodes_that_checks_select_is_told_with_pods_nodes_and_checks(
+async def test_temporal_on_nodes_that_checks_select_is_reported_with_pods_nodes_and_checks(
     as_user: AsUser, control_plane: ControlPlane, transport: Transport, placed: Placed
 ) -> None:
     first, second = placed.nodes

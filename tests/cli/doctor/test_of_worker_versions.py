@@ -30,13 +30,13 @@ def found(builds: list[Build], routed: set[Build]) -> list[tuple[str, FindingSev
         ([PLAIN], {B}, [("NoCurrentVersion", FindingSeverity.PROBLEM)]),
     ],
 )
-def test_builds_that_share_or_miss_work_are_told(
+def test_builds_that_share_or_miss_work_are_reported(
     builds: list[Build], routed: set[Build], expected: list[tuple[str, FindingSeverity]]
 ) -> None:
     assert found(builds, routed) == expected
 
 
-def test_version_that_is_not_current_is_told_with_the_command_that_makes_it_so() -> None:
+def test_version_that_is_not_current_is_reported_with_the_command_that_makes_it_so() -> None:
     polling = QueuePollers(frozenset({("worker", A)}), frozenset())
     (finding,) = version_findings("queue", polling, "")
     assert (

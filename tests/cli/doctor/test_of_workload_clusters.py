@@ -121,7 +121,7 @@ async def test_rights_that_the_identity_lacks_there_are_named_with_what_grants_t
 
 
 @pytest.mark.parametrize("answer", [refused(403, "Forbidden"), hanging])
-async def test_cluster_that_does_not_say_what_is_allowed_is_told_of(fleet: Fleet, answer: Answer) -> None:
+async def test_cluster_that_does_not_answer_about_rights_is_reported(fleet: Fleet, answer: Answer) -> None:
     fleet.workload.version(NODES.path(), said({"items": []}))
     fleet.workload.answer("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", answer)
     (found,) = await looked_at(fleet, fleet.add("east"))
@@ -150,7 +150,7 @@ async def test_secret_that_we_may_not_read_ourselves_says_nothing_of_the_cluster
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_identity_that_may_not_list_nodes_is_told_from_a_server_that_is_away(
+async def test_identity_that_may_not_list_nodes_is_distinguished_from_a_server_that_is_away(
     fleet: Fleet, status: int
 ) -> None:
     fleet.workload.version(NODES.path(), refused(status, "No"))

@@ -81,7 +81,7 @@ def test_pod_counts_once_whatever_families_of_ips_it_has_and_ready_or_not() -> N
     assert nodes_behind([four, six, outside, {"endpoints": None}]) == ["node-1", "node-1", "node-2"]
 
 
-def test_pods_on_nodes_that_checks_select_are_told_with_node_and_checks() -> None:
+def test_pods_on_nodes_that_checks_select_are_reported_with_node_and_checks() -> None:
     selected = {
         "node-1": ["NodeHealthCheck/workers", "NodeHealthCheck/all"],
         "node-9": ["NodeHealthCheck/all"],

@@ -172,7 +172,7 @@ async def test_objects_that_no_worker_can_clean_up_are_removed_with_the_rights_o
     assert STOP in (await client.get(NAMESPACES, namespace))["metadata"]["annotations"]
 
 
-async def test_where_temporal_is_gone_what_can_be_told_is_removed_and_the_rest_is_said(
+async def test_without_temporal_objects_with_a_known_owner_are_removed_and_the_others_are_named(
     left_behind: Fleet, client: Client, command: Command, namespace: str, control_plane: ControlPlane
 ) -> None:
     gone = {"TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}"}

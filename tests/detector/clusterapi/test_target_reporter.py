@@ -35,7 +35,7 @@ FOREIGN = [
     "CAPI B.1/condition/HealthCheckSucceeded",
     "CAPI B.2.1/heartbeat",
 )
-async def test_healthy_machines_that_are_not_left_alone_are_told_once_and_again_when_that_changes(
+async def test_healthy_machines_that_are_not_left_alone_are_reported_once_and_again_when_that_changes(
     reports: Reporting,
 ) -> None:
     reports.small.check()
@@ -76,7 +76,7 @@ async def test_new_leader_writes_no_condition_that_is_already_stored(reports: Re
 
 
 @pytest.mark.rule("CAPI B.2.4/blocked")
-async def test_machine_that_failed_is_told_first_also_where_nothing_may_be_done(
+async def test_machine_that_failed_is_reported_first_also_where_nothing_may_be_done(
     reports: Reporting,
 ) -> None:
     reports.small.check(remediation={"triggerIf": {"unhealthyLessThanOrEqualTo": 0}})
@@ -91,7 +91,7 @@ async def test_machine_that_failed_is_told_first_also_where_nothing_may_be_done(
 
 
 @pytest.mark.rule("CAPI B.2.3/Node condition")
-async def test_deadline_that_passes_while_nothing_else_happens_is_told(reports: Reporting) -> None:
+async def test_deadline_that_passes_while_nothing_else_happens_is_reported(reports: Reporting) -> None:
     reports.small.check()
     reports.offset = timedelta(seconds=0.6)
     reports.small.node("a", "False", NOW - 5 * MINUTE + timedelta(seconds=1))
@@ -104,7 +104,7 @@ async def test_deadline_that_passes_while_nothing_else_happens_is_told(reports: 
 
 
 @pytest.mark.rule("CAPI B.2.7/nothing")
-async def test_nothing_is_told_for_a_check_that_is_paused_until_it_is_not(reports: Reporting) -> None:
+async def test_nothing_is_reported_for_a_check_that_is_paused_until_it_is_not(reports: Reporting) -> None:
     reports.small.check(annotations=PAUSED)
     reports.add("a", "False")
     async with reports.leading():
@@ -121,7 +121,7 @@ async def test_nothing_is_told_for_a_check_that_is_paused_until_it_is_not(report
 
 
 @pytest.mark.rule("rule 43")
-async def test_nothing_is_told_for_a_check_in_shadow_until_it_is_left(reports: Reporting) -> None:
+async def test_nothing_is_reported_for_a_check_in_shadow_until_it_is_left(reports: Reporting) -> None:
     reports.small.check(annotations={SHADOW: "true"})
     reports.add("a", "False")
     async with reports.leading():
@@ -132,7 +132,7 @@ async def test_nothing_is_told_for_a_check_in_shadow_until_it_is_left(reports: R
 
 
 @pytest.mark.rule("rule 33/unreachable")
-async def test_nothing_is_told_while_the_nodes_cannot_be_seen(reports: Reporting) -> None:
+async def test_nothing_is_reported_while_the_nodes_cannot_be_seen(reports: Reporting) -> None:
     reports.small.check()
     reports.small.unreachable("it does not answer")
     reports.add("a", "False")
@@ -156,7 +156,7 @@ async def test_check_that_could_not_be_judged_by_is_looked_at_again(reports: Rep
 
 
 @pytest.mark.rule("CAPI B.1/refused")
-async def test_nothing_is_told_for_a_check_that_cannot_be_read(reports: Reporting) -> None:
+async def test_nothing_is_reported_for_a_check_that_cannot_be_read(reports: Reporting) -> None:
     reports.small.check(remediation={"triggerIf": {"unhealthyInRange": "[5-3]"}})
     reports.add("a", "False")
     async with reports.leading():
@@ -167,7 +167,7 @@ async def test_nothing_is_told_for_a_check_that_cannot_be_read(reports: Reportin
 
 
 @pytest.mark.rule("CAPI B.2.2/no Cluster")
-async def test_nothing_is_told_where_there_is_no_cluster_not_even_of_a_machine_that_is_to_be_remediated(
+async def test_nothing_is_reported_where_there_is_no_cluster_not_even_of_a_machine_that_is_to_be_remediated(
     reports: Reporting,
 ) -> None:
     reports.small.cluster(None)
@@ -300,7 +300,7 @@ async def test_conditions_of_others_are_written_back_as_they_were(reports: Repor
         assert [one for one in reports.api.status("a")["conditions"] if one in FOREIGN] == FOREIGN
 
 
-async def test_machine_that_recovers_while_its_failure_is_written_is_told_to_be_healthy_alone(
+async def test_machine_that_recovers_while_its_failure_is_written_is_reported_as_healthy_alone(
     reports: Reporting,
 ) -> None:
     reports.small.check()

@@ -128,7 +128,7 @@ async def test_secret_that_turns_unusable_holds_and_comes_back(watched: Watched)
 
 
 @pytest.mark.rule("rule 33/unreachable")
-async def test_cause_that_changes_its_text_is_told_once_a_minute_and_anew_after_the_cluster_was_well(
+async def test_cause_that_changes_its_text_is_reported_once_a_minute_and_anew_after_the_cluster_was_well(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000.0

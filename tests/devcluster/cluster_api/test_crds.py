@@ -265,7 +265,7 @@ async def test_versions_are_switched_under_a_running_api_server_and_each_hands_o
     await client.delete(OLD_MACHINES, NAME, NAMESPACE)
 
 
-async def test_what_the_stored_version_does_not_have_is_not_kept(client: Client) -> None:
+async def test_field_that_the_stored_version_lacks_is_not_kept(client: Client) -> None:
     await client.create(MACHINES, of(MACHINES, spec={"clusterName": "east"}), NAMESPACE)
     try:
         stored = await write_status(client, OLD_MACHINES, nodeRef={"kind": "Node", "name": "n", "uid": "u"})

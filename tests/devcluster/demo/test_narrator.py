@@ -27,7 +27,7 @@ async def tea() -> str:
     return "tea"
 
 
-async def test_wait_is_announced_and_its_end_told_in_plain_lines_where_there_is_no_terminal() -> None:
+async def test_wait_and_its_end_are_plain_lines_where_there_is_no_terminal() -> None:
     tells, written = narrator()
     assert await tells.narrate(LINE, tea()) == "tea"
     announced, told = written.getvalue().splitlines()

@@ -71,7 +71,7 @@ async def test_socket_file_of_a_killed_process_is_replaced(control: Path) -> Non
         assert await send_request(control, {}) == {"echo": {}}
 
 
-async def test_nobody_on_the_socket_is_said(control: Path) -> None:
+async def test_socket_without_a_server_is_an_error(control: Path) -> None:
     with pytest.raises(ControlUnavailableError, match="no process answers"):
         await send_request(control, {})
 

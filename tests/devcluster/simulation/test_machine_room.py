@@ -99,7 +99,7 @@ def test_added_machine_that_boots_is_still_an_added_one(tmp_path: Path) -> None:
         (3, ["node-a", "node-b"], "node-1 to node-3 or the 2 that were added"),
     ],
 )
-def test_machines_are_told_in_words_however_many(
+def test_any_number_of_machines_is_named_in_words(
     tmp_path: Path, count: int, added: list[str], words: str
 ) -> None:
     room = MachineRoom(tmp_path / "machines.json", count)

@@ -82,7 +82,7 @@ async def test_failed_machine_is_marked_between_the_writes_of_others_and_healthy
     "CAPI B.1/status/RemediationAllowed",
     "CAPI B.1/event/RemediationRestricted",
 )
-async def test_what_is_not_allowed_marks_nobody_and_is_printed_with_the_numbers_that_decided(
+async def test_threshold_marks_no_machine_and_is_printed_with_the_numbers_that_decided(
     fleet: Fleet,
 ) -> None:
     *failed, healthy = await fleet.add("a", "b", "c")

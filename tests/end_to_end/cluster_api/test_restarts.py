@@ -19,7 +19,7 @@ ROUNDING = timedelta(seconds=2)
 
 @pytest.mark.rule("rule 1", "rule 29", "rule 33/restart", "rule 33/first")
 @pytest.mark.rule("CAPI B.2.5/each", "CAPI B.2.5/mark again")
-async def test_deadline_and_mark_stay_whoever_dies_meanwhile(
+async def test_deadline_and_mark_stay_when_either_process_dies_meanwhile(
     fleet: Fleet, paramedic: Paramedic, control_plane: ControlPlane
 ) -> None:
     marked, waits = await fleet.add("marked", "waits")

@@ -109,7 +109,7 @@ async def test_cluster_that_flaps_holds_its_own_check_alone_until_it_is_calm(
 
 
 @pytest.mark.rule("rule 33", "rule 33/rotated", "rule 33/credentials")
-async def test_secret_that_is_replaced_is_used_by_both_processes_and_no_token_is_told_anywhere(
+async def test_secret_that_is_replaced_is_used_by_both_processes_and_no_token_is_reported_anywhere(
     fleet: Fleet, workload: Workload, paramedic: Paramedic
 ) -> None:
     plane = workload.control_plane

@@ -139,7 +139,7 @@ async def etcd(control_plane: ControlPlane, openshift: OpenShift) -> AsyncIterat
 
 
 @pytest.mark.rule("NHC 2.4/1", "NHC 1.5/RemediationSkipped/control plane", "rule 15", "rule 21")
-async def test_node_that_etcd_cannot_spare_is_told_once_and_remediated_when_it_can(
+async def test_node_that_etcd_cannot_spare_is_reported_once_and_remediated_when_it_can(
     etcd: Openshift, world: World
 ) -> None:
     (node,) = await world.add_nodes(1)

@@ -67,7 +67,7 @@ async def _events_of_the_policy(world: World) -> set[str]:
 
 
 @pytest.mark.rule("rule 43")
-async def test_policy_is_told_of_and_says_when_and_how_many_remediations_begin(world: World) -> None:
+async def test_policy_is_reported_and_limits_when_and_how_many_remediations_begin(world: World) -> None:
     await _edit_policy(world, WINDOW)
     first, second = await world.add_nodes(2)
     await world.add_check()

@@ -99,7 +99,7 @@ async def _must_be_counted(machines: Machines, paramedic: Paramedic) -> None:
     "rule 26",
     "rule 53",
 )
-async def test_machine_is_deleted_for_each_reason_but_one_that_goes_already_or_that_nobody_would_replace(
+async def test_machine_is_deleted_for_each_reason_except_while_it_is_deleted_or_without_a_controller(
     machines: Machines, control_plane: ControlPlane
 ) -> None:
     failed, nodeless, going = await machines.add("failed", "nodeless", "going", finalizers=[FINALIZER])

@@ -93,7 +93,7 @@ async def test_request_for_a_machine_is_the_operators_and_goes_when_it_is_health
 
 
 @pytest.mark.rule("rule 27", "rule 8", "MHC A.1/event/RemediationRestricted", "MHC A.1/remediationTemplate")
-async def test_request_without_a_template_or_that_cannot_be_created_is_told_in_its_condition_until_it_can(
+async def test_request_without_a_template_or_that_cannot_be_created_is_reported_in_its_condition_until_it_can(
     machines: Machines, other_kind: OtherKind
 ) -> None:
     (name,) = await machines.add("a")

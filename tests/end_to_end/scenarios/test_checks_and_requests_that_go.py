@@ -40,7 +40,9 @@ async def test_check_that_is_deleted_releases_its_nodes_in_whatever_phase_and_an
 
 
 @pytest.mark.rule("rule 9", "NHC 2.0/request", "NHC 2.4/6", "NHC 1.2/unhealthyNodes/remediations")
-async def test_request_that_somebody_deletes_is_made_anew_and_status_shows_the_new_one(world: World) -> None:
+async def test_request_that_another_client_deletes_is_created_again_and_status_shows_the_new_one(
+    world: World,
+) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
     await world.fail(node)

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
-async def test_request_that_lives_for_a_moment_is_told(world: World) -> None:
+async def test_request_that_lives_for_a_moment_is_reported(world: World) -> None:
     (node,) = await world.add_nodes(1)
     await world.add_check()
     await world.until_status(phase="Enabled")

@@ -57,7 +57,7 @@ def of_world(seen: dict[Series, float], world: World) -> dict[Series, float]:
     "NHC 1.6/nodehealthcheck_unhealthy_node_duration_seconds",
     "rule 16",
 )
-async def test_incident_is_told_by_both_processes_and_its_series_end_with_the_node(
+async def test_incident_has_metrics_of_both_processes_and_its_series_end_with_the_node(
     world: World, paramedic: Paramedic
 ) -> None:
     (node, _) = await world.add_nodes(2)

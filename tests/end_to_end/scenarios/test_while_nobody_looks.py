@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.rule("NHC 2.7/restart", "rule 12", "NHC 2.4/4")
-async def test_what_changes_while_everything_is_down_is_made_up_for_when_it_is_back(
+async def test_changes_while_everything_is_down_take_effect_after_the_restart(
     world: World, paramedic: Paramedic
 ) -> None:
     """One node fails, one recovers; two workflows are deleted: of a recovering node and of another one."""

@@ -143,7 +143,7 @@ def written(said: DesiredConditions, status: Any = None, api_version: str = V1BE
 
 
 @pytest.mark.parametrize("situation", REFERENCE)
-def test_machine_is_told_of_and_marked_in_the_words_of_the_reference(situation: str) -> None:
+def test_machine_is_reported_and_marked_in_the_words_of_the_reference(situation: str) -> None:
     of, ours, twins = REFERENCE[situation]
     assert written(all_said(of)) == {"conditions": ours, "deprecated": {"v1beta1": {"conditions": twins}}}
     assert written(all_said(of), api_version=V1BETA1) == {
@@ -163,7 +163,7 @@ def test_nothing_is_written_over_what_the_reference_wrote(situation: str) -> Non
         assert status_patch(found, all_said(of), LATER) == {}
 
 
-def test_request_that_is_waited_for_is_told_in_the_words_of_the_reference() -> None:
+def test_request_that_is_waited_for_is_reported_in_the_words_of_the_reference() -> None:
     said = said_of(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(None))
     ours, twins = failed(
         "NodeDeleted", "Health check failed:\n  * Node node-1 has been deleted", "NodeNotFound", ""

@@ -69,7 +69,7 @@ def reporter() -> Reporter:
 
 
 @pytest.mark.rule("CAPI B.1/event/RemediationRestricted", "rule 15")
-def test_threshold_is_told_once_and_only_where_a_machine_failed(reporter: Reporter) -> None:
+def test_threshold_is_reported_once_and_only_where_a_machine_failed(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(waiting(), of=FORTY, healthy=2)) == []
     assert reporter.sees(snapshot(expired(), of=FORTY, healthy=2)) == [EXCEEDED]
     assert reporter.sees(snapshot(expired(), expired("b"), of=FORTY, healthy=2)) == []
@@ -78,7 +78,7 @@ def test_threshold_is_told_once_and_only_where_a_machine_failed(reporter: Report
 
 
 @pytest.mark.rule("CAPI B.1/event/MachineMarkedUnhealthy", "CAPI B.1/event/form", "rule 15")
-def test_machine_is_told_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
+def test_machine_is_reported_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(waiting(), of=FORTY, healthy=4)) == []
     assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4)) == [MARKED]
     assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4)) == []
@@ -99,7 +99,7 @@ def test_event_names_the_machine_in_the_version_of_its_check(
 
 
 @pytest.mark.rule("rule 6", "CAPI B.2.7/nothing")
-def test_while_something_holds_the_check_its_machines_are_not_told(reporter: Reporter) -> None:
+def test_while_something_holds_the_check_its_machines_are_not_reported(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4, holds=PAUSE)) == []
     unseen = held(workload_cluster_hold("fleet/edge", "no route"))
     words = "the Nodes of the workload cluster fleet/edge cannot be seen: no route"
@@ -113,7 +113,9 @@ def test_while_something_holds_the_check_its_machines_are_not_told(reporter: Rep
 
 
 @pytest.mark.rule("rule 6", "rule 15", "rule 55")
-def test_threshold_is_told_when_it_is_what_holds_and_a_restart_repeats_nothing(reporter: Reporter) -> None:
+def test_threshold_is_reported_when_it_is_what_holds_and_a_restart_repeats_nothing(
+    reporter: Reporter,
+) -> None:
     """The status shows the upgrade but not the threshold, so its Event would be repeated at each start."""
     hold = Hold(reason=HoldReason.UPGRADING, message="the cluster is being upgraded")
     upgraded = snapshot(expired(), of=FORTY, healthy=2, holds=held(hold))
@@ -130,7 +132,7 @@ def test_threshold_is_told_when_it_is_what_holds_and_a_restart_repeats_nothing(r
 
 
 @pytest.mark.rule("rule 13", "rule 14")
-def test_machine_that_waits_is_told_why_and_marked_when_it_may(reporter: Reporter) -> None:
+def test_machine_that_waits_is_reported_with_the_reason_and_marked_when_allowed(reporter: Reporter) -> None:
     taken = (
         NORMAL,
         "RemediationRestricted",
@@ -142,7 +144,7 @@ def test_machine_that_waits_is_told_why_and_marked_when_it_may(reporter: Reporte
 
 
 @pytest.mark.rule("CAPI B.1/refused", "rule 8")
-def test_check_that_cannot_be_read_is_told_once(reporter: Reporter) -> None:
+def test_check_that_cannot_be_read_is_reported_once(reporter: Reporter) -> None:
     broken = snapshot(of=refusal(maxUnhealthy="x"))
     ((severity, reason, message),) = reporter.sees(broken)
     assert (severity, reason) == (WARNING, "InvalidSpec")
@@ -150,7 +152,7 @@ def test_check_that_cannot_be_read_is_told_once(reporter: Reporter) -> None:
     assert reporter.sees(broken) == []
 
 
-def test_what_the_worker_tells_names_the_machine() -> None:
+def test_events_of_the_worker_name_the_machine() -> None:
     failed = marking_failed(
         RemediationAttempt(incident=INCIDENT, run_id="run"), MachineTarget(machine()), "forbidden"
     )
@@ -164,7 +166,7 @@ def test_what_the_worker_tells_names_the_machine() -> None:
 
 
 @pytest.mark.rule("rule 15")
-def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+def test_machine_that_failed_long_ago_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(expired())) == [MARKED]
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
@@ -173,7 +175,9 @@ def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(repo
 
 
 @pytest.mark.rule("rule 15")
-def test_what_the_status_of_a_check_says_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+def test_state_in_the_status_of_a_check_is_not_reported_again_by_the_next_detector(
+    reporter: Reporter,
+) -> None:
     unseen = held(workload_cluster_hold("fleet/edge", "no route"))
     assert len(reporter.sees(snapshot(expired(), holds=unseen))) == 1
     reporter.restarts_much_later()
@@ -190,7 +194,7 @@ def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> N
 
 
 @pytest.mark.rule("rule 53")
-def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+def test_machine_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
     reporter.sees(snapshot())
     reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
     assert reporter.sees(snapshot(LONG_AGO)) == [MARKED]
@@ -212,7 +216,7 @@ def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(re
         pytest.param(snapshot(LONG_AGO, of=FORTY, healthy=2), id="its threshold was broken"),
     ],
 )
-def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(
+def test_machine_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
     reporter: Reporter, held: CheckSnapshot
 ) -> None:
     reporter.sees(held)
@@ -232,7 +236,7 @@ def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_t
         pytest.param(snapshot(expired(), of=FORTY, healthy=2), id="the threshold is broken"),
     ],
 )
-def test_what_lasts_is_not_told_again_when_the_api_server_has_forgotten_it(
+def test_lasting_state_is_not_reported_again_when_the_api_server_has_forgotten_it(
     reporter: Reporter, lasting: CheckSnapshot
 ) -> None:
     assert reporter.sees(lasting)

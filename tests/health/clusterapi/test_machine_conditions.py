@@ -102,7 +102,7 @@ def test_mark_of_v1beta1_with_its_twin() -> None:
 
 
 @pytest.mark.rule("CAPI B.1/condition/HealthCheckSucceeded", "CAPI B.2.5/healthy", "rule 30")
-def test_healthy_machine_is_told_to_be_so_with_a_template_too() -> None:
+def test_healthy_machine_is_reported_as_such_with_a_template_too() -> None:
     with_template = said_of(WITH_TEMPLATE, target(HEALTHY_NODE), NOW, EVERYTHING_READY, external(None))
     assert with_template == HEALTHY
     assert written(HEALTHY)["conditions"] == [
@@ -165,7 +165,7 @@ def test_each_form_of_the_mark_is_judged_by_itself() -> None:
         (CheckProblem("ClusterNotFound", "no"), "", "WaitingForRemediation", ""),
     ],
 )
-def test_what_became_of_the_request_is_told(
+def test_outcome_of_the_request_is_reported(
     problem: CheckProblem | None, error: str, reason: str, message: str
 ) -> None:
     said = said_of(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(problem, error))
@@ -205,7 +205,7 @@ def test_nothing_is_said_while_paused_unseen_or_while_a_timer_runs() -> None:
 
 
 @pytest.mark.rule("CAPI B.2.5/deleting")
-def test_of_a_machine_that_is_being_deleted_only_its_health_is_told() -> None:
+def test_of_a_machine_that_is_being_deleted_only_its_health_is_reported() -> None:
     going = with_lost_node(is_going=True)
     assert said_of(WITH_TEMPLATE, going, NOW, EVERYTHING_READY, external(None)) == FAILED
 

@@ -187,7 +187,7 @@ def of_machine(type_: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_field_and_value(
+def test_impossible_spec_is_refused_with_field_and_value(
     spec: dict[str, Any], field: str, value: object
 ) -> None:
     problem = refusal(**spec)

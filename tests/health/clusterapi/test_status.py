@@ -92,7 +92,7 @@ def test_numbers_that_are_printed_are_those_that_decided() -> None:
 
 
 @pytest.mark.rule("CAPI B.1/status/RemediationAllowed", "CAPI B.2.4/range")
-def test_too_few_for_a_range_are_told_in_the_same_way() -> None:
+def test_too_few_for_a_range_are_reported_in_the_same_way() -> None:
     ranged = check(trigger={"unhealthyInRange": "[2-4]"})
     held = condition("RemediationAllowed", status(snapshot(of=ranged, healthy=4)))
     assert held["reason"] == "TooManyUnhealthy"
@@ -173,7 +173,7 @@ def test_while_machines_cannot_be_seen_the_numbers_stay(holds: CheckHolds, reaso
         ),
     ],
 )
-def test_problem_of_the_template_is_told_in_both_forms(
+def test_problem_of_the_template_is_reported_in_both_forms(
     problem: CheckProblem, type_: str, reason: str
 ) -> None:
     seen = snapshot(of=WITH_TEMPLATE, holds=held(problem))

@@ -182,7 +182,7 @@ def test_machine_waits_for_ever_where_the_timeout_is_off() -> None:
 
 
 @pytest.mark.rule("CAPI B.2.3/merged", "CAPI B.1/condition/reasons")
-def test_all_that_failed_is_told_in_one_message_and_the_machine_wins() -> None:
+def test_all_failures_are_in_one_message_and_the_machine_wins() -> None:
     both = target(NOT_READY, of=machine(NOT_BOOTED))
     of_machine = (
         "Condition BootstrapReady on Machine is reporting status False with reason Failing for more than 1m0s"

@@ -57,7 +57,7 @@ def test_document_is_yaml_within_its_limit(read: list[EvidencePart], padding: in
     assert len(list(yaml.load_all(document.as_one, Loader=yaml.CSafeLoader))) == len(document.texts)
 
 
-def test_pods_are_cut_before_what_is_told_first() -> None:
+def test_pods_are_cut_before_the_first_sections() -> None:
     """Sizes are those of a big node: its own 20 KB, a hundred Events, and 400 Pods of 2 KB."""
     pods = [{"pod": f"ns/{number}", "message": "p" * 2000} for number in range(400)]
     events = [{"reason": "NodeNotReady", "message": "e" * 200} for _ in range(100)]
@@ -85,7 +85,7 @@ def test_pods_are_cut_before_what_is_told_first() -> None:
         (EvidencePart("pods"), "", "[]"),
     ],
 )
-def test_what_is_missing_is_said_where_it_would_be(part: EvidencePart, lack: str, body: str) -> None:
+def test_missing_part_is_named_in_its_place(part: EvidencePart, lack: str, body: str) -> None:
     document = compose(FACTS, [part], SMALLEST)
 
     assert document.texts[part.key] == (f"# {lack}\n" if lack else "") + f"{body}\n"

@@ -98,7 +98,7 @@ def test_record_says_where_it_is_and_what_it_lacks_or_why_there_is_none() -> Non
     assert str(NOT_SAVED) == "evidence: not saved: no space left on device"
 
 
-def test_what_is_old_or_too_much_goes_the_oldest_first_and_not_all_at_once() -> None:
+def test_old_or_excess_evidence_is_deleted_oldest_first_and_not_all_at_once() -> None:
     kept = [StoredEvidence(str(age), NOW - age * DAY) for age in range(40)]
     assert Retention(100, 30 * DAY).over(kept, NOW) == [str(age) for age in range(39, 30, -1)]
     assert Retention(35, 365 * DAY).over(kept, NOW) == ["39", "38", "37", "36", "35"]

@@ -82,7 +82,7 @@ def test_of_a_node_its_conditions_taints_and_capacity_are_kept_and_its_images_ar
     assert kept["status"] == {"conditions": conditions, "capacity": {"pods": "110"}}
 
 
-def test_what_others_configure_in_the_spec_of_a_target_is_left_out() -> None:
+def test_configuration_by_others_in_the_spec_of_a_target_is_left_out() -> None:
     reference = {"kind": "AWSMachine", "name": "m"}
     spec = {
         "providerID": "x://1",
@@ -102,13 +102,13 @@ def test_what_others_configure_in_the_spec_of_a_target_is_left_out() -> None:
     assert kept["status"] == {"phase": "Running"}
 
 
-def test_what_a_provider_writes_into_the_status_of_a_target_is_left_out() -> None:
+def test_provider_fields_in_the_status_of_a_target_are_left_out() -> None:
     status = {"phase": "Running", "providerStatus": {"whatever": {"password": SECRET}}}
     kept = kept_target({"kind": "Machine", "metadata": METADATA, "status": status})
     assert kept["status"] == {"phase": "Running", "providerStatus": LEFT_OUT}
 
 
-def test_event_is_told_in_a_line_by_the_time_it_was_seen_last() -> None:
+def test_event_is_one_line_with_the_time_it_was_seen_last() -> None:
     event = {
         "metadata": METADATA | {"creationTimestamp": "2026-01-01T00:00:00Z"},
         "involvedObject": {"kind": "Node", "name": "node-1"},

@@ -33,7 +33,7 @@ def refusal(**spec: Any) -> str:
     return str(caught.value)
 
 
-def test_what_a_check_says_of_itself() -> None:
+def test_fields_of_a_parsed_check() -> None:
     parsed = check()
 
     assert parsed.reference == CheckReference(kind="NodeHealthCheck", name="workers")
@@ -318,7 +318,7 @@ def test_healthy_delay_is_that_of_the_spec(spec: dict[str, Any], delay: timedelt
 
 
 @pytest.mark.rule("NHC 1.1/pauseRequests", "NHC 2.1/11")
-def test_pause_requests_hold_the_check_and_are_told() -> None:
+def test_pause_requests_hold_the_check_and_are_reported() -> None:
     hold = check(pauseRequests=["update", "night shift"]).hold_in(ClusterContext())
 
     assert hold is not None

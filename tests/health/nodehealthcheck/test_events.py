@@ -45,7 +45,7 @@ def reporter() -> Reporter:
 
 
 @pytest.mark.rule("NHC 1.5/Enabled", "rule 15")
-def test_check_that_works_is_told_as_enabled_once() -> None:
+def test_check_that_works_is_reported_as_enabled_once() -> None:
     reporter = Reporter()
 
     assert reporter.sees(snapshot()) == [
@@ -73,7 +73,7 @@ def test_check_that_works_is_told_as_enabled_once() -> None:
         ),
     ],
 )
-def test_check_that_is_disabled_is_told_with_its_reason(
+def test_check_that_is_disabled_is_reported_with_its_reason(
     reporter: Reporter, seen: CheckSnapshot, message: str
 ) -> None:
     assert reporter.sees(seen) == [(WARNING, "Disabled", f"[remediation] Disabling NHC. {message}")]
@@ -82,7 +82,7 @@ def test_check_that_is_disabled_is_told_with_its_reason(
     assert reporter.sees(seen) == []
 
 
-def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Reporter) -> None:
+def test_check_that_is_disabled_for_another_reason_is_reported_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
 
     ((_, reason, message),) = reporter.sees(snapshot(holds=NO_SUCH_KIND))
@@ -91,7 +91,7 @@ def test_check_that_is_disabled_for_another_reason_is_told_again(reporter: Repor
 
 
 @pytest.mark.rule("NHC 1.5/Enabled", "NHC 2.1/6", "rule 15")
-def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Reporter) -> None:
+def test_check_that_is_enabled_and_disabled_again_is_reported_each_time(reporter: Reporter) -> None:
     reasons = []
     for hour, seen in enumerate(
         [snapshot(of=INVALID), snapshot(), snapshot(of=INVALID), snapshot()], start=1
@@ -102,7 +102,7 @@ def test_check_that_is_enabled_and_disabled_again_is_told_each_time(reporter: Re
 
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/pause", "rule 15")
-def test_pause_is_told_once(reporter: Reporter) -> None:
+def test_pause_is_reported_once(reporter: Reporter) -> None:
     paused = [
         (
             NORMAL,
@@ -118,7 +118,7 @@ def test_pause_is_told_once(reporter: Reporter) -> None:
 
 
 @pytest.mark.rule("rule 15")
-def test_next_pause_is_told_again(reporter: Reporter) -> None:
+def test_next_pause_is_reported_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=PAUSED))
     reporter.sees(snapshot())
     next_pause = PAUSED.model_copy(update={"metadata": PAUSED.metadata.model_copy(update={"generation": 5})})
@@ -127,7 +127,7 @@ def test_next_pause_is_told_again(reporter: Reporter) -> None:
 
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/threshold", "rule 15")
-def test_broken_threshold_is_told_once_with_its_numbers(reporter: Reporter) -> None:
+def test_broken_threshold_is_reported_once_with_its_numbers(reporter: Reporter) -> None:
     blocked = snapshot(expired("node-1"), allowance=BLOCKED)
 
     assert reporter.sees(blocked) == [(WARNING, "RemediationSkipped", SKIPPED)]
@@ -167,19 +167,19 @@ def test_check_that_holds_all_its_nodes_tells_of_none(reporter: Reporter, held: 
     assert reporter.sees(snapshot(*nodes, **held)) == []
 
 
-def test_nodes_that_were_held_are_told_when_the_hold_is_lifted(reporter: Reporter) -> None:
+def test_nodes_that_were_held_are_reported_when_the_hold_is_lifted(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired("node-1"), allowance=BLOCKED))
 
     assert [reason for _, reason, _ in reporter.sees(snapshot(expired("node-1")))] == ["DetectedUnhealthy"]
 
 
-def test_timer_that_runs_below_the_threshold_is_not_told(reporter: Reporter) -> None:
+def test_timer_that_runs_below_the_threshold_is_not_reported(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(waiting("node-1"), allowance=BLOCKED)) == []
 
 
 @pytest.mark.rule("rule 15")
 @pytest.mark.parametrize("another", ["DiskPressure", "Ready"])
-def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: str) -> None:
+def test_threshold_that_breaks_again_is_reported_again(reporter: Reporter, another: str) -> None:
     stays = expired("node-1")
     reporter.sees(snapshot(stays, expired("node-2"), allowance=BLOCKED))
     reporter.sees(snapshot(stays))
@@ -194,7 +194,7 @@ def test_threshold_that_breaks_again_is_told_again(reporter: Reporter, another: 
 
 
 @pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
-def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
+def test_unhealthy_node_is_reported_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     detected = [
         (
             NORMAL,
@@ -216,7 +216,7 @@ def test_unhealthy_node_is_told_once_for_each_time_that_it_fails(reporter: Repor
 
 
 @pytest.mark.rule("NHC 1.5/DetectedUnhealthy", "rule 15")
-def test_node_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
+def test_node_that_is_a_target_again_and_has_not_recovered_is_reported_each_time(reporter: Reporter) -> None:
     failed = snapshot(expired("node-1"))
     told = [reporter.sees(failed)]
     for minutes in (1, 2):
@@ -230,7 +230,7 @@ def test_node_that_is_a_target_again_and_has_not_recovered_is_told_each_time(rep
 
 
 @pytest.mark.rule("rule 15")
-def test_nodes_that_failed_long_ago_are_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+def test_nodes_that_failed_long_ago_are_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
     lasting = snapshot(expired("node-1"))
     reporter.sees(lasting)
     reporter.restarts_much_later()
@@ -244,21 +244,23 @@ def test_nodes_that_failed_long_ago_are_not_told_anew_by_the_next_detector(repor
 
 
 @pytest.mark.rule("rule 15")
-def test_pause_that_lasts_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+def test_pause_that_lasts_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=PAUSED))
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(of=PAUSED), NOW + timedelta(hours=2)) == []
 
 
 @pytest.mark.rule("rule 15")
-def test_nodes_that_failed_while_the_check_could_not_be_read_are_told_when_it_can(reporter: Reporter) -> None:
+def test_nodes_that_failed_while_the_check_could_not_be_read_are_reported_when_it_can(
+    reporter: Reporter,
+) -> None:
     reporter.sees(snapshot(of=INVALID))
     told = reporter.sees(snapshot(expired("node-1")), NOW + timedelta(hours=2))
     assert "DetectedUnhealthy" in [reason for _, reason, _ in told]
 
 
 @pytest.mark.rule("rule 15")
-def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporter) -> None:
+def test_failure_whose_new_beginning_was_not_seen_is_not_reported_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired("node-1")))
     for between in (
         snapshot(waiting("node-1")),  # longer durations, and back
@@ -271,7 +273,9 @@ def test_failure_that_nobody_saw_begin_again_is_not_told_again(reporter: Reporte
 
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/excluded", "rule 15")
-def test_node_that_its_label_excludes_is_told_once_also_while_it_has_a_request(reporter: Reporter) -> None:
+def test_node_that_its_label_excludes_is_reported_once_also_while_it_has_a_request(
+    reporter: Reporter,
+) -> None:
     hold = Hold(reason=HoldReason.EXCLUDED, message="by its label")
     skipped = [
         (WARNING, "RemediationSkipped", f"[remediation] Remediation skipped on node {name}: {EXCLUDED}")
@@ -289,7 +293,7 @@ def test_node_that_its_label_excludes_is_told_once_also_while_it_has_a_request(r
 
 
 @pytest.mark.rule("NHC 1.5/InvalidNodeLabel", "rule 15")
-def test_label_that_excludes_nobody_as_it_is_empty_is_told_once(reporter: Reporter) -> None:
+def test_empty_label_that_excludes_no_node_is_reported_once(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired()))
     mislabelled = snapshot(replace(expired(), has_empty_exclusion=True))
 
@@ -326,7 +330,7 @@ def test_new_check_tells_of_a_node_that_failed_long_before_it_was_made() -> None
 
 
 @pytest.mark.rule("rule 53")
-def test_node_that_failed_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+def test_node_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
     reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
     assert reasons(reporter, snapshot(LONG_AGO)) == ["DetectedUnhealthy"]
     reporter.restarts_much_later(led_until=NOW)
@@ -348,7 +352,7 @@ def test_node_that_failed_while_no_detector_led_is_told_by_the_next_leader(repor
         pytest.param(snapshot(LONG_AGO, holds=held(Stop("power work"))), id="a stop held it"),
     ],
 )
-def test_node_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(
+def test_node_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
     reporter: Reporter, held: CheckSnapshot
 ) -> None:
     reporter.sees(held)
@@ -377,7 +381,7 @@ def reasons(reporter: Reporter, seen: CheckSnapshot) -> list[str]:
         pytest.param(snapshot(of=PAUSED), id="the check is paused"),
     ],
 )
-def test_what_lasts_is_not_told_again_when_the_api_server_has_forgotten_it(
+def test_lasting_state_is_not_reported_again_when_the_api_server_has_forgotten_it(
     reporter: Reporter, lasting: CheckSnapshot
 ) -> None:
     assert reporter.sees(lasting)

@@ -28,7 +28,7 @@ def skipped(reporter: Reporter, seen: CheckSnapshot) -> list[tuple[Severity, str
     return [note for note in reporter.sees(seen) if note[1] == "RemediationSkipped"]
 
 
-def test_node_in_back_off_is_told_once_with_the_time_when_it_is_due() -> None:
+def test_node_in_back_off_is_reported_once_with_the_time_when_it_is_due() -> None:
     reporter = Reporter()
     words = (
         "[remediation] Skipped remediation of node: node-1, because of "
@@ -40,19 +40,19 @@ def test_node_in_back_off_is_told_once_with_the_time_when_it_is_due() -> None:
     assert skipped(reporter, snapshot(SECOND)) == []
 
 
-def test_end_that_a_new_detector_knows_a_second_off_is_not_told_again() -> None:
+def test_end_that_a_new_detector_knows_a_second_off_is_not_reported_again() -> None:
     reporter = Reporter()
     skipped(reporter, snapshot(SECOND))
     reporter.restarts()
     assert skipped(reporter, snapshot(held("2nd", "12:00:01Z", 1))) == []
 
 
-def test_each_remediation_in_a_row_is_told() -> None:
+def test_each_remediation_in_a_row_is_reported() -> None:
     reporter = Reporter()
     assert len(skipped(reporter, snapshot(SECOND))) == 1
     assert len(skipped(reporter, snapshot(THIRD))) == 1
 
 
-def test_node_that_waits_for_something_else_as_well_is_told_of_that_alone() -> None:
+def test_node_that_also_waits_for_something_else_is_reported_with_that_alone() -> None:
     (note,) = skipped(Reporter(), snapshot(replace(SECOND, hold=EXCLUDED)))
     assert "Exclude from Remediation" in note[2]

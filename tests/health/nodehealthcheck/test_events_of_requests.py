@@ -62,7 +62,7 @@ def reporter() -> Reporter:
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
-def test_request_is_told_when_it_is_made_and_when_its_deletion_is_ordered(reporter: Reporter) -> None:
+def test_request_is_reported_when_it_is_made_and_when_its_deletion_is_ordered(reporter: Reporter) -> None:
     assert reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST))) == [CREATED]
 
     kept = snapshot(recovered("node-1", DYING))
@@ -78,7 +78,7 @@ def test_request_is_told_when_it_is_made_and_when_its_deletion_is_ordered(report
         pytest.param(snapshot(waiting("node-1", since=NOW + timedelta(hours=1))), id="recovered, fails anew"),
     ],
 )
-def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: CheckSnapshot) -> None:
+def test_request_that_goes_at_once_is_reported_as_removed(reporter: Reporter, seen: CheckSnapshot) -> None:
     reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
     assert reporter.sees(after(seen, gone(REQUEST))) == [REMOVED]
@@ -88,7 +88,7 @@ def test_request_that_goes_at_once_is_told_as_removed(reporter: Reporter, seen: 
 @pytest.mark.parametrize(
     "unhealthy", [pytest.param(expired(), id="expired"), pytest.param(waiting(), id="waiting")]
 )
-def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by_us(
+def test_request_that_goes_while_its_node_is_unhealthy_is_not_reported_as_removed_by_us(
     reporter: Reporter, unhealthy: TargetSnapshot
 ) -> None:
     reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
@@ -97,7 +97,9 @@ def test_request_that_goes_while_its_node_is_unhealthy_is_not_told_as_removed_by
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated")
-def test_request_that_somebody_deletes_and_that_is_made_anew_is_told_as_both(reporter: Reporter) -> None:
+def test_request_that_another_client_deletes_and_that_is_made_anew_is_reported_as_both(
+    reporter: Reporter,
+) -> None:
     one, two = request_snapshot("one"), request_snapshot("two")
     reporter.sees(after(snapshot(expired("node-1", one)), made(one)))
 
@@ -106,11 +108,11 @@ def test_request_that_somebody_deletes_and_that_is_made_anew_is_told_as_both(rep
 
 
 @pytest.mark.rule("NHC 1.5/RemediationCreated", "NHC 1.5/RemediationRemoved")
-def test_request_that_came_and_went_between_two_looks_is_told(reporter: Reporter) -> None:
+def test_request_that_came_and_went_between_two_looks_is_reported(reporter: Reporter) -> None:
     assert reporter.sees(after(snapshot(), made(REQUEST), gone(REQUEST))) == [CREATED, REMOVED]
 
 
-def test_request_that_changes_but_stays_is_not_told(reporter: Reporter) -> None:
+def test_request_that_changes_but_stays_is_not_reported(reporter: Reporter) -> None:
     failed = request_snapshot(succeeded=True)
     reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
@@ -119,7 +121,7 @@ def test_request_that_changes_but_stays_is_not_told(reporter: Reporter) -> None:
 
 
 @pytest.mark.rule("NHC 1.5/RemediationRemoved")
-def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_told(reporter: Reporter) -> None:
+def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_reported(reporter: Reporter) -> None:
     reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
     assert reporter.sees(snapshot()) == []
@@ -136,7 +138,7 @@ def test_request_that_is_no_longer_the_checks_but_was_not_deleted_is_not_told(re
 @pytest.mark.parametrize(
     "restarting", [True, False], ids=["after a start", "of a kind that was not seen yet"]
 )
-def test_of_requests_that_are_seen_first_only_young_ones_are_told(
+def test_of_requests_that_are_seen_first_only_young_ones_are_reported(
     reporter: Reporter,
     restarting: bool,  # noqa: FBT001  a column of the table
     age: timedelta,
@@ -151,7 +153,7 @@ def test_of_requests_that_are_seen_first_only_young_ones_are_told(
 
 
 @pytest.mark.rule("rule 39", "rule 15", "NHC 1.5/RemediationCreated", "NHC 1.5/DetectedUnhealthy")
-def test_what_the_operator_told_of_its_own_requests_is_not_told_again() -> None:
+def test_requests_that_the_operator_reported_are_not_reported_again() -> None:
     theirs = request_snapshot("theirs", is_of_operator=True)
     orphan = request_snapshot("orphan", is_of_operator=True)
     taken_over, reporter = snapshot(expired("node-1", theirs), recovered("node-2", orphan)), Reporter()
@@ -166,7 +168,7 @@ def test_what_the_operator_told_of_its_own_requests_is_not_told_again() -> None:
 
 
 @pytest.mark.rule("rule 39", "NHC 1.5/DetectedUnhealthy")
-def test_node_of_a_request_of_the_operator_that_fails_anew_is_told() -> None:
+def test_node_of_a_request_of_the_operator_that_fails_anew_is_reported() -> None:
     reporter = Reporter()
     reporter.sees(snapshot(expired("node-1", request_snapshot(is_of_operator=True))))
     reporter.sees(snapshot())
@@ -175,7 +177,7 @@ def test_node_of_a_request_of_the_operator_that_fails_anew_is_told() -> None:
     assert [reason for _, reason, _ in told] == ["DetectedUnhealthy"]
 
 
-def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told(reporter: Reporter) -> None:
+def test_requests_of_a_check_that_cannot_be_read_are_not_reported(reporter: Reporter) -> None:
     reporter.sees(after(snapshot(expired("node-1", REQUEST)), made(REQUEST)))
 
     told = reporter.sees(after(snapshot(of=INVALID), gone(REQUEST)))
@@ -185,7 +187,7 @@ def test_what_becomes_of_requests_of_a_check_that_cannot_be_read_is_not_told(rep
 
 
 @pytest.mark.rule("rule 22", "rule 15")
-def test_remediator_that_gives_up_on_the_only_step_is_told_once() -> None:
+def test_remediator_that_gives_up_on_the_only_step_is_reported_once() -> None:
     reporter = Reporter()
     reporter.sees(snapshot(expired("node-1", request_snapshot())))
     failed = snapshot(expired("node-1", request_snapshot(succeeded=False)))
@@ -207,7 +209,9 @@ def test_step_of_an_escalation_that_fails_is_followed_and_not_told() -> None:
 
 
 @pytest.mark.rule("rule 53", "NHC 1.5/RemediationCreated")
-def test_request_that_was_made_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+def test_request_that_was_made_while_no_detector_led_is_reported_by_the_next_leader(
+    reporter: Reporter,
+) -> None:
     later = NOW + timedelta(hours=2)
     reporter.restarts_much_later(led_until=NOW - timedelta(minutes=5))
     seen = reporter.sees(snapshot(expired("node-1", REQUEST)), later)

@@ -23,7 +23,7 @@ BY_REQUEST = Hold(
         pytest.param(BY_REQUEST, BY_REQUEST.message, id="by a request"),
     ],
 )
-def test_taken_node_is_told_once_with_what_holds_it(hold: Hold, why: str) -> None:
+def test_taken_node_is_reported_once_with_what_holds_it(hold: Hold, why: str) -> None:
     reporter, taken = Reporter(), snapshot(replace(expired(), hold=hold))
     told = [note for note in reporter.sees(taken) if note[1] == "RemediationSkipped"]
 
@@ -48,7 +48,7 @@ def skipped(reporter: Reporter, hold: Hold | None = None, found: Hold | None = N
 
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/control plane", "rule 15")
-def test_node_that_etcd_cannot_spare_is_told_once_when_its_act_found_that() -> None:
+def test_node_that_etcd_cannot_spare_is_reported_once_when_its_act_found_that() -> None:
     reporter = Reporter()
     assert skipped(reporter) == []
     assert skipped(reporter, found=BY_ETCD) == [ETCD_WORDS]
@@ -59,7 +59,7 @@ def test_node_that_etcd_cannot_spare_is_told_once_when_its_act_found_that() -> N
 
 
 @pytest.mark.rule("NHC 1.5/RemediationSkipped/lease", "rule 13")
-def test_node_whose_lease_its_act_found_taken_is_told_with_the_holder() -> None:
+def test_node_whose_lease_its_act_found_taken_is_reported_with_the_holder() -> None:
     found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     assert skipped(Reporter(), found=found) == [f"{LEASE_WORDS}{found.message}"]
 
@@ -69,7 +69,7 @@ def test_node_whose_lease_its_act_found_taken_is_told_with_the_holder() -> None:
     ("seen", "found"),
     [pytest.param(BY_LEASE, BY_LEASE, id="Lease"), pytest.param(LOCKED, BY_ETCD, id="control plane")],
 )
-def test_what_both_the_detector_and_an_act_find_is_told_once(seen: Hold, found: Hold) -> None:
+def test_finding_of_both_the_detector_and_an_act_is_reported_once(seen: Hold, found: Hold) -> None:
     reporter = Reporter()
     assert len(skipped(reporter, hold=seen)) == 1
     assert skipped(reporter, hold=seen, found=found) == []

@@ -46,5 +46,5 @@ def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
         pytest.param(replace(LOST, run_id="run-2"), True, id="another run"),
     ],
 )
-def test_each_loss_is_told_once(other: LostRequest, *, is_told_too: bool) -> None:
+def test_each_loss_is_reported_once(other: LostRequest, *, is_told_too: bool) -> None:
     assert (request_lost(other).seed != request_lost(LOST).seed) is is_told_too

@@ -72,7 +72,7 @@ def test_conflict_disables_a_check_in_the_words_of_the_operator() -> None:
 
 
 @pytest.mark.parametrize("cluster_context", [EMPTY_CONTEXT, context(TERMINATING_ONLY), ELSEWHERE])
-def test_no_conflict_disables_nobody(cluster_context: ClusterContext) -> None:
+def test_no_conflict_disables_no_check(cluster_context: ClusterContext) -> None:
     assert check().problem(cluster_context, lambda *_: None) is None
 
 

@@ -174,7 +174,7 @@ def test_request_of_a_template_without_a_namespace_has_none() -> None:
     assert body["metadata"]["namespace"] == ""
 
 
-def test_what_we_make_is_read_back_as_what_it_is() -> None:
+def test_created_request_is_read_back_unchanged() -> None:
     body = made()
     read = RemediationRequest.model_validate(
         body

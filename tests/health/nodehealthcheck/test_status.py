@@ -218,7 +218,7 @@ def test_list_that_became_empty_is_removed() -> None:
 
 
 @pytest.mark.rule("NHC 1.2/inFlightRemediations")
-def test_what_the_operator_left_is_removed() -> None:
+def test_fields_of_the_operator_are_removed() -> None:
     left = {"type": "StormActive", "status": "True", "reason": "HealthyNodeThresholdChange"}
     stored = status(snapshot())
     stored["inFlightRemediations"] = {"node-1": stamp(NOW)}
@@ -294,7 +294,7 @@ def test_recovery_is_stamped_once() -> None:
     ("delay", "since", "is_delayed"),
     [("1h", NOW, True), ("1h", None, False), ("-1s", NOW, False), ("0s", NOW, False)],
 )
-def test_delay_that_keeps_the_request_of_a_healthy_node_is_told(
+def test_delay_that_keeps_the_request_of_a_healthy_node_is_reported(
     delay: str, since: datetime | None, *, is_delayed: bool
 ) -> None:
     back = recovered("node-1", request_snapshot(healthy_since=since))

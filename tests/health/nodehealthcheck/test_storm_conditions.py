@@ -96,7 +96,7 @@ def test_time_that_cannot_be_used_is_now_so_that_the_cooldown_is_not_cut_short(t
     assert stored_storm(stored, NOW) == replace(COOLING, cooldown_turned=NOW)
 
 
-def test_cooldown_without_a_storm_holds_nobody() -> None:
+def test_cooldown_without_a_storm_holds_no_target() -> None:
     stored = {"conditions": [condition("StormActive", "False"), condition("StormCooldownActive", "True")]}
 
     assert stored_storm(stored, NOW) == replace(OVER, cooldown_turned=BEGUN)

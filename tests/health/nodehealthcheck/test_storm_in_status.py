@@ -98,7 +98,7 @@ def test_conditions_of_a_storm_stand_beside_disabled_from_the_first_storm_on(rep
 
 
 @pytest.mark.rule("rule 20/removed")
-def test_conditions_of_a_storm_go_when_it_is_forgotten_and_nothing_is_told(reporter: Reporter) -> None:
+def test_conditions_of_a_storm_go_when_it_is_forgotten_and_nothing_is_reported(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
 
     assert reporter.sees(snapshot(expired())) == []
@@ -133,7 +133,7 @@ def test_storm_that_goes_on_writes_nothing(reporter: Reporter) -> None:
     "rule 15",
 )
 @pytest.mark.parametrize("restarting", [False, True], ids=["one process", "a restart before every look"])
-def test_each_transition_is_told_once(reporter: Reporter, restarting: bool) -> None:  # noqa: FBT001  a column of the table
+def test_each_transition_is_reported_once(reporter: Reporter, restarting: bool) -> None:  # noqa: FBT001  a column of the table
     told = []
     for seen in (
         in_storm,
@@ -151,12 +151,14 @@ def test_each_transition_is_told_once(reporter: Reporter, restarting: bool) -> N
     assert told == [[STARTED], [], [COOLDOWN_STARTED, SKIPPED], [], [], [ENDED], []]
 
 
-def test_storm_that_began_and_cooled_down_between_two_looks_is_told_completely(reporter: Reporter) -> None:
+def test_storm_that_began_and_cooled_down_between_two_looks_is_reported_completely(
+    reporter: Reporter,
+) -> None:
     assert reporter.sees(recovered_in_cooldown) == [STARTED, COOLDOWN_STARTED]
 
 
 @pytest.mark.rule("NHC 2.3/3", "rule 15")
-def test_cooldown_that_starts_again_is_told_again(reporter: Reporter) -> None:
+def test_cooldown_that_starts_again_is_reported_again(reporter: Reporter) -> None:
     reporter.sees(in_cooldown)
     reporter.sees(replace(in_storm, storm=replace(COOLING, is_cooling=False)))
     again = replace(COOLING, cooldown_turned=NOW + 3 * MINUTE)
@@ -165,7 +167,7 @@ def test_cooldown_that_starts_again_is_told_again(reporter: Reporter) -> None:
 
 
 @pytest.mark.rule("rule 15")
-def test_next_storm_is_told_again(reporter: Reporter) -> None:
+def test_next_storm_is_reported_again(reporter: Reporter) -> None:
     for seen in (in_storm, in_cooldown, after_storm):
         reporter.sees(seen)
     next_storm = replace(OVER, is_active=True, turned=NOW + timedelta(hours=1))
@@ -173,7 +175,9 @@ def test_next_storm_is_told_again(reporter: Reporter) -> None:
     assert reporter.sees(replace(in_storm, storm=next_storm)) == [STARTED]
 
 
-def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_told(reporter: Reporter) -> None:
+def test_storm_and_cooldown_that_gave_way_to_others_between_two_looks_are_reported(
+    reporter: Reporter,
+) -> None:
     later = NOW + 3 * MINUTE
     reporter.sees(in_storm)
     assert reporter.sees(replace(in_storm, storm=replace(RAGING, turned=later))) == [STARTED]
@@ -197,7 +201,7 @@ def test_thousand_nodes_held_by_a_storm_are_one_event(reporter: Reporter) -> Non
 
 
 @pytest.mark.rule("rule 39")
-def test_storm_that_the_operator_began_is_not_told_again() -> None:
+def test_storm_that_the_operator_began_is_not_reported_again() -> None:
     reporter = Reporter()
     reporter.stored = status_patch(in_storm, {}, NOW)
 

@@ -101,7 +101,7 @@ PROBLEMS = [
     "rule 8",
 )
 @pytest.mark.parametrize(("known", "named", "reason", "message"), PROBLEMS)
-def test_problem_is_told_in_the_words_of_the_operator(
+def test_problem_is_reported_in_the_words_of_the_operator(
     known: TemplateKind, named: TemplateReference, reason: str, message: str
 ) -> None:
     assert problem(named, RebootTemplate=known) == CheckProblem(reason, message)

@@ -76,7 +76,7 @@ def test_threshold_that_says_nothing_allows_nothing() -> None:
     assert not Threshold().allowance(total=10, healthy=9).allowed
 
 
-def test_decision_is_told_with_its_numbers() -> None:
+def test_decision_is_reported_with_its_numbers() -> None:
     threshold = max_unhealthy("40%")
 
     assert threshold.allowance(total=10, healthy=6).words == "4 of 10 unhealthy, at most 4 allowed"

@@ -90,7 +90,7 @@ LOST = LostRequest(
 
 
 @pytest.mark.rule("rule 14/event", "rule 14/deleted request")
-def test_machine_whose_request_somebody_deleted_is_told_when_the_next_one_is_due() -> None:
+def test_event_about_a_deleted_request_says_when_the_next_one_is_due() -> None:
     told = request_lost(LOST)
     assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
     assert told.message == (
@@ -101,7 +101,7 @@ def test_machine_whose_request_somebody_deleted_is_told_when_the_next_one_is_due
 
 
 @pytest.mark.rule("rule 14/event", "rule 15")
-def test_each_loss_is_told_once() -> None:
+def test_each_loss_is_reported_once() -> None:
     told, later = request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
     assert request_lost(later).seed == told.seed, "the attempt that found it was made again"
     assert request_lost(replace(LOST, uids=("request-2",))).seed != told.seed

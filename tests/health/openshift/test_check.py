@@ -37,7 +37,7 @@ from tests.support.values.openshift import (
 
 
 @pytest.mark.rule("MHC A.1/kind")
-def test_what_a_check_says_of_itself() -> None:
+def test_fields_of_a_parsed_check() -> None:
     parsed: HealthCheckOf[MachineTarget] = check()
 
     assert parsed.reference == CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")

@@ -43,7 +43,7 @@ from tests.support.values.reporter import Reporter
 
 
 @pytest.mark.rule("MHC A.1/event/RemediationRestricted", "MHC A.1/event/form", "rule 15")
-def test_exceeded_threshold_is_told_of_the_check_once_with_its_numbers(reporter: Reporter) -> None:
+def test_exceeded_threshold_emits_one_event_on_the_check_with_its_numbers(reporter: Reporter) -> None:
     (note,) = reporter.tells(blocked(expired()))
 
     assert (note.severity, note.reason, note.message) == RESTRICTED
@@ -55,7 +55,7 @@ def test_exceeded_threshold_is_told_of_the_check_once_with_its_numbers(reporter:
 
 
 @pytest.mark.rule("MHC A.1/event/RemediationRestricted")
-def test_threshold_is_told_also_where_timers_alone_exceed_it(reporter: Reporter) -> None:
+def test_threshold_is_reported_also_where_timers_alone_exceed_it(reporter: Reporter) -> None:
     assert reporter.sees(blocked(waiting())) == [RESTRICTED]
 
 
@@ -68,7 +68,7 @@ def test_other_numbers_are_no_other_transition(reporter: Reporter) -> None:
 
 
 @pytest.mark.rule("rule 15")
-def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> None:
+def test_threshold_that_is_exceeded_again_is_reported_again(reporter: Reporter) -> None:
     reporter.sees(blocked(expired()))
     reporter.sees(snapshot(of=FORTY), NOW + timedelta(minutes=1))
 
@@ -76,7 +76,7 @@ def test_threshold_that_is_exceeded_again_is_told_again(reporter: Reporter) -> N
 
 
 @pytest.mark.rule("rule 15", "rule 39")
-def test_what_the_operator_told_already_is_not_told_again() -> None:
+def test_state_that_the_operator_reported_is_not_reported_again() -> None:
     reporter = Reporter(MACHINE_HEALTH_CHECK)
     reporter.stored = {**status_patch(blocked(expired()), {}, NOW)}
 
@@ -97,7 +97,9 @@ def test_what_the_operator_told_already_is_not_told_again() -> None:
         ),
     ],
 )
-def test_what_else_holds_the_whole_check_is_told_once_each_time(holds: CheckHolds, message: str) -> None:
+def test_each_other_hold_of_the_whole_check_is_reported_once_each_time(
+    holds: CheckHolds, message: str
+) -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
     restricted = snapshot(*EVERYTHING, of=of, holds=holds)
     reporter.sees(snapshot(of=of))
@@ -113,7 +115,7 @@ def test_what_else_holds_the_whole_check_is_told_once_each_time(holds: CheckHold
 
 
 @pytest.mark.rule("rule 15")
-def test_next_stop_is_told_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
+def test_next_stop_is_reported_also_by_a_detector_that_did_not_see_it_begin(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=FORTY, holds=STOPPED))
     reporter.restarts()
     next_stop = held(Stop(reason=STOP.reason, version="2"))
@@ -144,7 +146,7 @@ def test_thousand_held_machines_are_one_event(reporter: Reporter) -> None:
 
 
 @pytest.mark.rule("MHC A.1/refused", "rule 8", "rule 15")
-def test_check_that_cannot_be_read_is_told_once_with_field_and_value(reporter: Reporter) -> None:
+def test_check_that_cannot_be_read_is_reported_once_with_field_and_value(reporter: Reporter) -> None:
     (note,) = reporter.tells(snapshot(of=INVALID))
 
     assert (note.severity, note.reason, note.message) == INVALID_EVENT
@@ -155,7 +157,7 @@ def test_check_that_cannot_be_read_is_told_once_with_field_and_value(reporter: R
 
 
 @pytest.mark.rule("MHC A.1/refused", "rule 15")
-def test_next_thing_that_is_wrong_with_a_check_is_told_too(reporter: Reporter) -> None:
+def test_next_error_of_a_check_is_reported_too(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
     other = refusal(nodeStartupTimeout="0x")
 
@@ -166,7 +168,7 @@ def test_next_thing_that_is_wrong_with_a_check_is_told_too(reporter: Reporter) -
 
 
 @pytest.mark.rule("rule 15")
-def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(reporter: Reporter) -> None:
+def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_reported(reporter: Reporter) -> None:
     reporter.sees(snapshot(of=INVALID))
 
     assert reporter.sees(blocked(expired())) == [RESTRICTED]
@@ -182,14 +184,14 @@ def test_threshold_that_is_exceeded_when_a_check_can_be_read_again_is_told(repor
         pytest.param(snapshot(of=refusal(PAUSED, maxUnhealthy=-1)), id="cannot be read either"),
     ],
 )
-def test_nothing_is_told_of_a_paused_check(reporter: Reporter, paused: CheckSnapshot) -> None:
+def test_nothing_is_reported_of_a_paused_check(reporter: Reporter, paused: CheckSnapshot) -> None:
     assert reporter.sees(paused) == []
     reporter.restarts()
     assert reporter.sees(paused) == []
 
 
 @pytest.mark.rule("MHC A.2.8/nothing", "rule 15")
-def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) -> None:
+def test_changes_during_a_pause_are_reported_when_it_ends(reporter: Reporter) -> None:
     reporter.sees(snapshot(waiting(), of=PAUSED_CHECK))
     assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]
     reporter.sees(snapshot(of=PAUSED_CHECK, healthy=2))
@@ -199,7 +201,7 @@ def test_what_became_so_during_a_pause_is_told_when_it_ends(reporter: Reporter) 
 
 
 @pytest.mark.rule("MHC A.1/event/requests")
-def test_requests_that_come_and_go_are_told_by_no_event() -> None:
+def test_requests_that_come_and_go_emit_no_event() -> None:
     reporter, of = Reporter(MACHINE_HEALTH_CHECK), check(remediationTemplate=TEMPLATE)
     requests = (request_snapshot(),)
     reporter.sees(snapshot(failed(), of=of))
@@ -210,7 +212,7 @@ def test_requests_that_come_and_go_are_told_by_no_event() -> None:
 
 
 @pytest.mark.rule("rule 15")
-def test_machine_is_not_told_of_again_because_its_check_could_not_be_read_for_a_while(
+def test_machine_is_not_reported_of_again_because_its_check_could_not_be_read_for_a_while(
     reporter: Reporter,
 ) -> None:
     assert reporter.sees(snapshot(waiting(), of=FORTY)) == [DETECTED]

@@ -31,7 +31,7 @@ from tests.support.values.reporter import Reporter
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "MHC A.1/event/form")
-def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Reporter) -> None:
+def test_machine_whose_timer_begins_to_run_is_reported_with_its_node(reporter: Reporter) -> None:
     (note,) = reporter.tells(snapshot(waiting(), of=FORTY, healthy=4))
 
     assert (note.severity, note.reason, note.message) == DETECTED
@@ -42,7 +42,7 @@ def test_machine_whose_timer_begins_to_run_is_told_of_with_its_node(reporter: Re
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 15")
-def test_machine_is_told_of_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
+def test_machine_is_reported_once_for_each_time_that_it_fails(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(waiting())) == [DETECTED]
     for same in (waiting(), expired()):
         assert reporter.sees(snapshot(same)) == []
@@ -53,7 +53,9 @@ def test_machine_is_told_of_once_for_each_time_that_it_fails(reporter: Reporter)
 
 
 @pytest.mark.rule("rule 15")
-def test_machine_that_is_a_target_again_and_has_not_recovered_is_told_each_time(reporter: Reporter) -> None:
+def test_machine_that_is_a_target_again_and_has_not_recovered_is_reported_each_time(
+    reporter: Reporter,
+) -> None:
     told = [reporter.sees(snapshot(waiting()))]
     for minutes in (1, 2):
         assert reporter.sees(snapshot()) == []  # its label goes, and comes back
@@ -63,19 +65,19 @@ def test_machine_that_is_a_target_again_and_has_not_recovered_is_told_each_time(
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
-def test_machine_that_failed_without_a_timer_is_told_by_what_is_done_to_it(reporter: Reporter) -> None:
+def test_machine_that_failed_without_a_timer_is_reported_by_its_remediation(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(failed())) == []
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy")
-def test_machines_that_were_held_are_told_when_the_hold_is_lifted(reporter: Reporter) -> None:
+def test_machines_that_were_held_are_reported_when_the_hold_is_lifted(reporter: Reporter) -> None:
     reporter.sees(blocked(expired()))
 
     assert reporter.sees(snapshot(expired(), of=FORTY, healthy=4)) == [DETECTED]
 
 
 @pytest.mark.rule("MHC A.1/event/SkippedNoController", "MHC A.1/event/form", "MHC A.2.5/no controller")
-def test_machine_that_nobody_would_replace_is_told_of_once_its_time_is_over(reporter: Reporter) -> None:
+def test_machine_without_a_controller_is_reported_once_its_time_is_over(reporter: Reporter) -> None:
     reporter.sees(snapshot(waiting()))
     left = snapshot(expired(hold=NO_CONTROLLER))
     (note,) = reporter.tells(left)
@@ -90,14 +92,16 @@ def test_machine_that_nobody_would_replace_is_told_of_once_its_time_is_over(repo
 
 
 @pytest.mark.rule("MHC A.1/event/SkippedNoController")
-def test_machine_that_something_else_holds_is_not_told_as_skipped(reporter: Reporter) -> None:
+def test_machine_that_something_else_holds_is_not_reported_as_skipped(reporter: Reporter) -> None:
     earlier = Hold(reason=HoldReason.EARLIER_REQUEST, message="a request for an earlier one is still there")
 
     assert reporter.sees(snapshot(expired(hold=earlier))) == [DETECTED]
 
 
 @pytest.mark.rule("rule 13/Machine", "rule 15")
-def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(reporter: Reporter) -> None:
+def test_machine_that_another_client_holds_is_reported_once_for_each_way_to_hold_it(
+    reporter: Reporter,
+) -> None:
     reporter.sees(snapshot(expired()))
     for hold in (
         Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease"),
@@ -120,7 +124,7 @@ def test_machine_that_somebody_else_has_is_told_once_for_each_way_to_have_it(rep
 
 
 @pytest.mark.rule("rule 13/Machine", "rule 15")
-def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(reporter: Reporter) -> None:
+def test_machine_whose_lease_its_act_found_taken_is_reported_once_with_the_holder(reporter: Reporter) -> None:
     reporter.sees(snapshot(expired()))
     found = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
     seen = Hold(reason=HoldReason.TAKEN, message="maintenance holds its Lease")
@@ -133,7 +137,7 @@ def test_machine_whose_lease_its_act_found_taken_is_told_once_with_the_holder(re
 
 @pytest.mark.rule("rule 39", "rule 15", "MHC A.1/event/DetectedUnhealthy")
 @pytest.mark.parametrize(("is_of_operator", "told"), [(True, []), (False, [DETECTED])])
-def test_machine_that_the_operator_made_a_request_for_was_told_of_by_it(
+def test_machine_with_a_request_of_the_operator_was_reported_by_it(
     is_of_operator: bool,  # noqa: FBT001  a column of the table
     told: list[object],
 ) -> None:
@@ -143,7 +147,7 @@ def test_machine_that_the_operator_made_a_request_for_was_told_of_by_it(
 
 
 @pytest.mark.rule("rule 14/event", "rule 15")
-def test_machine_in_back_off_is_told_once_for_each_remediation_in_a_row(reporter: Reporter) -> None:
+def test_machine_in_back_off_is_reported_once_for_each_remediation_in_a_row(reporter: Reporter) -> None:
     hold = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row, due at 12:00:00Z")
     second = replace(expired(), back_off=hold, earlier_attempts=1)
     reporter.sees(snapshot(expired()))
@@ -160,7 +164,7 @@ def test_machine_in_back_off_is_told_once_for_each_remediation_in_a_row(reporter
 
 
 @pytest.mark.rule("MHC A.1/event/DetectedUnhealthy", "rule 15")
-def test_machine_without_a_node_is_told_of_once_however_often_its_status_is_written(
+def test_machine_without_a_node_is_reported_once_however_often_its_status_is_written(
     reporter: Reporter,
 ) -> None:
     assert reporter.sees(snapshot(starting())) == [DETECTED]
@@ -172,7 +176,7 @@ def test_machine_without_a_node_is_told_of_once_however_often_its_status_is_writ
     assert reporter.sees(snapshot(starting(since=late)), late) == [DETECTED]
 
 
-def test_machine_that_fails_for_another_reason_is_told_again(reporter: Reporter) -> None:
+def test_machine_that_fails_for_another_reason_is_reported_again(reporter: Reporter) -> None:
     reporter.sees(snapshot(waiting()))
     other = waiting()
     assert other.verdict.fact is not None
@@ -185,7 +189,7 @@ def test_machine_that_fails_for_another_reason_is_told_again(reporter: Reporter)
 
 
 @pytest.mark.rule("rule 15")
-def test_machine_that_failed_long_ago_is_not_told_anew_by_the_next_detector(reporter: Reporter) -> None:
+def test_machine_that_failed_long_ago_is_not_reported_again_by_the_next_detector(reporter: Reporter) -> None:
     assert reporter.sees(snapshot(expired())) == [DETECTED]
     reporter.restarts_much_later()
     assert reporter.sees(snapshot(expired()), NOW + timedelta(hours=2)) == []
@@ -202,7 +206,7 @@ def test_new_check_tells_of_a_machine_that_failed_long_before_it_was_made() -> N
 
 
 @pytest.mark.rule("rule 53", "MHC A.1/event/SkippedNoController")
-def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(reporter: Reporter) -> None:
+def test_machine_that_failed_while_no_detector_led_is_reported_by_the_next_leader(reporter: Reporter) -> None:
     reporter.sees(snapshot())
     reporter.restarts_much_later(led_until=NOW - timedelta(hours=6))
     assert reporter.sees(snapshot(LONG_AGO)) == [DETECTED, SKIPPED]
@@ -218,7 +222,7 @@ def test_machine_that_failed_while_no_detector_led_is_told_by_the_next_leader(re
         pytest.param(blocked(LONG_AGO), id="its threshold was broken"),
     ],
 )
-def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_the_hold_end(
+def test_machine_of_a_check_that_was_held_is_reported_by_a_leader_that_did_not_see_the_hold_end(
     reporter: Reporter, held: CheckSnapshot
 ) -> None:
     reporter.sees(held)
@@ -243,7 +247,7 @@ def test_machine_of_a_check_that_was_held_is_told_by_a_leader_that_did_not_see_t
         ),
     ],
 )
-def test_what_lasts_of_a_machine_is_not_told_again_when_the_api_server_has_forgotten_it(
+def test_lasting_state_of_a_machine_is_not_reported_again_when_the_api_server_has_forgotten_it(
     reporter: Reporter, lasting: TargetSnapshot
 ) -> None:
     assert reporter.sees(snapshot(lasting))

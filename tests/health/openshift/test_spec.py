@@ -189,7 +189,7 @@ def test_node_startup_timeout_is_what_the_operator_reads(raw: str, timeout: time
         ),
     ],
 )
-def test_what_nobody_can_work_with_is_refused_by_field_and_value(spec: dict[str, Any], refused: str) -> None:
+def test_unusable_spec_is_refused_by_field_and_value(spec: dict[str, Any], refused: str) -> None:
     assert str(refusal(**spec)) == refused
 
 

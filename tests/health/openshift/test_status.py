@@ -96,7 +96,7 @@ def test_status_of_a_check_that_may_not() -> None:
 
 
 @pytest.mark.rule("MHC A.1/status/RemediationAllowed")
-def test_max_unhealthy_is_told_as_it_was_written() -> None:
+def test_max_unhealthy_is_shown_as_it_was_written() -> None:
     assert allowed(snapshot(of=check(maxUnhealthy="1"), healthy=2))["message"].endswith("maxUnhealthy: 1)")
 
 
@@ -126,7 +126,7 @@ def test_true_status_is_not_written() -> None:
 
 
 @pytest.mark.rule("rule 6/writes")
-def test_what_the_operator_wrote_is_not_written_again() -> None:
+def test_status_of_the_operator_is_not_written_again() -> None:
     stored = status(snapshot(of=FORTY))
     stored["conditions"][0] |= {"reason": "", "message": ""}
 
@@ -200,7 +200,7 @@ def test_check_with_a_template_says_that_nothing_is_wrong_with_it() -> None:
         ),
     ],
 )
-def test_template_that_cannot_be_used_is_told_in_its_condition(
+def test_template_that_cannot_be_used_is_reported_in_its_condition(
     holds: CheckHolds, reason: str, message: str
 ) -> None:
     result = status(snapshot(of=WITH_TEMPLATE, holds=holds))
@@ -218,7 +218,7 @@ def test_template_that_cannot_be_used_is_told_in_its_condition(
 
 
 @pytest.mark.rule("rule 27")
-def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
+def test_request_that_could_not_be_created_is_reported_in_its_condition() -> None:
     targets = [expired("b", found=refused("denied b")), expired("a", found=refused("denied a"))]
     result = status(snapshot(*targets, expired("0"), of=WITH_TEMPLATE))
 
@@ -233,7 +233,7 @@ def test_request_that_could_not_be_created_is_told_in_its_condition() -> None:
 
 
 @pytest.mark.rule("rule 27")
-def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_request() -> None:
+def test_kind_of_requests_that_is_not_there_is_reported_in_the_condition_of_the_request() -> None:
     problem = CheckProblem(NOT_CREATED, "the API server serves no kind Metal3Remediation in v1")
     result = status(snapshot(of=WITH_TEMPLATE, holds=held(problem)))
 
@@ -246,7 +246,7 @@ def test_kind_of_requests_that_is_not_there_is_told_in_the_condition_of_the_requ
 
 @pytest.mark.rule("rule 27")
 @pytest.mark.parametrize("reason", HoldReason)
-def test_hold_that_is_no_answer_to_a_request_is_not_told_in_its_condition(reason: HoldReason) -> None:
+def test_hold_that_is_no_answer_to_a_request_is_not_reported_in_its_condition(reason: HoldReason) -> None:
     held = expired(found=Hold(reason=reason, message="held"))
     assert condition(REQUEST_AVAILABLE, status(snapshot(held, of=WITH_TEMPLATE)))["status"] == "True"
 

@@ -72,7 +72,7 @@ from tests.support.values.openshift import (
         ),
     ],
 )
-def test_what_a_remediation_does(
+def test_steps_of_a_remediation(
     spec: dict[str, Any], annotations: dict[str, str], of_machine: dict[str, Any], steps: tuple[Step, ...]
 ) -> None:
     assert check(annotations, **spec).steps_for(target(**of_machine)) == steps
@@ -123,7 +123,7 @@ def test_machine_of_any_controller_is_deleted_also_one_of_the_control_plane(kind
         ),
     ],
 )
-def test_what_was_done_to_a_machine_already_is_not_done_again(
+def test_step_that_was_taken_on_a_machine_is_not_taken_again(
     spec: dict[str, Any], annotations: dict[str, str], of_machine: dict[str, Any], words: str
 ) -> None:
     assert check(annotations, **spec).under_way(target(**of_machine)) == words

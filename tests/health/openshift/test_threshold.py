@@ -53,7 +53,7 @@ def test_as_many_as_max_unhealthy_may_be_unhealthy(
 
 
 @pytest.mark.rule("rule 5")
-def test_decision_is_told_with_its_numbers_also_where_more_may_be_unhealthy_than_there_are() -> None:
+def test_decision_is_reported_with_its_numbers_also_where_more_may_be_unhealthy_than_there_are() -> None:
     assert decided("40%", 5, 3).words == "3 of 5 unhealthy, at most 2 allowed"
     assert decided(10, 3, 3).words == "3 of 3 unhealthy, at most 10 allowed"
 
@@ -68,7 +68,7 @@ def test_share_is_rounded_down_exactly(share: int, total: int) -> None:
 
 @pytest.mark.rule("MHC A.2.4/threshold")
 @given(most=AMOUNTS, total=st.integers(0, 1000), data=st.data())
-def test_allowed_is_exactly_what_leaves_nobody_above_max_unhealthy(
+def test_allowed_number_keeps_max_unhealthy_exactly(
     most: IntOrPercent, total: int, data: st.DataObject
 ) -> None:
     healthy = data.draw(st.integers(0, total))

@@ -182,7 +182,7 @@ def test_clocks_restart_at_the_end_of_an_upgrade() -> None:
 
 
 @pytest.mark.rule("rule 37")
-def test_what_needs_no_timer_is_not_delayed_by_an_upgrade() -> None:
+def test_failure_without_a_timer_is_not_delayed_by_an_upgrade() -> None:
     for lost in (target(phase="Failed"), with_lost_node()):
         assert verdict(lost, RULES, NOW, NOW + TEN).health is Health.EXPIRED
 
@@ -321,7 +321,7 @@ def test_verdict_is_waiting_until_its_deadline_and_expired_after_it(
 
 
 @given(one=TARGETS, age=AGES, longer=AGES, rules=st.sampled_from([RULES, NO_STARTUP]))
-def test_what_is_expired_stays_so_while_nothing_changes(
+def test_expired_target_stays_expired_while_nothing_changes(
     one: MachineTarget, age: timedelta, longer: timedelta, rules: Rules
 ) -> None:
     if verdict(one, rules, NOW + age).health is Health.EXPIRED:

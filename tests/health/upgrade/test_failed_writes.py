@@ -60,7 +60,7 @@ def test_missing_answer_is_a_failure() -> None:
 
 
 @pytest.mark.rule("rule 47")
-def test_right_is_told_as_missing_after_half_a_minute() -> None:
+def test_right_is_reported_as_missing_after_half_a_minute() -> None:
     look = under_way(check())
     memory = answered(passed(look), WriteOutcome.FAILED, is_forbidden=True)
     assert not memory.failed[0].is_right_missing
@@ -125,7 +125,7 @@ def test_order_that_comes_while_its_own_check_is_written_is_obeyed_at_once(name:
     assert [one.why for one in memory.failed] == ["Failed"]
 
 
-def test_what_was_written_is_known_before_it_is_seen() -> None:
+def test_written_pause_is_known_before_it_is_seen() -> None:
     memory = remembering(under_way(check()))
     old_look = passed(under_way(check()), memory)
     assert (old_look.patches, old_look.memory.settled) == ((), ())

@@ -37,7 +37,7 @@ def test_unpause_leaves_the_mark_so_that_a_workflow_made_anew_knows_of_it() -> N
     assert actions(passed(under_way(check("M", version=3)), answered(done))) == []
 
 
-def test_unpause_never_takes_off_what_somebody_else_has_paused() -> None:
+def test_unpause_never_ends_the_pause_of_another_client() -> None:
     memory = ordered(remembering(under_way(check("P"))), OrderName.UNPAUSE)
 
     assert actions(passed(under_way(check("P")), memory)) == []
@@ -45,7 +45,7 @@ def test_unpause_never_takes_off_what_somebody_else_has_paused() -> None:
 
 @pytest.mark.parametrize("order", [OrderName.PAUSE, OrderName.FORGET])
 @pytest.mark.parametrize("annotations", ["", "M"])
-def test_check_that_somebody_unpaused_is_paused_again_by_order_and_once(
+def test_check_that_another_client_unpaused_is_paused_again_by_order_and_once(
     order: OrderName, annotations: str
 ) -> None:
     memory = remembering(under_way(check(annotations, version=3)), PAUSED)
@@ -65,7 +65,7 @@ def test_reason_of_a_pause_by_hand_is_kept_and_that_of_one_by_the_upgrade_is_non
 @pytest.mark.parametrize(
     ("annotations", "how"), [("M", CheckPauseState.UNPAUSED_BY_OTHERS), ("P", CheckPauseState.FOUND_PAUSED)]
 )
-def test_what_somebody_did_to_a_check_is_not_said_to_be_of_who_had_it_paused(
+def test_change_of_another_client_is_not_attributed_to_the_person_of_the_pause(
     annotations: str, how: CheckPauseState
 ) -> None:
     memory = remembering(under_way(check()), ordered(NOTHING, OrderName.PAUSE))

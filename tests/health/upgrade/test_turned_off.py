@@ -20,7 +20,7 @@ def off(*checks: PausableCheck, phase: UpgradePhase = UpgradePhase.UNDER_WAY) ->
 
 
 @pytest.mark.parametrize("phase", UpgradePhase)
-def test_what_we_paused_is_unpaused_whatever_the_upgrade_does_and_that_is_said(phase: UpgradePhase) -> None:
+def test_our_pauses_end_in_every_state_of_the_upgrade_and_the_result_says_so(phase: UpgradePhase) -> None:
     memory = remembering(under_way(check(), check("P", name="theirs")))
     done = passed(off(check("PM", version=2), check("P", name="theirs"), phase=phase), memory)
     assert [(one.reference.name, one.action) for one in done.patches] == [("a", PauseAction.UNPAUSE)]
@@ -36,7 +36,7 @@ def test_what_we_paused_is_unpaused_whatever_the_upgrade_does_and_that_is_said(p
     }
 
 
-def test_mark_of_what_somebody_unpaused_goes_too() -> None:
+def test_mark_of_a_check_that_another_client_unpaused_is_removed_too() -> None:
     memory = remembering(under_way(check()))
     memory = remembering(under_way(check("M", version=3)), memory)
 
@@ -44,7 +44,7 @@ def test_mark_of_what_somebody_unpaused_goes_too() -> None:
 
 
 @pytest.mark.parametrize("annotations", ["PM", "M", "P", ""])
-def test_what_nobody_here_remembers_is_left_alone(annotations: str) -> None:
+def test_check_that_no_memory_names_is_left_alone(annotations: str) -> None:
     done = passed(off(check(annotations)))
 
     assert actions(done) == []
@@ -62,7 +62,7 @@ def test_pause_whose_answer_was_lost_is_given_back_too() -> None:
     assert actions(passed(off(check("M", version=2)), memory, LATER)) == [PauseAction.REMOVE_MARK]
 
 
-def test_pause_that_a_person_gave_time_ends_too_and_is_still_told_of() -> None:
+def test_pause_with_a_time_of_a_person_ends_too_and_is_still_reported() -> None:
     memory = remembering(under_way(check()))
     memory = ordered(memory, OrderName.PAUSE, until=NOW + timedelta(hours=9))
     memory = answered(passed(off(check("PM", version=2)), memory))

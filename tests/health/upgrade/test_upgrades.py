@@ -28,7 +28,9 @@ NEXT = BEGAN + timedelta(days=1)
 
 @pytest.mark.rule("MHC C.2/end and begin over which nothing ran", "rule 35")
 @pytest.mark.parametrize("annotations", ["", "M"], ids=["no annotation", "a mark left of the last upgrade"])
-def test_next_upgrade_pauses_what_was_unpaused_in_the_last_whose_end_nobody_saw(annotations: str) -> None:
+def test_next_upgrade_pauses_checks_that_were_unpaused_in_an_upgrade_with_an_unseen_end(
+    annotations: str,
+) -> None:
     memory = remembering(under_way(check()))
     memory = remembering(under_way(check(annotations, version=3)), memory)
     done = passed(under_way(check(annotations, version=3), since=NEXT), memory)
@@ -120,7 +122,7 @@ def test_upgrade_without_a_time_is_another_once_an_end_was_seen() -> None:
 
 
 @pytest.mark.rule("rule 34", "rule 36/annotations")
-def test_what_is_not_known_in_between_forgets_nothing() -> None:
+def test_unknown_state_in_between_forgets_nothing() -> None:
     memory = remembering(under_way(check()))
     memory = passed(unknown(), memory).memory
 
@@ -128,7 +130,7 @@ def test_what_is_not_known_in_between_forgets_nothing() -> None:
 
 
 @pytest.mark.rule("MHC C.2/stuck")
-def test_upgrade_that_takes_long_is_told_once_and_changes_nothing() -> None:
+def test_upgrade_that_takes_long_is_reported_once_and_changes_nothing() -> None:
     memory = remembering(under_way(check()))
     look = under_way(check("PM", version=2))
     before = passed(look, memory)
@@ -144,7 +146,7 @@ def test_upgrade_that_takes_long_is_told_once_and_changes_nothing() -> None:
     assert "takes long" in told.why
 
 
-def test_next_upgrade_is_told_to_take_long_anew() -> None:
+def test_next_long_upgrade_is_reported_again() -> None:
     memory = remembering(under_way(check())).model_copy(update={"warned_at": NOW})
 
     assert passed(under_way(since=NEXT), memory, NEXT).until == NEXT + LONG
