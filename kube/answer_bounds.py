@@ -3,7 +3,8 @@
 The transport counts bytes as they arrive and are decompressed, and drops an answer beyond its bound before it
 is parsed. etcd stores no object over 1.5 MB. If a page is too large, a list asks for smaller pages, so that
 only an object that is too large itself makes a list unreadable. The decoder stops at the first bad item of a
-collection: pydantic keeps about 1 KB for each error.
+collection: pydantic keeps about 1 KB for each error. It also keeps the invalid value as Python values, which
+MOST_VALUES bounds.
 
 `python -m bench bounds` measures the worst answers within these bounds.
 """
@@ -16,11 +17,21 @@ MOST_OF_A_PAGE = 2 * MIB
 """In bytes; a Node has 16 to 50 KB. The parser needs up to 40 times as much for small objects."""
 MOST_ITEMS_OF_A_PAGE = 1_000
 """In objects; we ask for 100."""
+MOST_VALUES = 105_000
+"""JSON values in an answer of which any part may become Python values: 70 to 150 bytes each, several times. A
+page of 100 Nodes has about 50,000; the shortest value has two bytes, so a page may have a million."""
+MOST_DECODED_VALUES = 200_000
+"""JSON values in an answer whose objects are decoded at all; an object alone that has more is named only."""
 MOST_OF_A_LIST = 512 * MIB
 """In bytes as received, page after page: 10,000 of the largest Nodes. Only the records of a page are kept."""
 MOST_KEPT = 128 * MIB
 """In bytes of memory, as kube/memory_bound.py estimates it, for the records of one list or store: a Node
 counts 2 to 6 KB, whatever its size in the answer, so 20,000 Nodes fit. The Deployment allows 512 Mi."""
+MOST_LISTED = 256 * MIB
+"""In bytes of memory, as kube/memory_bound.py estimates it, for the whole objects of one `Client.list`: a
+Machine counts 15 KB."""
+MOST_OF_SOME = 32 * MIB
+"""The same, where a part of the list is enough (`Client.list_some`): several activities read at a time."""
 MOST_PAGES = 5_000
 """Pages of one list; an API server may answer with empty pages for ever."""
 MOST_OBJECTS = 50_000
@@ -31,3 +42,14 @@ LONGEST_NAME = 253
 LONGEST_NAMESPACE = 63
 LONGEST_VERSION = 128
 """In characters: an API server allows no longer names, and a resourceVersion is a number of 64 bits."""
+
+
+def values_in(answer: bytes) -> int:
+    """The number of values in JSON without spaces, or more: commas and brackets in texts count, too."""
+    containers = answer.count(b"[") + answer.count(b"{") - answer.count(b"[]") - answer.count(b"{}")
+    return 1 + answer.count(b",") + containers
+
+
+def has_more_values(answer: bytes, most: int) -> bool:
+    """True if `answer` has more JSON values than `most`."""
+    return len(answer) > most and values_in(answer) > most

@@ -4,16 +4,18 @@ Every write names its field manager, and every patch its content type: strategic
 library, is refused for custom resources.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from pydantic_core import from_json
 
+from kube import answer_bounds
 from kube.decoding_thread import decoded
 from kube.errors import Expired, Malformed
 from kube.listing import FROM_CACHE, PageReader, Paging, selectors
+from kube.memory_bound import check_bound, memory_of_object
 from kube.resource import Object, Resource
 from kube.transport import Query, Transport
 
@@ -23,6 +25,10 @@ _MERGE_PATCH = "application/merge-patch+json"
 _JSON = "application/json"
 _PAGING = Paging(timeout=timedelta(seconds=10))
 _METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def _any(_: Object) -> bool:
+    return True
 
 
 class Client:
@@ -35,13 +41,13 @@ class Client:
     async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
         """The object as the API server holds it now, not from a cache."""
         path = resource.path(namespace, name)
-        return _object(await self._transport.request("GET", path), path)
+        return await _decoded(await self._transport.request("GET", path), path)
 
     async def create(self, resource: Resource, body: Object, namespace: str = "") -> Object:
         """Create the object; `AlreadyExists` if its name is taken."""
         path = resource.path(namespace)
         answer = await self._transport.request("POST", path, query=self._field_manager, body=body)
-        return _object(answer, path)
+        return await _decoded(answer, path)
 
     async def delete(
         self,
@@ -62,7 +68,7 @@ class Client:
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if preconditions:
             options["preconditions"] = preconditions
-        return _object(await self._transport.request("DELETE", path, body=options), path)
+        return await _decoded(await self._transport.request("DELETE", path, body=options), path)
 
     async def merge_patch(
         self, resource: Resource, name: str, body: Object, namespace: str = "", subresource: str = ""
@@ -75,19 +81,27 @@ class Client:
         return await self._patch(resource.path(namespace, name, subresource), body, _MERGE_PATCH)
 
     async def list(
-        self, resource: Resource, namespace: str = "", label_selector: str = "", name: str = ""
+        self,
+        resource: Resource,
+        namespace: str = "",
+        label_selector: str = "",
+        name: str = "",
+        where: Callable[[Object], object] = _any,
     ) -> _Objects:
         """All objects at one consistent moment; with `name` only those of that name.
 
-        Items of built-in kinds have no apiVersion and kind.
+        `where` drops objects as they are read, page by page. Items of built-in kinds have no apiVersion and
+        kind. Raises Malformed also if the objects need more memory than MOST_LISTED.
         """
         path, selected = resource.path(namespace), selectors(label_selector, name)
         try:
-            return await self._list_once(path, selected)
+            return await self._list_once(path, selected, where=where)
         except Expired:  # the list was compacted away between two of its pages
-            return await self._list_once(path, selected)
+            return await self._list_once(path, selected, where=where)
 
-    async def list_metadata(self, resource: Resource, namespace: str, label_selector: str) -> _Objects:
+    async def list_metadata(
+        self, resource: Resource, namespace: str = "", label_selector: str = ""
+    ) -> _Objects:
         """The metadata of each object, without the rest of it."""
         path = resource.path(namespace)
         return await self._list_once(path, selectors(label_selector, ""), _METADATA_ALONE)
@@ -97,14 +111,17 @@ class Client:
     ) -> tuple[_Objects, bool]:
         """Return objects that may be as old as the API server's cache, and whether there are more.
 
-        It asks for no more pages when it has `most`; with a cache there is one page, of all.
+        It asks for no more pages when it has `most` objects, or objects of MOST_OF_SOME; with a cache there
+        is one page, of all.
         """
         path, selected = resource.path(namespace), [("fieldSelector", field_selector)]
-        items, is_cut = _Objects(), False
+        items, is_cut, memory = _Objects(), False, 0
         async for page, has_more in self._pages(path, selected, [FROM_CACHE]):
             items.extend(page)
-            is_cut = len(items) > most or (has_more and len(items) >= most)
-            if len(items) >= most:
+            memory += sum(map(memory_of_object, page))
+            is_full = len(items) >= most or memory > answer_bounds.MOST_OF_SOME
+            is_cut = len(items) > most or (has_more and is_full)
+            if is_full:
                 break
         return items[:most], is_cut
 
@@ -112,10 +129,20 @@ class Client:
         answer = await self._transport.request(
             "PATCH", path, query=self._field_manager, body=body, content_type=content_type
         )
-        return _object(answer, path)
+        return await _decoded(answer, path)
 
-    async def _list_once(self, path: str, selected: Query, accept: str = _JSON) -> _Objects:
-        return [item async for page, _ in self._pages(path, selected, accept=accept) for item in page]
+    async def _list_once(
+        self, path: str, selected: Query, accept: str = _JSON, where: Callable[[Object], object] = _any
+    ) -> _Objects:
+        items, memory = _Objects(), 0
+        async for page, _ in self._pages(path, selected, accept=accept):
+            kept = [item for item in page if where(item)]
+            items += kept
+            memory += sum(map(memory_of_object, kept))
+            what = f"The list of {path}"
+            check_bound(what, memory, answer_bounds.MOST_LISTED, "bytes of memory")
+            check_bound(what, len(items), answer_bounds.MOST_OBJECTS, "objects")
+        return items
 
     async def _pages(
         self, path: str, selected: Query, first: Query = (), accept: str = _JSON
@@ -124,12 +151,15 @@ class Client:
         reader, rest = PageReader(self._transport, path, _PAGING, accept), first
         while True:
             answer = await reader.read([*selected, *rest])
-            page = await decoded(partial(_object, path=path), answer)
-            token = page.get("metadata", {}).get("continue", "")
-            yield page.get("items") or [], bool(token)
+            items, token = _page(await _decoded(answer, path), path)
+            yield items, bool(token)
             if not token:
                 return
             rest = [("continue", token)]
+
+
+async def _decoded(answer: bytes, path: str) -> Object:
+    return await decoded(partial(_object, path=path), answer)
 
 
 def _object(answer: bytes, path: str) -> Object:
@@ -140,3 +170,13 @@ def _object(answer: bytes, path: str) -> Object:
     if not isinstance(value, dict):
         raise Malformed(f"The answer for {path} is not an object.", path=path)
     return value
+
+
+def _page(answer: Object, path: str) -> tuple[_Objects, str]:
+    """The objects of a page, and the token of the next one."""
+    metadata, items = answer.get("metadata"), answer.get("items") or []
+    token = metadata.get("continue", "") if isinstance(metadata, dict) else None
+    is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
+    if not is_list or not isinstance(token, str):
+        raise Malformed(f"The answer for {path} is not a list.", path=path)
+    return items, token

@@ -17,7 +17,7 @@ from datetime import timedelta
 
 from pydantic import ValidationError
 
-from kube.decoding import ListHead
+from kube.envelopes import ListHead
 from kube.errors import Expired, KubernetesError, Malformed, NotFound, Unreachable, retry_after
 from kube.freshness import Freshness, is_earlier
 from kube.resource import NODES

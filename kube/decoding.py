@@ -4,27 +4,23 @@ Fast path: the whole page or line is validated at once from its bytes. Only if t
 examined, to find a bookmark, an error, or the object that does not decode. Of a line, only the
 metadata is read again.
 
-The items of a page are counted one by one. `max_length` would cost up to a second: its error contains the
-whole list as Python values.
+An answer with more JSON values than MOST_VALUES is decoded by kube/lenient_decoding.py, which gives no
+reasons.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from reprlib import Repr
-from typing import Annotated, Any, Generic, Literal, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError, ValidationInfo
-from pydantic_core import PydanticCustomError, to_json
+from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
-from kube.answer_bounds import (
-    LONGEST_NAME,
-    LONGEST_NAMESPACE,
-    LONGEST_VERSION,
-    MOST_ITEMS_OF_A_PAGE,
-    MOST_OF_AN_OBJECT,
-)
+from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, has_more_values
+from kube.envelopes import Identity, ItemT, ListHead, ListMetadata, counted
 from kube.errors import Malformed
+from kube.lenient_decoding import TOO_MANY_VALUES, LenientDecoder
 from kube.record import ChangeKind, Key, RecordT
 from kube.status import Status
 from objects.frozen import FrozenObject
@@ -34,7 +30,6 @@ _LONGEST_FIELD = 256  # in characters: a field may be the key of a label, which 
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 2 * _LONGEST_VALUE
 
-ItemT = TypeVar("ItemT")
 _ITEM: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 
 
@@ -86,28 +81,9 @@ class WatchError:
     status: Status
 
 
-class _ListMetadata(FrozenObject):
-    resource_version: str
-    token: str = Field(default="", alias="continue")
-
-
-class ListHead(FrozenObject):
-    """A list without its items, for its resourceVersion."""
-
-    metadata: _ListMetadata
-
-
-def _counted(item: ItemT, info: ValidationInfo) -> ItemT:
-    """Count an item of a page by the context of its validation."""
-    numbers = cast("Iterator[int]", info.context)
-    if next(numbers) >= MOST_ITEMS_OF_A_PAGE:
-        raise PydanticCustomError("too_many", f"A page has at most {MOST_ITEMS_OF_A_PAGE} objects")
-    return item
-
-
 class _List(ListHead, Generic[ItemT]):
     # Go writes an empty list of some kinds as null.
-    items: tuple[Annotated[ItemT, AfterValidator(_counted)], ...] | None = None
+    items: tuple[Annotated[ItemT, AfterValidator(counted)], ...] | None = None
 
 
 class _ObjectEvent(FrozenObject, Generic[ItemT]):
@@ -115,26 +91,12 @@ class _ObjectEvent(FrozenObject, Generic[ItemT]):
     object: ItemT
 
 
-class _Identity(FrozenObject):
-    """The metadata of an undecodable object, or of a bookmark; a longer name makes the answer Malformed.
-
-    A name that is cut could be the name of another object.
-    """
-
-    name: str = Field(default="", max_length=LONGEST_NAME)
-    namespace: str = Field(default="", max_length=LONGEST_NAMESPACE)
-    resource_version: str = Field(default="", max_length=LONGEST_VERSION)
-
-    def undecodable(self, error: str) -> Undecodable:
-        return Undecodable(Key(self.namespace, self.name), self.resource_version, error)
-
-
 class _Identified(FrozenObject):
-    metadata: _Identity
+    metadata: Identity
 
 
 class _Other(FrozenObject):
-    metadata: _Identity | None = None
+    metadata: Identity | None = None
 
 
 class _OtherEvent(FrozenObject):
@@ -153,6 +115,7 @@ class Decoder(Generic[RecordT]):
 
     def __init__(self, decode: type[RecordT]) -> None:
         self._model = cast("type[BaseModel]", decode)
+        self._lenient = LenientDecoder(decode)
         self._list: Any = _List.__class_getitem__(decode)
         self._event: Any = _ObjectEvent.__class_getitem__(decode)
 
@@ -161,9 +124,13 @@ class Decoder(Generic[RecordT]):
 
         Raises Malformed: it is not a list.
         """
+        if has_more_values(answer, MOST_VALUES):
+            return self._page_of_many_values(answer)
         try:
             page = self._list.model_validate_json(answer, context=count())
         except ValidationError:
+            page = None  # the error contains the invalid values: it goes before they are decoded again
+        if page is None:
             return self._page_one_by_one(answer)
         return ListPage(page.items or (), (), page.metadata.resource_version, page.metadata.token)
 
@@ -172,6 +139,8 @@ class Decoder(Generic[RecordT]):
 
         Raises Malformed: it is not an object.
         """
+        if has_more_values(answer, MOST_VALUES):
+            return _unexplained(self._lenient.object(answer))
         try:
             return self._one(_ITEM.validate_json(answer))
         except ValidationError as error:
@@ -182,6 +151,9 @@ class Decoder(Generic[RecordT]):
 
         Raises Malformed: it is not an event of a watch.
         """
+        if has_more_values(line, MOST_VALUES):
+            kind, found = self._lenient.event(line)
+            return Seen(_change_kind(kind), _unexplained(found))
         try:
             event = self._event.model_validate_json(line)
         except ValidationError as error:
@@ -193,23 +165,40 @@ class Decoder(Generic[RecordT]):
             page = _List[dict[str, Any]].model_validate_json(answer, context=count())
         except ValidationError as error:
             raise Malformed(f"The API server's answer is no list: {_place(error)}") from error
-        found = [self._one(item) for item in page.items or ()]
-        return ListPage(
-            tuple(one for one in found if not isinstance(one, Undecodable)),
-            tuple(one for one in found if isinstance(one, Undecodable)),
-            page.metadata.resource_version,
-            page.metadata.token,
-        )
+        return _page_of([self._one(item) for item in page.items or ()], page.metadata)
+
+    def _page_of_many_values(self, answer: bytes) -> ListPage[RecordT]:
+        page = self._lenient.page(answer)
+        return _page_of([_unexplained(item) for item in page.items], page.metadata)
 
     def _one(self, item: dict[str, Any]) -> RecordT | Undecodable:
         who, encoded = _identity(item), to_json(item)
         if len(encoded) > MOST_OF_AN_OBJECT:
-            return who.undecodable(f"The object has over {MOST_OF_AN_OBJECT} bytes")
+            return _undecodable(who, f"The object has over {MOST_OF_AN_OBJECT} bytes")
         try:
             # From JSON, not from Python values: the two modes accept different input.
             return cast("RecordT", self._model.model_validate_json(encoded))
         except ValidationError as error:
-            return who.undecodable(_first(error))
+            return _undecodable(who, _first(error))
+
+
+def _undecodable(who: Identity, error: str) -> Undecodable:
+    return Undecodable(Key(who.namespace, who.name), who.resource_version, error)
+
+
+def _unexplained(found: RecordT | Identity) -> RecordT | Undecodable:
+    if not isinstance(found, Identity):
+        return found
+    return _undecodable(found, f"It does not decode, and the answer has {TOO_MANY_VALUES}")
+
+
+def _page_of(found: Sequence[RecordT | Undecodable], metadata: ListMetadata) -> ListPage[RecordT]:
+    return ListPage(
+        tuple(one for one in found if not isinstance(one, Undecodable)),
+        tuple(one for one in found if isinstance(one, Undecodable)),
+        metadata.resource_version,
+        metadata.token,
+    )
 
 
 def _other_line(line: bytes, why: ValidationError) -> Seen[Any] | Bookmark | WatchError:
@@ -220,17 +209,22 @@ def _other_line(line: bytes, why: ValidationError) -> Seen[Any] | Bookmark | Wat
             return WatchError(_ErrorEvent.model_validate_json(line).object)
     except ValidationError as error:
         raise Malformed(f"A line of a watch is no event: {_place(error)}") from error
-    if event.type != "BOOKMARK" and event.type not in ChangeKind.__members__:
-        raise Malformed(f"A watch reports {_quoted(event.type)}, which is unknown.")
+    kind = None if event.type == "BOOKMARK" else _change_kind(event.type)
     who = event.object.metadata
     if who is None:
         raise Malformed("An object of a watch has no metadata.")
-    if event.type == "BOOKMARK":
+    if kind is None:
         return Bookmark(who.resource_version)
-    return Seen(ChangeKind(event.type), who.undecodable(_first(why).removeprefix("object.")))
+    return Seen(kind, _undecodable(who, _first(why).removeprefix("object.")))
 
 
-def _identity(item: dict[str, Any]) -> _Identity:
+def _change_kind(type_: str) -> ChangeKind:
+    if type_ not in ChangeKind.__members__:
+        raise Malformed(f"A watch reports {_quoted(type_)}, which is unknown.")
+    return ChangeKind(type_)
+
+
+def _identity(item: dict[str, Any]) -> Identity:
     try:
         return _Identified.model_validate(item).metadata
     except ValidationError as error:

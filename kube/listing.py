@@ -49,12 +49,20 @@ class PageReader:
     """Reads the pages of one list as bytes, within kube/answer_bounds.py."""
 
     def __init__(
-        self, transport: Transport, path: str, paging: Paging, accept: str = "application/json"
+        self,
+        transport: Transport,
+        path: str,
+        paging: Paging,
+        accept: str = "application/json",
+        *,
+        decodes_any_object: bool = False,
     ) -> None:
+        """`decodes_any_object`: the caller uses a Decoder, which takes any number of JSON values."""
         self._transport = transport
         self._path = path
         self._paging = paging
         self._accept = accept
+        self._decodes_any_object = decodes_any_object
         self._limit = paging.limit
         self._pages = self._bytes = 0
 
@@ -84,7 +92,14 @@ class PageReader:
             accept=self._accept,
             timeout=self._paging.timeout,
             most=answer_bounds.MOST_OF_A_PAGE,
+            most_values=self._most_values,
         )
+
+    @property
+    def _most_values(self) -> int | None:
+        if not self._decodes_any_object:
+            return answer_bounds.MOST_VALUES
+        return None if self._limit == 1 else answer_bounds.MOST_DECODED_VALUES
 
     def _count(self, page: bytes) -> bytes:
         self._pages += 1
@@ -107,7 +122,8 @@ async def list_all(
     records: list[RecordT] = []
     undecodable: list[Undecodable] = []
     memory: dict[Key, int] = {}
-    reader, token, what, kept = PageReader(transport, path, paging), "", f"The list of {path}", 0
+    reader = PageReader(transport, path, paging, decodes_any_object=True)
+    token, what, kept = "", f"The list of {path}", 0
     while True:
         answer = await reader.read([*selected, *([("continue", token)] if token else ())])
         page = await decoded(decoder.page, answer)

@@ -6,17 +6,27 @@ The other end chooses names, labels and the number of objects, so a count of obj
 from pydantic_core import to_json
 
 from kube import answer_bounds
+from kube.answer_bounds import values_in
 from kube.errors import Malformed
 from kube.record import Key, Record, key_of
+from kube.resource import Object
 
 _OF_A_TEXT = 32
 """Bytes that Python needs beside the letters of a text, measured with labels and owners."""
+_OF_A_VALUE = 100
+"""Bytes that Python needs for a value in lists and mappings, beside its letters."""
 
 
 def memory_of(record: Record) -> int:
     """The memory of `record` in bytes, about: its JSON, and a part for each text and field in it."""
     encoded = to_json(record, serialize_unknown=True)
     return len(encoded) + _OF_A_TEXT * (encoded.count(b'"') // 2)
+
+
+def memory_of_object(item: Object) -> int:
+    """The memory of a whole object in bytes, about."""
+    encoded = to_json(item)
+    return len(encoded) + _OF_A_VALUE * values_in(encoded)
 
 
 def check_bound(what: str, number: int, most: int, things: str) -> None:

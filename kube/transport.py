@@ -16,7 +16,7 @@ from typing import Self
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
-from kube.answer_bounds import MOST_OF_AN_OBJECT
+from kube.answer_bounds import MOST_OF_AN_OBJECT, MOST_VALUES, has_more_values
 from kube.configuration import Load, configure, loader
 from kube.errors import NotConfigured, Silent, TooLarge, Unauthorized, Unreachable
 from kube.server_clock import ServerClock
@@ -145,11 +145,12 @@ class Transport:
         accept: str = "application/json",
         timeout: timedelta = timedelta(seconds=10),  # noqa: ASYNC109  includes reading the answer
         most: int = MOST_OF_AN_OBJECT,
+        most_values: int | None = MOST_VALUES,
     ) -> bytes:
         """The body of a successful answer. `timeout` limits the whole exchange.
 
         Raises KubernetesError: the subclass for the answer; `Unreachable` without an answer; `TooLarge` if it
-        has over `most` bytes.
+        has over `most` bytes or over `most_values` JSON values.
         """
         limits = aiohttp.ClientTimeout(
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
@@ -158,7 +159,8 @@ class Transport:
         self._must_be_open(request)
         with self._counted():
             async with await self._send(request) as response:
-                return await _read(response, request)
+                answer = await _read(response, request)
+        return _within(most_values, answer, request)
 
     @asynccontextmanager
     async def stream(
@@ -247,7 +249,7 @@ class Transport:
         if response.status < _FIRST_FAILURE:
             return response
         async with response:
-            content = await _read(response, request)
+            content = _within(MOST_VALUES, await _read(response, request), request)
         retry_after = response.headers.get("Retry-After", "")
         raise classify(str(request), request.path, response.status, content, retry_after)
 
@@ -268,6 +270,12 @@ async def _read(response: aiohttp.ClientResponse, request: _Request) -> bytes:
             raise TooLarge(f"{request} was answered with over {request.most} bytes.", path=request.path)
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def _within(most_values: int | None, answer: bytes, request: _Request) -> bytes:
+    if most_values is not None and has_more_values(answer, most_values):
+        raise TooLarge(f"{request} was answered with over {most_values} JSON values.", path=request.path)
+    return answer
 
 
 async def _pieces(response: aiohttp.ClientResponse, request: _Request) -> AsyncIterable[bytes]:

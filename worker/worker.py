@@ -38,6 +38,7 @@ from health.model.evidence import EvidenceStore
 from kube.client import Client
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
+from kube.consistent_read import current_version
 from kube.discovery import Discovery
 from kube.errors import KubernetesError
 from kube.server_clock import monotonic_clock, wall_clock
@@ -155,4 +156,4 @@ async def _watch_leader(settings: Settings, connections: Connections) -> None:
 
 async def _list_checks(connection: ClusterConnection, kind: CheckKind) -> None:
     discovery = Discovery(connection.transport)  # what is served may be another by now
-    await connection.client.list(await discovery.first_served(kind))
+    await current_version(connection.transport, (await discovery.first_served(kind)).path())

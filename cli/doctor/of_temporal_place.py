@@ -117,14 +117,21 @@ class TemporalPlace:
         if of.group_kind == _NODE:
             return [TargetReference(kind=of.kind, name=node, uid="") for node in sorted(nodes)]
         try:
-            listed = await self.connection.client.list(await self.connection.discovery.find(of), namespace)
+            resource = await self.connection.discovery.find(of)
+            listed = await self.connection.client.list(
+                resource, namespace, where=lambda one: _node_of(one) in nodes
+            )
         except KindUnknown:
             return []  # another finding reports it
         return [
             TargetReference(kind=of.kind, group=of.group, namespace=namespace, name=_name(one), uid="")
             for one in listed
-            if ((one.get("status") or {}).get("nodeRef") or {}).get("name") in nodes
         ]
+
+
+def _node_of(machine: Object) -> str:
+    name: str = ((machine.get("status") or {}).get("nodeRef") or {}).get("name", "")
+    return name
 
 
 def _name(listed: Object) -> str:

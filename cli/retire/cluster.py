@@ -4,6 +4,7 @@ Each write carries the uid and the resourceVersion that were read, so an object 
 again. An object that cannot be removed does not keep others from being removed.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
@@ -37,6 +38,10 @@ CUSTOM_RESOURCES = Resource(
 )
 DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments", namespaced=True)
 _REQUEST, _TEMPLATE = "Remediation", "Template"
+
+
+def _every(_: Object) -> bool:
+    return True
 
 
 class RetiredCluster:
@@ -157,18 +162,19 @@ class RetiredCluster:
     async def _leases(self, namespace: str) -> list[Object]:
         return await self._connection.client.list(LEASES, namespace)
 
-    async def _listed(self, resource: Resource) -> list[Stored]:
+    async def _listed(self, resource: Resource, where: Callable[[Object], object] = _every) -> list[Stored]:
         try:
-            return [Stored(resource, body) for body in await self._connection.client.list(resource)]
+            bodies = await self._connection.client.list(resource, where=where)
         except KindUnknown:  # its CRD was deleted meanwhile, with its objects
             return []
+        return [Stored(resource, body) for body in bodies]
 
-    async def _served(self, kind: ServedKind) -> list[Stored]:
+    async def _served(self, kind: ServedKind, where: Callable[[Object], object] = _every) -> list[Stored]:
         try:
             resource = await self._connection.discovery.find(kind)
         except KindUnknown:
             return []
-        return await self._listed(resource)
+        return await self._listed(resource, where)
 
     async def _find_request_kinds(self, checks: list[tuple[CheckKind, Stored]]) -> frozenset[Resource]:
         """Kinds that the checks' templates create, and kinds named like a request with a template."""
@@ -187,7 +193,9 @@ class RetiredCluster:
         return frozenset(found.values())
 
     async def _named_as_requests(self) -> list[Resource]:
-        definitions = [one["spec"] for one in await self._connection.client.list(CUSTOM_RESOURCES)]
+        # Each definition has up to 1 MB of schema, and most are of no interest here.
+        found = await self._connection.client.list(CUSTOM_RESOURCES, where=_is_named_as_request)
+        definitions = [one["spec"] for one in found]
         kinds = {(one["group"], one["names"]["kind"]) for one in definitions}
         return [
             _resource(one)
@@ -197,8 +205,12 @@ class RetiredCluster:
         ]
 
     async def _markable(self) -> list[tuple[CheckKind, Stored]]:
-        kinds = [kind for kind in CHECK_KINDS.values() if kind.mark_on is not None]
-        return [(kind, one) for kind in kinds for one in await self._served(kind.targets)]
+        return [
+            (kind, one)
+            for kind in CHECK_KINDS.values()
+            if kind.mark_on is not None
+            for one in await self._served(kind.targets, kind.mark_on)
+        ]
 
     async def _upgrading(self) -> str:
         """Why a check must not be unpaused now; "" if there is no upgrade."""
@@ -218,6 +230,11 @@ class RetiredCluster:
         return (
             f"the cluster is being upgraded, says {now.sign}" if now.phase is UpgradePhase.UNDER_WAY else ""
         )
+
+
+def _is_named_as_request(definition: Object) -> bool:
+    kind: str = definition["spec"]["names"]["kind"]
+    return kind.removesuffix(_TEMPLATE).endswith(_REQUEST)
 
 
 def _resource(definition: Object) -> Resource:

@@ -19,6 +19,7 @@ from health.check.template_validity import Place, Template, TemplateKind
 from health.model.references import CheckReference, TemplateReference
 from kube.connection import ClusterConnection
 from kube.decoding import Decoder, Undecodable
+from kube.decoding_thread import decoded
 from kube.errors import Forbidden, KindUnknown, KubernetesError, NotFound
 from kube.resource import Resource
 from kube.server_clock import monotonic_clock
@@ -163,7 +164,8 @@ class TemplatePolling:
             return  # the check reports it, and the path would not lead to any object
         at, path = self._clock(), resource.path(template.namespace, template.name)
         try:
-            found = self._decoder.object(await self._connection.transport.request("GET", path))
+            answer = await self._connection.transport.request("GET", path, most_values=None)
+            found = await decoded(self._decoder.object, answer)
         except (Forbidden, KindUnknown) as error:
             refused = NotServed if isinstance(error, KindUnknown) else UnreadableTemplate
             self._readings[template] = Reading(at, refused(error.message))

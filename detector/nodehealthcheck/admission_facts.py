@@ -77,7 +77,7 @@ class AdmissionFacts:
         """All templates of a kind, or the named ones if we may not list them."""
         resource = await self._discovery.resource(*kind)
         try:
-            return await self._client.list(resource)
+            return await self._client.list_metadata(resource)
         except Forbidden:
             of_kind = [one for one in named if (one.api_version, one.kind) == kind]
             return [await self._get(resource, one) for one in of_kind]

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple, Protocol
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetPydanticSchema, PlainSerializer
+from pydantic_core import CoreSchema
 
 from health.cluster.cluster_context import CheckProblem
 from health.model.references import TemplateReference
-from health.model.remediation_request import MULTIPLE_TEMPLATES, contents_of, without_contents
+from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
 from objects.frozen import FrozenObject
+from objects.or_none import OR_NONE
 
 TEMPLATE_FORBIDDEN = "RemediationTemplateForbidden"
 _VERSION_LENGTH = 12
@@ -30,11 +32,28 @@ class TemplateMetadata(FrozenObject):
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
+class _Contents(FrozenObject):
+    """spec.template.spec, of which only the presence matters here."""
+
+
+class _Frame(FrozenObject):
+    spec: _Contents = _Contents()
+
+
+class _TemplateSpec(FrozenObject):
+    template: _Frame
+
+
+def _of_contents(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    # As `contents_of`, which would need the whole spec as Python values.
+    return handler(Annotated[_TemplateSpec | None, OR_NONE, AfterValidator(lambda spec: spec is not None)])
+
+
 class Template(FrozenObject):
     """A remediation template without its contents, which are read again for each request."""
 
     metadata: TemplateMetadata
-    has_contents: Annotated[bool, BeforeValidator(lambda spec: contents_of(spec) is not None)] = Field(
+    has_contents: Annotated[bool, GetPydanticSchema(_of_contents), PlainSerializer(bool)] = Field(
         default=False, alias="spec"
     )
 

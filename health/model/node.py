@@ -9,9 +9,10 @@ import dataclasses
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasPath, ConfigDict, Field, GetCoreSchemaHandler, GetPydanticSchema
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
+from pydantic_core import CoreSchema
 
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
@@ -64,11 +65,19 @@ class NodeMetadata(FailFast):
     annotations: NodeAnnotations = NodeAnnotations()
 
 
-def _keys(taints: object) -> object:
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class _Taint:
+    key: str = ""
+
+
+def _keys(taints: tuple[_Taint | str, ...] | None) -> tuple[str, ...]:
     """Keep the keys of taints; values and effects are not used."""
-    if not isinstance(taints, list):
-        return taints or ()
-    return tuple(taint.get("key", "") if isinstance(taint, dict) else taint for taint in taints)
+    return tuple(taint.key if isinstance(taint, _Taint) else taint for taint in taints or ())
+
+
+def _of_taints(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    # A validator before the model would receive unknown fields as Python values, as many as the answer has.
+    return handler(Annotated[tuple[_Taint | str, ...] | None, AfterValidator(_keys)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -76,7 +85,7 @@ class NodeSpec(FailFast):
     """Signs in the spec of a Node that it is under maintenance."""
 
     unschedulable: bool = False
-    taints: Annotated[tuple[str, ...], BeforeValidator(_keys)] = ()
+    taints: Annotated[tuple[str, ...], GetPydanticSchema(_of_taints)] = ()
 
 
 NO_SPEC = NodeSpec()

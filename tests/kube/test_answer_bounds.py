@@ -155,3 +155,90 @@ async def test_object_that_is_nested_without_an_end_is_malformed(
     server.answer("GET", NODES.path(name="a"), answer)
     with pytest.raises(Malformed, match="is not JSON"):
         await Client(transport).get(NODES, "a")
+
+
+VALUES = "[" + ",".join(["[]"] * answer_bounds.MOST_VALUES) + "]"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_object_of_too_many_json_values_is_not_read(
+    server: ApiServer, transport: Transport, status: int
+) -> None:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(body=f'{{"metadata":{VALUES}}}', status=status, content_type="application/json")
+
+    server.answer("GET", NODES.path(name="a"), answer)
+    with pytest.raises(TooLarge, match=r"^GET /api/v1/nodes/a was answered with over 105000 JSON values\.$"):
+        await Client(transport).get(NODES, "a")
+
+
+def page_with_one_of_many_values(limit: int) -> web.Response:
+    rich = f'{{"metadata":{{"name":"rich","resourceVersion":"1"}},"x":[{VALUES},{VALUES}]}}'
+    items = [rich, *['{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"spec":{"size":1}}'] * 10][
+        :limit
+    ]
+    page = f'{{"metadata":{{"resourceVersion":"1"}},"items":[{",".join(items)}]}}'
+    return web.Response(body=page, content_type="application/json")
+
+
+async def test_object_of_very_many_values_is_asked_for_alone_and_named(
+    server: ApiServer, transport: Transport
+) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return page_with_one_of_many_values(int(request.query["limit"]))
+
+    server.answer("GET", PATH, answer)
+    server.version(PATH, answer)
+    listed = await by_reflector(transport)
+
+    assert [asked.query["limit"] for asked in server.asked] == ["100", "25", "6", "1"]
+    assert [one.key.name for one in listed.undecodable] == ["rich"]
+
+
+async def test_list_of_whole_objects_with_one_of_many_values_is_refused(
+    server: ApiServer, transport: Transport
+) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return page_with_one_of_many_values(int(request.query["limit"]))
+
+    server.answer("GET", PATH, answer)
+    server.version(PATH, answer)
+    with pytest.raises(TooLarge, match="over 105000 JSON values"):
+        await by_client(transport)
+    assert [asked.query["limit"] for asked in server.asked] == ["100", "25", "6", "1"]
+
+
+async def test_list_of_whole_objects_is_given_up_by_their_memory(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_bounds, "MOST_LISTED", 2000)
+    names = [f"w-{number}" for number in range(3)]
+    server.answer("GET", PATH, said(listed(1, *(widget(name, 1) for name in names))))
+
+    with pytest.raises(Malformed, match=r"^The list of /api/v1/nodes has over 2000 bytes of memory\.$"):
+        await by_client(transport)
+    found = await Client(transport).list(NODES, where=lambda one: one["metadata"]["name"] == "w-1")
+    assert [one["metadata"]["name"] for one in found] == ["w-1"]
+
+
+async def test_a_part_of_a_list_ends_at_its_memory(
+    server: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_bounds, "MOST_OF_SOME", 4000)
+    server.answer("GET", PATH, said(listed(1, widget("a", 1), widget("b", 1), token="more")))
+
+    found, has_more = await Client(transport).list_some(NODES, "spec.nodeName=a", most=100)
+    assert len(server.asked) == 2
+    assert len(found) == 4
+    assert has_more
+
+
+@pytest.mark.parametrize(
+    "page", [{"metadata": []}, {"items": {"a": 1}}, {"items": [1]}, {"metadata": {"continue": 1}}]
+)
+async def test_page_of_whole_objects_that_is_no_list_is_malformed(
+    server: ApiServer, transport: Transport, page: dict[str, Any]
+) -> None:
+    server.answer("GET", PATH, said({"metadata": {"resourceVersion": "1"}} | page))
+    with pytest.raises(Malformed, match=r"^The answer for /api/v1/nodes is not a list\.$"):
+        await by_client(transport)

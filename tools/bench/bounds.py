@@ -21,7 +21,13 @@ from health.model.references import RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import HEALTHY
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument
-from kube.answer_bounds import MIB, MOST_OF_A_PAGE, MOST_OF_AN_OBJECT
+from kube.answer_bounds import (
+    MIB,
+    MOST_DECODED_VALUES,
+    MOST_OF_A_PAGE,
+    MOST_OF_AN_OBJECT,
+    MOST_VALUES,
+)
 from kube.decoding import Decoder
 from kube.decoding_thread import decoded
 from kube.errors import Malformed
@@ -80,7 +86,7 @@ def _page(items: bytes) -> Work:
 
 
 def _repeated(unit: bytes, most: int) -> bytes:
-    """A JSON list of as many units as fit."""
+    """A JSON list of as many units as fit, with room for an envelope."""
     return b"[" + b",".join([unit] * ((most - 1024) // (len(unit) + 1))) + b"]"
 
 
@@ -108,7 +114,13 @@ def _recovering_nodes() -> Work:
     return work
 
 
+def _item(field: bytes) -> bytes:
+    """A list of one object, with this field in its metadata."""
+    return b'[{"metadata":{"name":"a",%s}}]' % field
+
+
 _OBJECT, _PAGE = MOST_OF_AN_OBJECT, MOST_OF_A_PAGE
+_DEEP = b"[" * 150 + b"]" * 150
 CASES: dict[str, Callable[[], Work]] = {
     "policy of base-60 digits": lambda: _policy("shadow: " + "1:" * LONGEST),
     f"policy of {MOST_KEYS:,} keys": lambda: _policy(policy_of_many_keys()),
@@ -124,6 +136,19 @@ CASES: dict[str, Callable[[], Work]] = {
     "watch line, lists as labels": lambda: _line(_repeated(b"[]", _OBJECT), b"[]"),
     "page of numbers": lambda: _page(_repeated(b"1", _PAGE)),
     "page of empty objects": lambda: _page(_repeated(b"{}", _PAGE)),
+    "page, lists as a label": lambda: _page(_item(b'"labels":{"a":%s}' % _repeated(b"[]", _PAGE))),
+    "page, deep lists as a label": lambda: _page(_item(b'"labels":{"a":%s}' % _repeated(_DEEP, _PAGE))),
+    "page, lists as a name": lambda: _page(_item(b'"name":%s' % _repeated(b"[]", _PAGE))),
+    "page, metadata null": lambda: _page(b'[{"metadata":null,"x":%s}]' % _repeated(b"[]", _PAGE)),
+    "page, 1,000 objects with lists as a label": lambda: _page(
+        _repeated(_item(b'"labels":{"a":%s}' % _repeated(b"[]", 1024 + 2000))[1:-1], _PAGE)
+    ),
+    "page, as many values as are decoded": lambda: _page(
+        _item(b'"x":[%s]' % b",".join([b'{"a":{}}'] * (MOST_DECODED_VALUES // 2 - 100)))
+    ),
+    "page, as many values as give a reason": lambda: _page(
+        _item(b'"labels":[%s]' % b",".join([b'{"a":{}}'] * (MOST_VALUES // 2 - 100)))
+    ),
     "status of 5,000 recovering nodes": _recovering_nodes,
     "page of objects without a uid": lambda: _page(_repeated(b'{"metadata":{"name":"a"}}', _PAGE)),
     **event_loop.CASES,
