@@ -22,12 +22,12 @@ SHARE_OF_WORK = 0.75
 Result = TypeVar("Result")
 
 
-class Refusal(Exception):
+class InputRefused(Exception):
     """The activity refuses its input; the message says why, for people."""
 
 
 @dataclass(frozen=True)
-class Failure:
+class AttemptFailure:
     """The reason why one part was not done."""
 
     why: str
@@ -52,23 +52,25 @@ class Attempt:
         self._longest = contract.attempt * SHARE_OF_WORK
         self._ends = asyncio.get_running_loop().time() + self._longest.total_seconds()
 
-    async def tried(self, what: str, doing: Awaitable[Result]) -> Result | Failure:
+    async def tried(self, what: str, doing: Awaitable[Result]) -> Result | AttemptFailure:
         """The result of `doing`, or its failure; `what` is for the log."""
         return await tried_until(self._ends, f"it was not done within {in_words(self._longest)}", what, doing)
 
 
-async def tried_until(ends: float, too_late: str, what: str, doing: Awaitable[Result]) -> Result | Failure:
+async def tried_until(
+    ends: float, too_late: str, what: str, doing: Awaitable[Result]
+) -> Result | AttemptFailure:
     """The same until the event loop's clock reaches `ends`; `too_late` is the reason after that."""
     try:
         async with asyncio.timeout_at(ends):
             return await doing
     except KubernetesError as error:
-        return Failure(error.message, error)
-    except Refusal as error:
+        return AttemptFailure(error.message, error)
+    except InputRefused as error:
         activity.logger.warning("refused", extra={"what": what, "reason": str(error)})
-        return Failure(str(error))
+        return AttemptFailure(str(error))
     except TimeoutError:
-        return Failure(too_late)
+        return AttemptFailure(too_late)
     except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the other parts
         activity.logger.warning("not done", exc_info=error, extra={"what": what})
-        return Failure(f"{type(error).__name__}: {error}")
+        return AttemptFailure(f"{type(error).__name__}: {error}")

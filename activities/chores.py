@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.attempt import Attempt, Failure
+from activities.attempt import Attempt, AttemptFailure
 from activities.own_requests import OwnRequests
 from activities.target_lease import TargetLeases
 from health.model.chore_subject import OF_LEASE, ChoreSubject
@@ -37,7 +37,7 @@ class ChoreAttempt:
     async def item(self, subject: ChoreSubject, what: str, doing: Awaitable[Result]) -> Result | None:
         """The result of `doing`; None: it failed, which is recorded as `what` about `subject`."""
         tried = await self._attempt.tried(what, doing)
-        if not isinstance(tried, Failure):
+        if not isinstance(tried, AttemptFailure):
             return tried
         self._failures.append(
             ChoreFailure(

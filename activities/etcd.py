@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from activities.attempt import Refusal
+from activities.attempt import InputRefused
 from activities.own_requests import OwnRequests
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
 from health.check.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
@@ -39,7 +39,7 @@ class Etcd:
     async def _is_under_way(self, asked: ActInput) -> bool:
         """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
         for request in asked.requests:
-            with suppress(Refusal):
+            with suppress(InputRefused):
                 if await self._requests.find(request, asked.incident) is not None:
                     return True
         return False

@@ -14,7 +14,7 @@ built-in kinds are never requests, with any annotations.
 
 from pydantic import ValidationError
 
-from activities.attempt import Refusal
+from activities.attempt import InputRefused
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from health.kinds.registry import CHECK_KINDS
@@ -33,7 +33,7 @@ TRIES = 5
 """Remediators often write to their requests; after this many conflicts the change is tried again later."""
 
 
-class NotOwn(Refusal):
+class NotOwn(InputRefused):
     """The object is not a request of the incident."""
 
 
@@ -68,7 +68,7 @@ class OwnRequests:
 
         """
         if foreign := sorted(patch.annotations.keys() - WRITTEN):
-            raise Refusal(f"requests get no annotation {foreign[0]} from us")
+            raise InputRefused(f"requests get no annotation {foreign[0]} from us")
         texts = {**patch.annotations, **({INCIDENT: incident.workflow_id} if patch.adopts else {})}
 
         async def annotate_once() -> Object | None:
@@ -123,7 +123,7 @@ class OwnRequests:
             context = await self._objects.context(check)
             target = await none_if_absent(self._objects.target(incident, context))
         except (InvalidCheckError, ValidationError) as error:
-            raise Refusal(f"{incident.check} or {incident.target} cannot be read: {error}") from error
+            raise InputRefused(f"{incident.check} or {incident.target} cannot be read: {error}") from error
         return target is not None and target.metadata.uid == incident.target.uid and check.selects(target)
 
 

@@ -6,7 +6,7 @@ since the first step. Only the incident knows which step that was, and other cli
 the deletion of the requests, by a Lease of the target that the check holds.
 """
 
-from activities.attempt import Refusal
+from activities.attempt import InputRefused
 from activities.own_requests import OwnRequests
 from activities.revalidation import not_true
 from activities.target_lease import TargetLeases
@@ -41,7 +41,7 @@ class SameBootEvidence:
     async def _boot_before(self, request: RequestReference, asked: ActInput) -> str | None:
         try:
             found = await self._requests.find(request, asked.incident)
-        except Refusal:
+        except InputRefused:
             return None
         annotations = found["metadata"].get("annotations") if found else None
         return (annotations or {}).get(BOOT_ID)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from temporalio import activity
 
-from activities.attempt import Attempt, Failure
+from activities.attempt import Attempt, AttemptFailure
 from activities.event_recorder import EventRecorder
 from activities.fact_age import Clock, waited_too_long
 from health.kinds.registry import CHECK_KINDS
@@ -60,7 +60,7 @@ class WritePauses:
         async def answered(patch: PausePatch) -> PauseAnswer:
             writing = self._write(patch, lambda: waited or self._clock.too_old(asked.seen_at, began))
             tried = await attempt.tried(str(patch), writing)
-            return _failed(patch, tried) if isinstance(tried, Failure) else tried
+            return _failed(patch, tried) if isinstance(tried, AttemptFailure) else tried
 
         return WritePausesResult(answers=await bounded(AT_ONCE, answered, asked.patches))
 
@@ -131,7 +131,7 @@ def _refused(patch: PausePatch, why: str) -> PauseAnswer:
     return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.REFUSED, why=why)
 
 
-def _failed(patch: PausePatch, tried: Failure) -> PauseAnswer:
+def _failed(patch: PausePatch, tried: AttemptFailure) -> PauseAnswer:
     return PauseAnswer(
         uid=patch.uid,
         outcome=_outcome(tried),
@@ -141,7 +141,7 @@ def _failed(patch: PausePatch, tried: Failure) -> PauseAnswer:
     )
 
 
-def _outcome(failure: Failure) -> WriteOutcome:
+def _outcome(failure: AttemptFailure) -> WriteOutcome:
     match failure.error:
         case Conflict():
             return WriteOutcome.CONFLICT

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
-from activities.attempt import Failure, tried_until
+from activities.attempt import AttemptFailure, tried_until
 from activities.live_objects import LiveObjects
 from health.evidence.document import EvidencePart
 from health.evidence.kept import is_well, kept_event, kept_node, kept_pod, kept_target, last_seen
@@ -52,7 +52,7 @@ class EvidenceReader:
     async def _tried(self, part: EvidencePart, reading: Awaitable[EvidencePart]) -> EvidencePart:
         too_late = f"it was not read within {in_words(EVIDENCE_READING)}"
         read = await tried_until(self.ends, too_late, f"read {part.name}", reading)
-        if isinstance(read, Failure):
+        if isinstance(read, AttemptFailure):
             return replace(part, unread=read.why)
         return replace(part, items=read.items, unread=read.unread, most=read.most)
 

@@ -36,21 +36,21 @@ class Naming(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class UndecodableTemplate:
     """The template exists, but does not decode."""
 
     why: str
 
 
 @dataclass(frozen=True)
-class UnreadableTemplate:
+class RefusedTemplate:
     """The API server refuses to let us read the template."""
 
     why: str
 
 
 @dataclass(frozen=True)
-class NotServed(UnreadableTemplate):
+class NotServed(RefusedTemplate):
     """The API server does not serve the kind of the template."""
 
 
@@ -59,7 +59,7 @@ class Reading:
     """The last answer of the API server about one template."""
 
     at: float = field(compare=False)
-    found: Template | Unreadable | UnreadableTemplate | None
+    found: Template | UndecodableTemplate | RefusedTemplate | None
     """None: it does not exist."""
 
 
@@ -129,9 +129,9 @@ class TemplatePolling:
         templates: dict[Place, Template] = {at: one for at, one in read.items() if isinstance(one, Template)}
         return TemplateKind(
             templates,
-            {place: one.why for place, one in read.items() if isinstance(one, Unreadable)},
+            {place: one.why for place, one in read.items() if isinstance(one, UndecodableTemplate)},
             is_namespaced=is_namespaced,
-            refused={place: one.why for place, one in read.items() if isinstance(one, UnreadableTemplate)},
+            refused={place: one.why for place, one in read.items() if isinstance(one, RefusedTemplate)},
             unread=frozenset(known.keys() - read.keys()),
         )
 
@@ -148,9 +148,7 @@ class TemplatePolling:
     def age(self, kind: Kind) -> timedelta | None:
         """Age of the oldest reading of a kind; None if one is missing or forbidden."""
         readings = [self._readings.get(template) for template in self._templates(kind)]
-        known = [
-            one.at for one in readings if one is not None and not isinstance(one.found, UnreadableTemplate)
-        ]
+        known = [one.at for one in readings if one is not None and not isinstance(one.found, RefusedTemplate)]
         if not known or len(known) < len(readings):
             return None
         return timedelta(seconds=self._clock() - min(known))
@@ -167,13 +165,13 @@ class TemplatePolling:
             answer = await self._connection.transport.request("GET", path, most_values=None)
             found = await decoded(self._decoder.object, answer)
         except (Forbidden, KindUnknown) as error:
-            refused = NotServed if isinstance(error, KindUnknown) else UnreadableTemplate
+            refused = NotServed if isinstance(error, KindUnknown) else RefusedTemplate
             self._readings[template] = Reading(at, refused(error.message))
             raise
         except NotFound:
             self._readings[template] = Reading(at, None)
             return
-        read = Unreadable(found.error) if isinstance(found, Undecodable) else found
+        read = UndecodableTemplate(found.error) if isinstance(found, Undecodable) else found
         self._readings[template] = Reading(at, read)
 
     def _templates(self, kind: Kind) -> list[TemplateReference]:

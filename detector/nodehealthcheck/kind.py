@@ -7,8 +7,8 @@ from detector.nodehealthcheck.webhook import serve_webhook
 from detector.state.cluster_state import ClusterState
 from detector.watched_kind import KindMetrics, WatchedContext, WatchedKind
 from health.kinds.nodehealthcheck.machine_health_checks import (
-    MachineHealthCheck,
     OtherChecks,
+    OtherMachineHealthCheck,
     machine_health_checks,
 )
 from kube.resource import Resource
@@ -23,12 +23,12 @@ def _metrics(cluster_state: ClusterState, is_leader: Callable[[], bool]) -> Kind
     return KindMetrics((series, OngoingRemediations(cluster_state, is_leader)), (series,))
 
 
-def _judge(found: Sequence[MachineHealthCheck], unreadable: int) -> OtherChecks:
+def _judge(found: Sequence[OtherMachineHealthCheck], unreadable: int) -> OtherChecks:
     return machine_health_checks(found, unreadable=unreadable)
 
 
 WATCHED_NODE_HEALTH_CHECK = WatchedKind(
-    cluster_context=WatchedContext(MACHINE_HEALTH_CHECKS, MachineHealthCheck, _judge),
+    cluster_context=WatchedContext(MACHINE_HEALTH_CHECKS, OtherMachineHealthCheck, _judge),
     metrics=_metrics,
     webhook=serve_webhook,
 )

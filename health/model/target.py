@@ -61,7 +61,7 @@ def owner_name(namespace: str, owner: str) -> TargetName:
     return TargetName(kind, namespace, name)
 
 
-class Identity(Protocol):
+class TargetMetadata(Protocol):
     """The part of the metadata that every target has."""
 
     @property
@@ -91,7 +91,7 @@ class Target(Protocol):
     __slots__ = ()
 
     @property
-    def metadata(self) -> Identity: ...
+    def metadata(self) -> TargetMetadata: ...
 
     @property
     def node_name(self) -> str:

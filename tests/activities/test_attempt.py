@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from temporalio.common import RetryPolicy
 
-from activities.attempt import Attempt, Failure
+from activities.attempt import Attempt, AttemptFailure
 from workflows.kit.calls import Contract
 
 ATTEMPT = timedelta(seconds=0.4)
@@ -16,5 +16,5 @@ async def test_slow_work_is_answered_before_the_attempt_times_out() -> None:
     async with asyncio.timeout(ATTEMPT.total_seconds()):
         answer = await attempt.tried("wait", asyncio.Event().wait())
 
-    assert isinstance(answer, Failure)
+    assert isinstance(answer, AttemptFailure)
     assert "it was not done within" in answer.why

@@ -20,7 +20,9 @@ from health.cluster.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, u
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation, refusals
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
-from health.kinds.nodehealthcheck.machine_health_checks import MachineHealthCheck as AnyMachineHealthCheck
+from health.kinds.nodehealthcheck.machine_health_checks import (
+    OtherMachineHealthCheck as AnyMachineHealthCheck,
+)
 from health.kinds.nodehealthcheck.machine_health_checks import machine_health_checks
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_conditions
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK

@@ -39,7 +39,7 @@ class MachineAnnotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineMetadata(common.MachineMetadata):
+class MachineMetadata(common.AnyMachineMetadata):
     """Identity, generation, labels, owners and annotations of a Machine."""
 
     generation: int = 0
@@ -60,7 +60,7 @@ def _with_served_conditions(raw: object) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineStatus(common.MachineStatus):
+class MachineStatus(common.AnyMachineStatus):
     """The part of a Machine's status that we read."""
 
     conditions: tuple[Condition, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from health.check.check_snapshot import TargetSnapshot
 from health.gate.back_off import LostRequest
 from health.kinds.clusterapi.machine import MachineTarget
-from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
+from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, MachineNote, target_restrictions
 from health.model.references import CheckReference
 from health.model.remediation_request import RemediationAttempt
 from health.model.verdict import Health
@@ -21,14 +21,14 @@ MARKED_UNHEALTHY = "MachineMarkedUnhealthy"
 
 def machine_notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
-) -> Iterator[TargetNote]:
+) -> Iterator[MachineNote]:
     """The Events about an unhealthy Machine; `before` is None if nothing was reported about it."""
     if _is_remediated(after) and not (before is not None and _is_same_failure(before, after)):
         named = f"{check.namespace}/{after.name}"
         message = f"Machine {named} has been marked as unhealthy by {check.namespace}/{check.name}"
-        yield TargetNote(MARKED_UNHEALTHY, message)
+        yield MachineNote(MARKED_UNHEALTHY, message)
     for hold, seed in target_restrictions(before, after):
-        yield TargetNote(RESTRICTED, restricted(check.namespace, after.name, hold), seed=seed)
+        yield MachineNote(RESTRICTED, restricted(check.namespace, after.name, hold), seed=seed)
 
 
 def _is_remediated(target: TargetSnapshot) -> bool:

@@ -36,7 +36,7 @@ class MachineOwner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineMetadata(FailFast):
+class AnyMachineMetadata(FailFast):
     """Identity, labels and owners of a Machine."""
 
     name: str
@@ -57,7 +57,7 @@ class NodeReference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineStatus(FailFast):
+class AnyMachineStatus(FailFast):
     """The part of a Machine's status that we read."""
 
     node_ref: NodeReference | None = None
@@ -67,8 +67,8 @@ class MachineStatus(FailFast):
 class LinkedMachine(FrozenObject):
     """A Machine, linked to a Node or not yet."""
 
-    metadata: MachineMetadata
-    status: MachineStatus = MachineStatus()
+    metadata: AnyMachineMetadata
+    status: AnyMachineStatus = AnyMachineStatus()
 
     @property
     def node_name(self) -> str:
@@ -97,7 +97,7 @@ class LinkedMachineTarget(Target):
     decode."""
 
     @property
-    def metadata(self) -> MachineMetadata:
+    def metadata(self) -> AnyMachineMetadata:
         return self.machine.metadata
 
     @property

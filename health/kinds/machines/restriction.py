@@ -29,7 +29,7 @@ _TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
 
 
 @dataclass(frozen=True)
-class TargetNote:
+class MachineNote:
     """An Event about one target, always of type Normal."""
 
     reason: str
@@ -120,7 +120,7 @@ def of_targets(
     before: CheckSnapshot | None,
     after: CheckSnapshot,
     now: datetime,
-    notes: Callable[[TargetSnapshot | None, TargetSnapshot], Iterator[TargetNote]],
+    notes: Callable[[TargetSnapshot | None, TargetSnapshot], Iterator[MachineNote]],
     subject: Callable[[TargetSnapshot], InvolvedObject],
 ) -> Iterator[Event]:
     """The Events about targets, unless the whole check is held; `before` was already reported."""
@@ -154,7 +154,7 @@ def _stored_restriction(stored: Mapping[str, Any]) -> Collection[str]:
 
 
 def _of_target(
-    uid: str, target: TargetSnapshot, note: TargetNote, subject: InvolvedObject, again: str
+    uid: str, target: TargetSnapshot, note: MachineNote, subject: InvolvedObject, again: str
 ) -> Event:
     fact = target.verdict.fact
     return Event(

@@ -32,7 +32,7 @@ class _Spec(FrozenObject):
     unhealthy_conditions: tuple[_Condition, ...] = ()
 
 
-class MachineHealthCheck(FrozenObject):
+class OtherMachineHealthCheck(FrozenObject):
     """The conditions of a MachineHealthCheck of machine.openshift.io."""
 
     metadata: ObjectMetadata
@@ -44,7 +44,7 @@ class MachineHealthCheck(FrozenObject):
         return [condition.type for condition in self.spec.unhealthy_conditions] == [TERMINATING]
 
 
-def machine_health_checks(found: Sequence[MachineHealthCheck], *, unreadable: int = 0) -> OtherChecks:
+def machine_health_checks(found: Sequence[OtherMachineHealthCheck], *, unreadable: int = 0) -> OtherChecks:
     """The class of these checks, with `unreadable` further ones that cannot be read."""
     if not found and not unreadable:
         return OtherChecks.NONE

@@ -30,14 +30,14 @@ class MachineAnnotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineMetadata(common.MachineMetadata):
+class MachineMetadata(common.AnyMachineMetadata):
     """Identity, labels, owners and annotations of a Machine."""
 
     annotations: MachineAnnotations = MachineAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineStatus(common.MachineStatus):
+class MachineStatus(common.AnyMachineStatus):
     """The part of a Machine's status that we read."""
 
     phase: str = ""

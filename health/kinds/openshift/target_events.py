@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from health.check.check_snapshot import TargetSnapshot
 from health.gate.back_off import LostRequest
-from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, TargetNote, target_restrictions
+from health.kinds.machines.restriction import REMEDIATE, RESTRICTED, MachineNote, target_restrictions
 from health.kinds.openshift.machine import MachineTarget
 from health.model.observation import HoldReason
 from health.model.references import CheckReference
@@ -22,17 +22,17 @@ from objects.event import Event, Severity
 
 def machine_notes(
     check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
-) -> Iterator[TargetNote]:
+) -> Iterator[MachineNote]:
     """The Events about an unhealthy Machine; `before` is None if nothing was reported about it."""
     path = path_of(check, after.name, after.node_name)
     if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
         message = f"Machine {path} has unhealthy node {after.node_name}"
-        yield TargetNote("DetectedUnhealthy", message, "HealthCheck")
+        yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
     if _is_skipped(after) and not (before and _is_skipped(before)):
         message = f"Machine {path} has no controller owner, skipping remediation"
-        yield TargetNote("SkippedNoController", message)
+        yield MachineNote("SkippedNoController", message)
     for hold, seed in target_restrictions(before, after):
-        yield TargetNote(RESTRICTED, restricted(path, hold), seed=seed)
+        yield MachineNote(RESTRICTED, restricted(path, hold), seed=seed)
 
 
 def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:

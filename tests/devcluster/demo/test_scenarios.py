@@ -8,7 +8,7 @@ import pytest
 from devcluster.demo.environment import Environment
 from devcluster.demo.facts import ConditionSeen, MachineSeen, MarkSeen, NodeSeen, RequestSeen, Run
 from devcluster.demo.player import line_of
-from devcluster.demo.row import Step, Success
+from devcluster.demo.row import DemoStep, Success
 from devcluster.demo.scenarios import CLUSTER_API, SCRIPTS
 from devcluster.demo.settings import Scenario
 from devcluster.demo.stage import Stage
@@ -33,7 +33,7 @@ EACH_STEP = [
     pytest.param(row, id=f"{scenario}-{row.wait.__name__}")
     for scenario, script in SCRIPTS.items()
     for row in script.rows
-    if isinstance(row, Step)
+    if isinstance(row, DemoStep)
 ]
 
 
@@ -46,13 +46,13 @@ def stage() -> Stage:
     return stage
 
 
-def said(step: Step, stage: Stage) -> list[str]:
+def said(step: DemoStep, stage: Stage) -> list[str]:
     line = line_of(step, stage)
     return [line.before, line.after(SAMPLES[get_type_hints(step.wait)["return"]]), line.failure]
 
 
 @pytest.mark.parametrize("step", EACH_STEP)
-def test_texts_of_each_step_name_values_that_there_are(step: Step, stage: Stage) -> None:
+def test_texts_of_each_step_name_values_that_there_are(step: DemoStep, stage: Stage) -> None:
     before, after, failure = said(step, stage)
     assert before.endswith(".")
     assert after.endswith(".")
@@ -67,8 +67,8 @@ def test_each_scenario_ends_with_a_sentence_of_success(scenario: Scenario, stage
     assert stage.words(last.text).endswith("nothing is left behind.")
 
 
-def of_cluster_api(wait: str) -> Step:
-    (found,) = (row for row in CLUSTER_API if isinstance(row, Step) and row.wait.__name__ == wait)
+def of_cluster_api(wait: str) -> DemoStep:
+    (found,) = (row for row in CLUSTER_API if isinstance(row, DemoStep) and row.wait.__name__ == wait)
     return found
 
 

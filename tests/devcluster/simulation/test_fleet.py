@@ -10,7 +10,7 @@ import pytest
 from devcluster.polling import until
 from devcluster.simulation.errors import BadRequestError
 from devcluster.simulation.fleet import Fleet
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom
 
 
@@ -22,7 +22,7 @@ class Kubelets:
         self.boots: list[str] = []
         self.silenced = asyncio.Event()
 
-    async def run(self, machine: Machine) -> None:
+    async def run(self, machine: SimulatedMachine) -> None:
         self.running.add(machine.name)
         self.boots.append(machine.boot_id)
         try:

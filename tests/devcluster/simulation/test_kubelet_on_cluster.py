@@ -7,7 +7,7 @@ import pytest
 
 from devcluster.polling import until
 from devcluster.simulation.kubelets import Intervals, Kubelet
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.node_api import NAMESPACE, NodeApi
 from kube.client import Client
 from kube.errors import NotFound
@@ -18,7 +18,7 @@ from tests.devcluster.running import running
 pytestmark = pytest.mark.cluster
 
 FAST = Intervals(renewal=timedelta(seconds=0.2), look=timedelta(seconds=0.2))
-MACHINE = Machine("simulated", 1, "boot-1")
+MACHINE = SimulatedMachine("simulated", 1, "boot-1")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ async def client(transport: Transport) -> AsyncIterator[Client]:
             continue
 
 
-def kubelet(transport: Transport, machine: Machine = MACHINE) -> AbstractAsyncContextManager[None]:
+def kubelet(transport: Transport, machine: SimulatedMachine = MACHINE) -> AbstractAsyncContextManager[None]:
     return running(Kubelet(machine, NodeApi(transport), FAST).run())
 
 
@@ -133,7 +133,7 @@ async def test_rebooted_machine_goes_on_with_its_node_on_the_new_boot(
         node = await client.get(NODES, MACHINE.name)
         return bool(node["status"]["nodeInfo"]["bootID"] == "boot-2")
 
-    async with kubelet(transport, Machine(MACHINE.name, MACHINE.number, "boot-2")):
+    async with kubelet(transport, SimulatedMachine(MACHINE.name, MACHINE.number, "boot-2")):
         await until(has_booted, within=timedelta(seconds=60), otherwise="the node shows no new boot")
     assert (await client.get(NODES, MACHINE.name))["metadata"]["uid"] == before["metadata"]["uid"]
 

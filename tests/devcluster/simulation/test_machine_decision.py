@@ -16,7 +16,7 @@ from devcluster.simulation.machine_api import (
     UpdatePhase,
 )
 from devcluster.simulation.machine_decision import next_step
-from devcluster.simulation.machine_object import MachineObject, NodeReference
+from devcluster.simulation.machine_object import MachineObject, ReferencedNode
 from devcluster.simulation.machine_upkeep import with_finalizer, without_finalizer
 from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.openshift_api import link
@@ -27,7 +27,7 @@ FINALIZER = OPENSHIFT.finalizer
 MINUTE = timedelta(minutes=1)
 FULL_NAME = "machines/workers-abcde"
 UID = "uid-of-the-node"
-REFERENCE = NodeReference(name=machine().node_name, uid=UID)
+REFERENCE = ReferencedNode(name=machine().node_name, uid=UID)
 OF_NODE = {"kind": "Node", "name": REFERENCE.name, "uid": UID}
 ZONE = {"zone": "a"}
 
@@ -155,7 +155,7 @@ def test_machine_of_cluster_api_is_linked_to_its_node_by_name_alone() -> None:
     provided_one = provided(phase="Provisioned", finalizers=finalizers)
     node, name = node_of(provided_one), {"name": provided_one.node_name}
     linked = provided(phase="Running", node_ref=name, finalizers=finalizers)
-    reference = NodeReference(name=provided_one.node_name)
+    reference = ReferencedNode(name=provided_one.node_name)
     assert next_step(CLUSTER_API, provided_one, node, CREATED, MINUTE) == UpdatePhase("Running", reference)
     assert next_step(CLUSTER_API, linked, node, CREATED, MINUTE) == NoAction()
 

@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 
 from devcluster.simulation import node_api
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import SimulatedMachine
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=90)
 REPORT = timedelta(minutes=5)
-MACHINE = Machine("node-3", 3, "boot-1")
-REBOOTED = Machine("node-3", 3, "boot-2")
+MACHINE = SimulatedMachine("node-3", 3, "boot-1")
+REBOOTED = SimulatedMachine("node-3", 3, "boot-2")
 
 
 def condition(node: dict[str, Any], type_: str) -> dict[str, str]:
@@ -81,10 +81,10 @@ def test_reboot_changes_the_boot_id_and_nothing_else() -> None:
         pytest.param({"metadata": {}}, MACHINE, LATER, True, id="no status yet"),
     ],
 )
-def test_report_is_due(node: dict[str, Any], machine: Machine, now: datetime, due: bool) -> None:  # noqa: FBT001  a column of the table
+def test_report_is_due(node: dict[str, Any], machine: SimulatedMachine, now: datetime, due: bool) -> None:  # noqa: FBT001  a column of the table
     assert node_api.is_due(node, machine, now, REPORT) is due
 
 
 def test_addresses_differ_between_machines_and_are_valid() -> None:
-    addresses = {Machine(f"node-{n}", n, "").address for n in (1, 2, 254, 255, 10_000)}
+    addresses = {SimulatedMachine(f"node-{n}", n, "").address for n in (1, 2, 254, 255, 10_000)}
     assert addresses == {"10.0.0.1", "10.0.0.2", "10.0.0.254", "10.0.1.1", "10.0.39.94"}

@@ -3,14 +3,22 @@ from typing import Any
 import pytest
 
 from devcluster.simulation.errors import BadRequestError
-from devcluster.simulation.remediator import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
+from devcluster.simulation.remediator import (
+    Add,
+    ListNodes,
+    PowerCycle,
+    Remove,
+    StartKubelet,
+    StopKubelet,
+    parse,
+)
 
 
 @pytest.mark.parametrize(
     ("fields", "request_"),
     [
-        ({"stop": "node-3"}, Stop(stop="node-3")),
-        ({"start": "node-3"}, Start(start="node-3")),
+        ({"stop": "node-3"}, StopKubelet(stop="node-3")),
+        ({"start": "node-3"}, StartKubelet(start="node-3")),
         ({"power_cycle": "node-3"}, PowerCycle(power_cycle="node-3", power_off_seconds=2)),
         (
             {"power_cycle": "node-3", "power_off_seconds": 0.5},

@@ -8,8 +8,8 @@ import pytest
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import (
-    MachineHealthCheck,
     OtherChecks,
+    OtherMachineHealthCheck,
     machine_health_checks,
 )
 from health.model.verdict import Health
@@ -28,11 +28,11 @@ def context(found: OtherChecks) -> ClusterContext:
     return ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: found})
 
 
-def other(*types: str, spec: dict[str, Any] | None = None) -> MachineHealthCheck:
+def other(*types: str, spec: dict[str, Any] | None = None) -> OtherMachineHealthCheck:
     metadata = {"name": "m", "namespace": "ns", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
     conditions = [{"type": type_, "status": "True", "timeout": "0s"} for type_ in types]
     shown = {"unhealthyConditions": conditions} if spec is None else spec
-    return MachineHealthCheck.model_validate({"metadata": metadata, "spec": shown})
+    return OtherMachineHealthCheck.model_validate({"metadata": metadata, "spec": shown})
 
 
 TERMINATING = other("Terminating")
@@ -55,7 +55,7 @@ TERMINATING = other("Terminating")
     ],
 )
 def test_only_a_single_one_for_terminating_is_no_conflict(
-    found: list[MachineHealthCheck], unreadable: int, expected: OtherChecks
+    found: list[OtherMachineHealthCheck], unreadable: int, expected: OtherChecks
 ) -> None:
     assert machine_health_checks(found, unreadable=unreadable) is expected
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from devcluster.demo.line import Line
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.row import Do, Row, Show, Step, Success
+from devcluster.demo.row import DemoStep, Do, Row, Show, Success
 from devcluster.demo.stage import Stage
 
 
@@ -13,7 +13,7 @@ async def play(rows: Iterable[Row], stage: Stage, narrator: Narrator) -> None:
     """Play the rows in their order; raises DevclusterError if an expected event is missing."""
     for row in rows:
         match row:
-            case Step():
+            case DemoStep():
                 await narrator.narrate(line_of(row, stage), row.wait(stage))
             case Do():
                 await row.act(stage)
@@ -23,7 +23,7 @@ async def play(rows: Iterable[Row], stage: Stage, narrator: Narrator) -> None:
                 narrator.print_success(stage.words(row.text))
 
 
-def line_of(step: Step, stage: Stage) -> Line[object]:
+def line_of(step: DemoStep, stage: Stage) -> Line[object]:
     """The texts of the step with the values of the stage."""
     after = partial(stage.words, step.after)
     return Line(stage.words(step.before), after, stage.words(step.failure), step.within)

@@ -16,7 +16,7 @@ LATER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class DemoStep:
     """One wait, and the texts before and after it."""
 
     before: str
@@ -50,4 +50,4 @@ class Success:
     text: str
 
 
-Row = Step | Do | Show | Success
+Row = DemoStep | Do | Show | Success

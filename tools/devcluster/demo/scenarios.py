@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from devcluster.cluster_api_crds import NewestVersion
 from devcluster.demo import actions, fixtures
 from devcluster.demo.actions import kubectl, kubectl_of_workload
-from devcluster.demo.row import LATER, Do, Row, Show, Step, Success
+from devcluster.demo.row import LATER, DemoStep, Do, Row, Show, Success
 from devcluster.demo.settings import Scenario
 
 STOP_KUBELET = (
-    Step(
+    DemoStep(
         before="{node.name} hangs: its kubelet is stopped without a word.",
         wait=actions.stop_kubelet,
         after="The kubelet of {node.name} is silent. Kubernetes has to notice by itself.",
         failure="The kubelet of {node.name} could not be stopped",
     ),
-    Step(
+    DemoStep(
         before="Kubernetes waits for a heartbeat of {node.name}.",
         wait=actions.node_is_unknown,
         after="{node.name} is Ready={it.status} since {it.since}: {it.reason}.",
@@ -25,41 +25,41 @@ STOP_KUBELET = (
 )
 HANG = (
     *STOP_KUBELET,
-    Step(
+    DemoStep(
         before="The detector starts a workflow for {target.name}, at its first matching condition.",
         wait=actions.workflow_starts,
         after="Workflow {run.workflow_id} runs.",
         failure="No workflow was started for {target.name}",
     ),
     Show("Its page", actions.page),
-    Step(
+    DemoStep(
         before="The condition has to last {condition_seconds} s before anything is done.",
         wait=actions.workflow_waits,
         after="The workflow says: {it.phase}, {it.details}.",
         failure="The workflow did not say what it waits for",
     ),
 )
-WORKER_IS_BACK = Step(
+WORKER_IS_BACK = DemoStep(
     before="The supervisor starts another worker, as a Deployment would.",
     wait=actions.worker_is_back,
     after="A new worker runs, pid {it}. It goes on where pid {pid} was killed.",
     failure="No new worker was started",
 )
 REBOOT = (
-    Step(
+    DemoStep(
         before="The demo remediator switches {node.name} off for {power_off_seconds} s, and on again.",
         wait=actions.node_reboots,
         after="{node.name} has booted: boot ID {it:.8}… where it was {node.boot_id:.8}….",
         failure="{node.name} was not power-cycled",
     ),
-    Step(
+    DemoStep(
         before="The kubelet of {node.name} reports again.",
         wait=actions.node_is_ready,
         after="{node.name} is Ready={it.status} since {it.since}.",
         failure="{node.name} did not become Ready again",
     ),
 )
-WORKFLOW_ENDS = Step(
+WORKFLOW_ENDS = DemoStep(
     before="The workflow ends.",
     wait=actions.workflow_ends,
     after="The workflow ended with the outcome {it}.",
@@ -77,7 +77,7 @@ REQUEST_GOES, REQUEST_WENT = "The request is no longer needed.", "The request is
 REQUEST_STAYS = "The remediation request was not deleted"
 
 NODE: tuple[Row, ...] = (
-    Step(
+    DemoStep(
         before="{node_count} simulated kubelets report; NodeHealthCheck {check!r} watches their nodes.",
         wait=actions.nodes_are_healthy,
         after="{it} are Ready, and the check counts them as healthy.",
@@ -87,14 +87,14 @@ NODE: tuple[Row, ...] = (
     Do(actions.aim_at_middle),
     *HANG,
     Do(actions.find_worker),
-    Step(
+    DemoStep(
         before="In the middle of that, the worker (pid {pid}) is killed with -9.",
         wait=actions.kill_worker,
         after="The worker is gone. The timer is not: it runs in Temporal.",
         failure="The worker with pid {pid} could not be killed",
     ),
     WORKER_IS_BACK,
-    Step(
+    DemoStep(
         before=IS_IT_SAFE,
         wait=actions.request_of_node_appears,
         after=REQUEST_APPEARED,
@@ -102,7 +102,9 @@ NODE: tuple[Row, ...] = (
         within=LATER,
     ),
     *REBOOT,
-    Step(before=REQUEST_GOES, wait=actions.request_of_node_goes, after=REQUEST_WENT, failure=REQUEST_STAYS),
+    DemoStep(
+        before=REQUEST_GOES, wait=actions.request_of_node_goes, after=REQUEST_WENT, failure=REQUEST_STAYS
+    ),
     WORKFLOW_ENDS,
     Success("{node.name} is healthy again, {elapsed:.0f} s after it hung, and nothing is left behind."),
 )
@@ -111,7 +113,7 @@ FLEET_OF_MACHINES = (
     "MachineSet {check!r} makes {machine_count} Machines; MachineHealthCheck {check!r} watches them."
 )
 MACHINE: tuple[Row, ...] = (
-    Step(
+    DemoStep(
         before=FLEET_OF_MACHINES,
         wait=actions.machines_are_healthy,
         after=FLEET_RUNS,
@@ -123,22 +125,22 @@ MACHINE: tuple[Row, ...] = (
     ),
     Do(actions.aim_at_last),
     *HANG,
-    Step(
+    DemoStep(
         before=IS_IT_SAFE,
         wait=actions.machine_is_deleted,
         after="It is: the check names no template, so Machine {target.name} is deleted.",
         failure="Machine {target.name} was not deleted",
         within=LATER,
     ),
-    Step(
+    DemoStep(
         before="The machine API takes away its hardware and its Node {node.name}.",
         wait=actions.machine_is_gone,
         after="Machine {target.name} is gone.",
         failure="Machine {target.name} was not taken away",
     ),
     WORKFLOW_ENDS,
-    Step(before=REPLACEMENT, wait=actions.machine_is_replaced, after=REPLACED, failure=NOT_REPLACED),
-    Step(
+    DemoStep(before=REPLACEMENT, wait=actions.machine_is_replaced, after=REPLACED, failure=NOT_REPLACED),
+    DemoStep(
         before="MachineHealthCheck {check!r} gets a {template_kind}.",
         wait=actions.name_template,
         after="From now on, Machines are not deleted: a remediator is asked to power-cycle their nodes.",
@@ -146,7 +148,7 @@ MACHINE: tuple[Row, ...] = (
     ),
     Do(actions.aim_at_first),  # not at the replacement, whose step back-off would delay by a minute
     *HANG,
-    Step(
+    DemoStep(
         before=IS_IT_SAFE,
         wait=actions.request_of_machine_appears,
         after=REQUEST_APPEARED,
@@ -154,7 +156,7 @@ MACHINE: tuple[Row, ...] = (
         within=LATER,
     ),
     *REBOOT,
-    Step(
+    DemoStep(
         before=REQUEST_GOES, wait=actions.request_of_machine_goes, after=REQUEST_WENT, failure=REQUEST_STAYS
     ),
     WORKFLOW_ENDS,
@@ -165,7 +167,7 @@ MACHINE: tuple[Row, ...] = (
 )
 
 CLUSTER_API: tuple[Row, ...] = (
-    Step(
+    DemoStep(
         before=(
             "MachineSet {check!r} makes {machine_count} Machines in the management cluster, whose nodes "
             "join another one, {workload!r}; MachineHealthCheck {check!r} watches both."
@@ -179,7 +181,7 @@ CLUSTER_API: tuple[Row, ...] = (
     Show("The workload cluster", kubectl_of_workload("get nodes")),
     Do(actions.aim_at_last),
     *HANG,
-    Step(
+    DemoStep(
         before=IS_IT_SAFE,
         wait=actions.cluster_api_machine_is_marked,
         after=(
@@ -189,14 +191,14 @@ CLUSTER_API: tuple[Row, ...] = (
         failure="Machine {target.name} was not marked",
         within=LATER,
     ),
-    Step(
+    DemoStep(
         before="Its owner, MachineSet {check!r}, finds the mark and deletes it. Paramedic does not.",
         wait=actions.cluster_api_machine_is_gone,
         after="Machine {target.name} is gone, and its Node {node.name} of {workload!r} with it.",
         failure="Machine {target.name} was not taken away",
     ),
     WORKFLOW_ENDS,
-    Step(
+    DemoStep(
         before=REPLACEMENT,
         wait=actions.cluster_api_machine_is_replaced,
         after=REPLACED,
@@ -208,7 +210,7 @@ CLUSTER_API: tuple[Row, ...] = (
 )
 
 UPGRADE: tuple[Row, ...] = (
-    Step(
+    DemoStep(
         before=FLEET_OF_MACHINES,
         wait=actions.machines_of_upgrade_are_healthy,
         after=FLEET_RUNS,
@@ -217,7 +219,7 @@ UPGRADE: tuple[Row, ...] = (
     Show("Look for yourself", kubectl("get clusterversions,machinehealthchecks,machines -A -o yaml")),
     Do(actions.aim_at_last),
     Do(actions.begin_upgrade),
-    Step(
+    DemoStep(
         before="An upgrade begins: ClusterVersion says Progressing=True.",
         wait=actions.all_checks_are_paused,
         after="MachineHealthChecks {it} are paused, and marked for the upgrade.",
@@ -225,14 +227,14 @@ UPGRADE: tuple[Row, ...] = (
         within=LATER,
     ),
     *STOP_KUBELET,
-    Step(
+    DemoStep(
         before="Without the pause, Machine {target.name} would be deleted after {timeout_seconds} s.",
         wait=actions.machine_is_not_remediated,
         after="Its node has been away for {it:.0f} s, and it was not remediated.",
         failure="{node.name} did not stay away",
         within=LATER,
     ),
-    Step(
+    DemoStep(
         before=(
             "An admin wants one check to work: paramedic upgrade unpause {spare} --reason 'spare nodes hang'."
         ),
@@ -241,40 +243,40 @@ UPGRADE: tuple[Row, ...] = (
         failure="The workflow did not take the order",
     ),
     Do(actions.find_worker),
-    Step(
+    DemoStep(
         before="At that moment the worker (pid {pid}) is killed with -9.",
         wait=actions.kill_worker,
         after="The worker is gone. The order is not: Temporal keeps it, and the list of paused checks.",
         failure="The worker with pid {pid} could not be killed",
     ),
     WORKER_IS_BACK,
-    Step(
+    DemoStep(
         before="{spare!r} is not paused again in this upgrade.",
         wait=actions.only_check_is_paused,
         after="Only {it} is paused.",
         failure="{spare!r} did not stay unpaused",
     ),
     Do(actions.end_upgrade),
-    Step(
+    DemoStep(
         before="The upgrade ends: Progressing=False. At that moment the node of {check!r} still boots.",
         wait=actions.no_check_is_paused,
         after="No MachineHealthCheck is paused any more.",
         failure="Not every MachineHealthCheck was unpaused",
     ),
     Do(actions.start_kubelet),  # after the end, so that the node is away when its check is unpaused
-    Step(
+    DemoStep(
         before="The time of {node.name} counts from the end of the upgrade, not from when it went away.",
         wait=actions.node_is_ready,
         after="{node.name} is Ready={it.status} since {it.since}, in time.",
         failure="{node.name} did not become Ready again",
     ),
-    Step(
+    DemoStep(
         before="The workflow ends with the list of the checks that it handled.",
         wait=actions.upgrade_pause_ends,
         after="{it}.",
         failure="The upgrade pause did not end",
     ),
-    Step(
+    DemoStep(
         before="The check counts its Machines.",
         wait=actions.fleet_is_the_same,
         after="{it}: the same as before the upgrade.",

@@ -13,7 +13,7 @@ from devcluster.simulation.machine_object import (
     RUNNING,
     MachineCondition,
     MachineObject,
-    NodeReference,
+    ReferencedNode,
 )
 from devcluster.simulation.no_action import NoAction
 from health.model.node import Node
@@ -55,7 +55,7 @@ class ClusterApi:
         reference = machine.status.node_ref
         if machine.status.phase == RUNNING and reference and reference.name == node.metadata.name:
             return NoAction()
-        return UpdatePhase(RUNNING, NodeReference(name=node.metadata.name))
+        return UpdatePhase(RUNNING, ReferencedNode(name=node.metadata.name))
 
     def status(self, report: UpdatePhase, stored: Object, now: datetime) -> Object:
         """The phase, the Node if the report names one, and with hardware a condition."""

@@ -12,11 +12,19 @@ from typing import Any
 
 from devcluster.simulation.control_socket import Answer
 from devcluster.simulation.errors import BadRequestError
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.remediator import Add, ListNodes, PowerCycle, Remove, Start, Stop, parse
+from devcluster.simulation.remediator import (
+    Add,
+    ListNodes,
+    PowerCycle,
+    Remove,
+    StartKubelet,
+    StopKubelet,
+    parse,
+)
 
-Kubelet = Callable[[Machine], Coroutine[Any, Any, None]]
+Kubelet = Callable[[SimulatedMachine], Coroutine[Any, Any, None]]
 
 
 class Fleet:
@@ -39,9 +47,9 @@ class Fleet:
     async def handle(self, fields: Any) -> Answer:  # noqa: ANN401  any JSON of a client
         """Execute one request of the control socket; raises BadRequestError."""
         match parse(fields):
-            case Stop(stop=name):
+            case StopKubelet(stop=name):
                 return await self._stop_kubelet(name)
-            case Start(start=name):
+            case StartKubelet(start=name):
                 return await self._start_kubelet(name)
             case PowerCycle(power_cycle=name, power_off_seconds=seconds):
                 return await self._power_cycle(name, seconds)

@@ -24,7 +24,7 @@ from devcluster.errors import DevclusterError
 from devcluster.simulation import node_api
 from devcluster.simulation.control_socket import Answer, count, seconds, serve
 from devcluster.simulation.fleet import Fleet
-from devcluster.simulation.machine import Machine
+from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom
 from devcluster.simulation.node_api import NodeApi
 from devcluster.simulation.retrying import BACKOFF, FailureLog
@@ -49,7 +49,7 @@ class Intervals:
 class Kubelet:
     """The kubelet of one machine, from one start to its cancellation."""
 
-    def __init__(self, machine: Machine, api: NodeApi, intervals: Intervals) -> None:
+    def __init__(self, machine: SimulatedMachine, api: NodeApi, intervals: Intervals) -> None:
         self._machine = machine
         self._api = api
         self._intervals = intervals

@@ -11,7 +11,7 @@ ADDRESS_BLOCK = 254
 
 
 @dataclass(frozen=True)
-class Machine:
+class SimulatedMachine:
     """One machine, as its kubelet finds it when it starts."""
 
     name: str

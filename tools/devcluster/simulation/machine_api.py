@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from devcluster.simulation.machine_conditions import Version
-from devcluster.simulation.machine_object import MachineObject, NodeReference
+from devcluster.simulation.machine_object import MachineObject, ReferencedNode
 from devcluster.simulation.no_action import NoAction
 from health.model.node import Node
 from kube.resource import Object, Resource
@@ -32,7 +32,7 @@ class UpdatePhase:
     """Write the phase of the Machine, and its Node."""
 
     phase: str
-    node: NodeReference | None = None
+    node: ReferencedNode | None = None
 
 
 @dataclass(frozen=True)

@@ -11,26 +11,26 @@ DELETING, FAILED = "Deleting", "Failed"
 _UID_DIGITS = 8
 
 
-class MachineMetadata(ObjectMetadata):
+class MachineObjectMetadata(ObjectMetadata):
     """The metadata of a Machine, with its finalizers."""
 
     finalizers: tuple[str, ...] = ()
 
 
-class NodeMetadata(FrozenObject):
+class NodeLabels(FrozenObject):
     """The labels that the Machine has for its Node."""
 
     labels: dict[str, str] = Field(default_factory=dict)
 
 
-class MachineSpec(FrozenObject):
+class MachineObjectSpec(FrozenObject):
     """The wanted state of a Machine, and its provider ID."""
 
-    metadata: NodeMetadata = NodeMetadata()
+    metadata: NodeLabels = NodeLabels()
     provider_id: str = Field(default="", alias="providerID")
 
 
-class NodeReference(FrozenObject):
+class ReferencedNode(FrozenObject):
     """The reference from a Machine to its Node."""
 
     name: str = ""
@@ -46,20 +46,20 @@ class MachineCondition(FrozenObject):
     message: str = ""
 
 
-class MachineStatus(FrozenObject):
+class MachineObjectStatus(FrozenObject):
     """The phase of a Machine, the reference to its Node, and its conditions."""
 
     phase: str = ""
-    node_ref: NodeReference | None = None
+    node_ref: ReferencedNode | None = None
     conditions: tuple[MachineCondition, ...] = ()
 
 
 class MachineObject(FrozenObject):
     """A Machine of OpenShift or of Cluster API."""
 
-    metadata: MachineMetadata
-    spec: MachineSpec = MachineSpec()
-    status: MachineStatus = MachineStatus()
+    metadata: MachineObjectMetadata
+    spec: MachineObjectSpec = MachineObjectSpec()
+    status: MachineObjectStatus = MachineObjectStatus()
 
     @property
     def node_name(self) -> str:

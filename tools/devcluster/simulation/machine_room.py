@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from devcluster.files import write
 from devcluster.simulation.errors import MachineRoomError
-from devcluster.simulation.machine import FIRST_ADDED, Machine, new_boot_id, node_name
+from devcluster.simulation.machine import FIRST_ADDED, SimulatedMachine, new_boot_id, node_name
 from devcluster.simulation.machine_object import MachineObject, MachineSetObject
 from devcluster.simulation.resources import MACHINE_SETS
 from health.model.node import Node
@@ -73,7 +73,7 @@ FILE = TypeAdapter(dict[str, MachineEntry])
 class Slot:
     """One machine, and whether a person or a fault stopped its kubelet."""
 
-    machine: Machine
+    machine: SimulatedMachine
     stopped: bool = False
     is_added: bool = False
 
@@ -112,7 +112,7 @@ class MachineRoom:
             last = max(
                 (s.machine.number for s in self._slots.values() if s.is_added), default=FIRST_ADDED - 1
             )
-            self._change(name, Slot(Machine(name, last + 1, new_boot_id()), is_added=True))
+            self._change(name, Slot(SimulatedMachine(name, last + 1, new_boot_id()), is_added=True))
 
     def remove(self, name: str) -> None:
         """Remove an added machine; without effect if it does not exist."""
@@ -144,13 +144,13 @@ class MachineRoom:
 def _slot(number: int, kept: MachineEntry | None) -> Slot:
     name = node_name(number)
     if kept is None:
-        return Slot(Machine(name, number, new_boot_id()))
-    return Slot(Machine(name, number, kept.boot_id), kept.stopped)
+        return Slot(SimulatedMachine(name, number, new_boot_id()))
+    return Slot(SimulatedMachine(name, number, kept.boot_id), kept.stopped)
 
 
 def _added(kept: Mapping[str, MachineEntry]) -> list[Slot]:
     return [
-        Slot(Machine(name, found.number, found.boot_id), found.stopped, is_added=True)
+        Slot(SimulatedMachine(name, found.number, found.boot_id), found.stopped, is_added=True)
         for name, found in kept.items()
         if found.number is not None
     ]

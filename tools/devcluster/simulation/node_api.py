@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from devcluster.simulation.machine import Machine, provider_id
+from devcluster.simulation.machine import SimulatedMachine, provider_id
 from kube.client import Client
 from kube.errors import AlreadyExists, NotFound
 from kube.resource import LEASES, NAMESPACES, NODES, Object
@@ -69,7 +69,7 @@ HEALTHY = (
 )
 
 
-def node(machine: Machine, now: datetime) -> dict[str, Any]:
+def node(machine: SimulatedMachine, now: datetime) -> dict[str, Any]:
     """The Node with which a kubelet registers itself."""
     return {
         "apiVersion": "v1",
@@ -80,7 +80,7 @@ def node(machine: Machine, now: datetime) -> dict[str, Any]:
     }
 
 
-def labels(machine: Machine) -> dict[str, str]:
+def labels(machine: SimulatedMachine) -> dict[str, str]:
     """The labels of a Node at its registration."""
     return {
         "kubernetes.io/hostname": machine.name,
@@ -90,7 +90,7 @@ def labels(machine: Machine) -> dict[str, str]:
     }
 
 
-def status(machine: Machine, shown: Sequence[Mapping[str, Any]], now: datetime) -> dict[str, Any]:
+def status(machine: SimulatedMachine, shown: Sequence[Mapping[str, Any]], now: datetime) -> dict[str, Any]:
     """The full report of a healthy kubelet; `shown` are the present conditions of the Node."""
     return {
         "capacity": RESOURCES,
@@ -104,7 +104,7 @@ def status(machine: Machine, shown: Sequence[Mapping[str, Any]], now: datetime) 
     }
 
 
-def node_info(machine: Machine) -> dict[str, str]:
+def node_info(machine: SimulatedMachine) -> dict[str, str]:
     """The software of the machine, and its boot ID."""
     return {
         "architecture": "amd64",
@@ -126,7 +126,9 @@ def conditions(shown: Sequence[Mapping[str, Any]], now: datetime) -> list[dict[s
     return [_condition(opinion, before.get(opinion.type), now) for opinion in HEALTHY]
 
 
-def is_due(node: Mapping[str, Any], machine: Machine, now: datetime, report_period: timedelta) -> bool:
+def is_due(
+    node: Mapping[str, Any], machine: SimulatedMachine, now: datetime, report_period: timedelta
+) -> bool:
     """True if the kubelet has to report: a value of its own differs, or the last report is old."""
     shown = node.get("status", {})
     if shown.get("nodeInfo", {}).get("bootID") != machine.boot_id:
@@ -165,7 +167,7 @@ class NodeApi:
         except AlreadyExists:
             return
 
-    async def register(self, machine: Machine, now: datetime) -> None:
+    async def register(self, machine: SimulatedMachine, now: datetime) -> None:
         """Create the Node; an existing one is reused."""
         try:
             await self._client.create(NODES, node(machine, now))
@@ -179,7 +181,7 @@ class NodeApi:
         except NotFound:
             return None
 
-    async def report(self, node: Object, machine: Machine, now: datetime) -> None:
+    async def report(self, node: Object, machine: SimulatedMachine, now: datetime) -> None:
         """Write the status of the Node by a patch that keeps conditions of other owners."""
         shown = node.get("status", {}).get("conditions", ())
         await self._transport.request(

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from devcluster.simulation.machine_api import LinkNode, Step, UpdatePhase
 from devcluster.simulation.machine_conditions import Version
-from devcluster.simulation.machine_object import RUNNING, MachineObject, NodeReference
+from devcluster.simulation.machine_object import RUNNING, MachineObject, ReferencedNode
 from devcluster.simulation.no_action import NoAction
 from devcluster.simulation.resources import MACHINE_SETS, MACHINES
 from health.model.node import Node
@@ -31,7 +31,7 @@ class OpenShiftApi:
         missing = machine.spec.metadata.labels.items() - node.metadata.labels.items()
         if missing or node.metadata.annotations.machine != machine.full_name:
             return LinkNode(node.metadata.uid)
-        reference = NodeReference(name=node.metadata.name, uid=node.metadata.uid)
+        reference = ReferencedNode(name=node.metadata.name, uid=node.metadata.uid)
         is_reported = (machine.status.phase, machine.status.node_ref) == (RUNNING, reference)
         return NoAction() if is_reported else UpdatePhase(RUNNING, reference)
 

@@ -29,7 +29,7 @@ TIMED_OUT = "remediation.medik8s.io/nhc-timed-out"
 ConditionStatus = Literal["True", "False", "Unknown"]
 
 
-class Condition(FrozenObject):
+class PowerCycleCondition(FrozenObject):
     """A metav1.Condition in the status of a request."""
 
     type: str
@@ -39,25 +39,25 @@ class Condition(FrozenObject):
     last_transition_time: str
 
 
-class Spec(FrozenObject):
+class PowerCycleSpec(FrozenObject):
     """The wanted duration of the power-off, in seconds."""
 
     power_off_seconds: int = 2
 
 
-class Status(FrozenObject):
+class PowerCycleStatus(FrozenObject):
     """The progress of a request, and the boot ID before it."""
 
     boot_id_before: str | None = Field(default=None, alias="bootIDBefore")
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PowerCycleCondition, ...] = ()
 
 
 class PowerCycleRemediation(FrozenObject):
     """A PowerCycleRemediation, for a Node or for a Machine."""
 
     metadata: ObjectMetadata
-    spec: Spec = Spec()
-    status: Status = Status()
+    spec: PowerCycleSpec = PowerCycleSpec()
+    status: PowerCycleStatus = PowerCycleStatus()
 
     @property
     def machine(self) -> OwnerReference | None:
@@ -80,7 +80,7 @@ class PowerCycleRemediation(FrozenObject):
         return finished or stopped
 
 
-def moved(shown: Sequence[Condition], new: Condition) -> Condition:
+def moved(shown: Sequence[PowerCycleCondition], new: PowerCycleCondition) -> PowerCycleCondition:
     """`new`, with the `shown` transition time if its status has not changed."""
     before = next((condition for condition in shown if condition.type == new.type), None)
     if before is None or before.status != new.status:
@@ -170,8 +170,8 @@ def _report_of(node: str, step: Begin | Succeed | Fail) -> _Report:
             return _Report("False", "False", reason, message)
 
 
-def _condition(type_: str, status: ConditionStatus, report: _Report, now: datetime) -> Condition:
-    return Condition(
+def _condition(type_: str, status: ConditionStatus, report: _Report, now: datetime) -> PowerCycleCondition:
+    return PowerCycleCondition(
         type=type_,
         status=status,
         reason=report.reason,

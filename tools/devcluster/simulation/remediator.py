@@ -66,13 +66,13 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Stop(Request):
+class StopKubelet(Request):
     """Stop a kubelet, as if its machine hung."""
 
     stop: NodeName
 
 
-class Start(Request):
+class StartKubelet(Request):
     """Start a kubelet on the same boot of its machine."""
 
     start: NodeName
@@ -103,10 +103,10 @@ class ListNodes(Request):
     list: Literal[True]
 
 
-AnyRequest = Stop | Start | PowerCycle | Add | Remove | ListNodes
+AnyRequest = StopKubelet | StartKubelet | PowerCycle | Add | Remove | ListNodes
 KINDS: dict[str, type[AnyRequest]] = {
-    "stop": Stop,
-    "start": Start,
+    "stop": StopKubelet,
+    "start": StartKubelet,
     "power_cycle": PowerCycle,
     "add": Add,
     "remove": Remove,
