@@ -9,7 +9,7 @@ from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
 from health.model.shadow_record import ShadowRecord
-from health.runbook.remediating import becomes_overdue_at
+from health.runbook.incident import becomes_overdue_at
 from workflows.messages import State
 
 

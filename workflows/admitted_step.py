@@ -18,8 +18,8 @@ from health.model.moves import RecordStep, TakeStep
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
 from health.runbook.escalation import Plan
+from health.runbook.incident import due_after_loss
 from health.runbook.memory import Memory
-from health.runbook.new_step import due_after_a_loss
 from workflows.contracts import (
     ACT,
     SAVE_EVIDENCE,
@@ -79,7 +79,7 @@ class AdmittedStep:
     def _due_after_loss(self) -> datetime | None:
         """When the incident will make the next request, if the act finds the known ones lost."""
         lost = self.before.having_lost(self._known, self.seen, self.began)
-        return due_after_a_loss(self.seen, lost) if self._known else None
+        return due_after_loss(self.seen, lost) if self._known else None
 
     @property
     def _known(self) -> tuple[RequestReference, ...]:

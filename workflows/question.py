@@ -2,19 +2,26 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from random import Random
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from health.model.moves import Phase, Until, Wait
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.references import IncidentReference
+    from health.runbook.decision import Event
     from health.runbook.memory import Memory
+    from objects.backoff import EQUAL_JITTER, Backoff
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
     from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.summaries import in_summary
 
 SHORTEST_WAIT = timedelta(seconds=5)
+SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
+"""Holds at least this long are asked about again after a random share of their time."""
+LATE_ANSWERS = Backoff(timedelta(seconds=20), timedelta(seconds=60), jitter=EQUAL_JITTER)
 NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the detector yet")
 
 
@@ -39,6 +46,26 @@ async def answer(
 def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
     intent = memory.intent(workflow.now())
     return ObserveInput(incident=incident, found=memory.found, **intent.model_dump())
+
+
+def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait:
+    """The same; a long hold is asked about slightly early, so that thousands do not ask at once."""
+    timeout = waiting.requeue_after(now)
+    is_held = waiting.phase is Phase.HELD and not memory.held
+    if not is_held or timeout is None or timeout < SPREAD_FROM:
+        return waiting
+    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), Event.ASKS_AGAIN))
+
+
+def after_late_answers(late: int, random: Random) -> timedelta:
+    """The wait before the next question after this many late answers in a row.
+
+    With thousands of questions at once an answer may be too old when it is read. Asking again immediately
+    would delay the other incidents, so from the second late answer on each wait is longer.
+    """
+    if late <= 1:
+        return timedelta()  # the worker may have been down
+    return LATE_ANSWERS.wait(late - 1, random.random())
 
 
 def until_renewal(memory: Memory) -> timedelta | None:

@@ -1,6 +1,6 @@
 """Remediation: the workflow of one incident, from the first matching condition until the target is clean.
 
-The runbook is `health.runbook.next_move`; this class carries its moves out. Rules of the file: it acts only
+The runbook is `health.runbook.decide`; this class carries its moves out. Rules of the file: it acts only
 on a fresh answer; a call that changes the cluster is always awaited to its end; nothing is awaited between
 the last observation and `return`, so no wake is lost while an incident ends.
 """
@@ -32,12 +32,12 @@ with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation
     from health.model.order import OrderMessage
     from health.model.request_snapshot import RequestSnapshot
+    from health.runbook.decide import next_move
+    from health.runbook.decision import Event
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
-    from health.runbook.next_move import next_move
     from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
     from health.runbook.shadow import having_recorded
-    from health.runbook.waiting import ASKS_AGAIN, after_late_answers, spread
     from workflows import chore_calls as chores
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
@@ -55,7 +55,14 @@ with workflow.unsafe.imports_passed_through():
         Wake,
     )
     from workflows.orders import accept
-    from workflows.question import NOT_ASKED, answer, renewal_at, until_renewal
+    from workflows.question import (
+        NOT_ASKED,
+        after_late_answers,
+        answer,
+        renewal_at,
+        spread,
+        until_renewal,
+    )
     from workflows.status import IncidentStatus, result_of
     from workflows.wait_summary import WaitSummary
 
@@ -171,7 +178,7 @@ class Remediation:
             await self._do(chores.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
-        until = Until(workflow.now() + min(pause, longest or pause), ASKS_AGAIN)
+        until = Until(workflow.now() + min(pause, longest or pause), Event.ASKS_AGAIN)
         await self._wait(Wait(self._status.phase, Details(reason=TOO_LATE)).or_until(until))
 
     async def _ask(self) -> Observation | None:

@@ -1,7 +1,7 @@
 """ObservedPhase: the phase of an open incident, by its last answer and the time.
 
 The detector knows it without a call: it keeps each answer, and whether it is still up to date. The rows are
-those of the runbook (`health.runbook.next_move`), as far as they depend on that. Orders of people, results of
+those of the runbook (`health.runbook.decide`), as far as they depend on that. Orders of people, results of
 acts, and tried steps whose requests are gone are not visible here, so an incident that is left alone is
 `Admitted` or `Held`.
 """

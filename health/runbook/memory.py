@@ -130,6 +130,12 @@ class Memory(Frozen):
         return not self.requests and not self.spent
 
     @property
+    def may_have_replaced_it(self) -> bool:
+        """True if the incident deleted its target, or the controller that its mark addressed may have."""
+        is_marked = self.disruption.marked_at is not None or (self.has_acted and self.is_marked)
+        return self.disruption.has_deleted or is_marked
+
+    @property
     def may_hold_control_plane_lock(self) -> bool:
         """True if it may hold the lock: an act that broke off does not say whether it acquired it."""
         return self.lease.is_of_control_plane or not self.has_acted

@@ -1,217 +1,296 @@
-"""Remediating: what an incident does while it has requests, or has tried steps. Pure.
+"""Remediating: what an incident does while its target is unhealthy, and whether its next step is due. Pure.
 
-Chores come first, during any hold (rule 7): ask the remediator of a request that is over to stop, release the
-Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing escalates: no
-remediator is asked to stop, and only the Lease is renewed (NHC 2.1/13). Then the first row that matches:
+Maintenance comes first, during any hold (rule 7): ask the remediator of a request that is over to stop,
+release the Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing
+escalates: no remediator is asked to stop, and only the Lease is renewed (NHC 2.1/13). A request of an overdue
+remediation (`health.runbook.lease_memory`) is annotated as timed out and stays until the target is healthy.
+Another check may act on the target only after the Lease is released.
 
-| state                                   | phase       | it waits for               | what follows          |
-|-----------------------------------------|-------------|----------------------------|-----------------------|
-| the state is unknown, a request exists  | Remediating | another answer             | another row           |
-| a request runs                          | Remediating | its timeout, its remediator| the next step, if any |
-| no template is left                     | Exhausted   | `resume`, recovery         | the first step        |
-| otherwise                               | `health.runbook.new_step` |              | the next step         |
-
-A request of an overdue remediation (`health.runbook.lease_memory`) is annotated as timed out and stays until
-the target is healthy. Another check may act on the target only after the Lease is released.
+A further step is a new act and needs an admission like the first one. A remediator may still work until an
+annotation asks it to stop. The incident waits for that annotation a minute at most, and its details say so,
+because a permanent refusal (a dead webhook, a missing right) must not block the remediation. A request or
+mark that another actor removed while the target is unhealthy counts as an attempt (rule 14): the next one
+waits as if the incident had ended with it, and a person's `resume` skips that wait. A request that the
+incident deleted itself, or that the detector counts as an earlier remediation, is not a loss
+(`Memory.settled`).
 """
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
 
-from health.model.chore_subject import OF_LEASE, ChoreSubject
-from health.model.details import Details
-from health.model.moves import (
-    BY_A_CHANGE,
-    AnnotateRequests,
-    AnnotationPatch,
-    Move,
-    NextTransition,
-    Phase,
-    ReleaseLease,
-    RenewLease,
-    Until,
-    Wait,
-)
-from health.model.observation import Observation, TargetState
+from health.model.chore_subject import OF_LEASE
+from health.model.moves import LONGEST_WAIT, AnnotationPatch, NextTransition, Phase
+from health.model.observation import HoldReason, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import adopted, grows_old_at, old, timed_out, unhealthy
-from health.runbook.chores import Chore, is_put_off
-from health.runbook.escalation import Course, Plan
-from health.runbook.memory import Memory
-from health.runbook.new_step import new_step, stop_awaited_until
-from health.runbook.proven_recovery import with_proof
-from health.runbook.waiting import (
-    BY_RESUME,
-    asks_again,
-    chore,
-    deadline,
-    followed,
-    hold_ends,
-    named,
-    not_before_resume,
-    safety_net,
-    status,
-    step_at,
-    wait,
+from health.runbook.chores import Chore
+from health.runbook.decision import (
+    Annotated,
+    Decision,
+    Event,
+    Maintenance,
+    Moment,
+    Reason,
+    Row,
+    TakenStep,
+    always,
+    decided,
 )
-from objects.durations import JUST_AFTER
+from health.runbook.incident import Incident
 
-NO_TEMPLATE_LEFT = "no template is left to try"
-
-
-def remediating(seen: Observation, memory: Memory, now: datetime) -> Move:
-    """The next move of an incident in the middle of a remediation."""
-    return _Remediation(seen, memory, now).move()
+BY_RESUME = NextTransition(what="by resume, or when it recovers")
+NO_TEMPLATE_LEFT = NextTransition(what=f"{BY_RESUME.what}: no template is left to try")
+ASK_AGAIN = timedelta(minutes=1)
 
 
-def becomes_overdue_at(seen: Observation, memory: Memory) -> datetime | None:
-    """When the remediation is overdue; None: none runs for an unhealthy target."""
-    if not seen.requests or with_proof(seen, memory).state is not TargetState.EXPIRED:
+def new_step(incident: Incident) -> Decision:
+    return decided(_NEW_STEP, incident)
+
+
+def remediating(incident: Incident) -> Decision:
+    """A maintenance task that is due, or the decision of the first row that matches."""
+    decision = decided(_STEP_BEHIND, incident)
+    if decision.act is None:
+        decision = _in_time(decision, incident)
+    return _maintained(decision, incident)
+
+
+def _in_time(decision: Decision, incident: Incident) -> Decision:
+    """Wait, but not longer than until the next maintenance task or deadline."""
+    ends = [_overdue(incident), _deadline(incident)]
+    if decision.phase is not Phase.REMEDIATING:
+        ends = [end and replace(end, event=None) for end in ends]
+    requests = incident.observation.requests if incident.is_state_known else ()
+    ages = grows_old(requests, incident.now)
+    return decision.or_until([safety_net(incident), _renewal(incident), ages, *ends])
+
+
+def _maintained(decision: Decision, incident: Incident) -> Decision:
+    """The first maintenance task that is due, followed by `decision`."""
+    is_known = incident.is_state_known
+    if is_known and (patches := _due_patches(incident)):
+        return _maintaining(decision, incident, Annotated(patches), Reason.MAINTAINED)
+    if is_known and _is_release_due(incident):
+        return _maintaining(decision, incident, Maintenance.RELEASE_LEASE, Reason.OVERDUE)
+    if _keeps_lease(incident) and incident.memory.lease.is_due(incident.now):
+        return _maintaining(decision, incident, Maintenance.RENEW_LEASE, Reason.MAINTAINED)
+    return decision
+
+
+def _maintaining(
+    decision: Decision, incident: Incident, act: Annotated | Maintenance, reason: Reason
+) -> Decision:
+    return replace(decision, phase=_phase(incident), reason=reason, act=act)
+
+
+def _phase(incident: Incident) -> Phase:
+    if not incident.is_state_known or incident.course.running is not None:
+        return Phase.REMEDIATING
+    return Phase.EXHAUSTED if incident.course.next_step is None else Phase.HELD
+
+
+def _due_patches(incident: Incident) -> tuple[AnnotationPatch, ...]:
+    wanted = (patch for one in incident.observation.requests for patch in _patches_of(one, incident))
+    return tuple(
+        patch
+        for patch in wanted
+        if patch is not None and not incident.is_put_off(Chore.ANNOTATE, patch.subject)
+    )
+
+
+def _patches_of(request: RequestSnapshot, incident: Incident) -> tuple[AnnotationPatch | None, ...]:
+    is_over = incident.is_overdue or incident.plan.is_over(request, incident.now)
+    is_unhealthy = incident.observation.state is TargetState.EXPIRED
+    stop = timed_out(request, incident.now) if is_over and is_unhealthy else None
+    return adopted(request), stop, unhealthy(request), old(request, incident.now)
+
+
+def _is_release_due(incident: Incident) -> bool:
+    """True if the Lease is to be released; not before its remediator was asked to stop."""
+    if not incident.is_overdue or not _may_release(incident):
+        return False
+    stop = incident.stop_awaited_until(incident.observation.requests)
+    return stop is None or incident.now >= stop
+
+
+def _may_release(incident: Incident) -> bool:
+    return incident.memory.lease.may_be_held and not incident.is_put_off(Chore.CLEAN_UP, OF_LEASE)
+
+
+def _keeps_lease(incident: Incident) -> bool:
+    is_over = incident.is_state_known and incident.course.is_exhausted
+    is_held = bool(incident.observation.requests) and incident.memory.lease.may_be_held
+    return is_held and not is_over and not incident.is_overdue
+
+
+def safety_net(incident: Incident) -> Moment:
+    """The longest time without a question to the detector."""
+    return Moment(incident.now + LONGEST_WAIT)
+
+
+def hold_ends(incident: Incident) -> Moment | None:
+    """When a person's hold expires; None: it does not."""
+    held = incident.memory.held
+    return Moment(held.until, Event.HOLD_ENDS) if held and held.until else None
+
+
+def grows_old(requests: Iterable[RequestSnapshot], now: datetime) -> Moment | None:
+    """When the first of these requests is to be flagged as old."""
+    ages = (grows_old_at(request, now) for request in requests)
+    at = min((age for age in ages if age is not None), default=None)
+    return Moment(at) if at else None
+
+
+def _asks_again(incident: Incident) -> Moment | None:
+    """When the detector is asked again about its hold."""
+    hold = incident.observation.hold
+    if hold is None:
         return None
-    plan = Plan(seen.steps, memory.spent)
-    return memory.lease.overdue_at(plan, plan.latest(seen.requests))
+    return Moment(incident.now + timedelta(seconds=hold.ask_again_seconds), Event.ASKS_AGAIN)
 
 
-@dataclass(frozen=True)
-class _Remediation:
-    seen: Observation
-    memory: Memory
-    now: datetime
+def _asks_again_soon(incident: Incident) -> Moment:
+    return Moment(incident.now + ASK_AGAIN, Event.ASKS_AGAIN)
 
-    def move(self) -> Move:
-        move = self._by_row()
-        if not isinstance(move, Wait):
-            return self._chore(BY_A_CHANGE) or move
-        waiting = self._in_time(move)
-        return self._chore(waiting.next_transition) or waiting
 
-    def _by_row(self) -> Move:
-        if not self._can_tell and self.seen.requests:
-            return self._undisturbed()
-        if self._can_tell and self._course.running is not None:
-            return Wait(Phase.REMEDIATING, self._details).or_until(self._timeout, hold_ends(self.memory))
-        if self._can_tell and self._course.next_step is None:
-            otherwise = NextTransition(what=f"{BY_RESUME.what}: {NO_TEMPLATE_LEFT}")
-            details = self._details.and_also("no template left to try")
-            return Wait(Phase.EXHAUSTED, details, otherwise=otherwise)
-        return new_step(self._course.next_step or 0, self.seen, self.memory, self.now, self._course.over)
+def _deadline(incident: Incident) -> Moment | None:
+    """When the timer of a waiting target ends."""
+    if incident.observation.state is not TargetState.WAITING:
+        return None
+    left = timedelta(seconds=incident.observation.remaining_seconds)
+    return Moment(incident.now + left, Event.DEADLINE_PASSES)
 
-    def _undisturbed(self) -> Wait:
-        """Wait without disturbing the remediator, because the state of the target is unknown."""
-        details = self._details.and_also(str(self.seen.hold or ""))
-        ends = asks_again(self.seen, self.now), hold_ends(self.memory)
-        return wait(Phase.REMEDIATING, details, self.now, *ends)
 
-    @property
-    def _timeout(self) -> Until | None:
-        """The timeout of the running step, and what follows."""
-        running, at = self._course.running, self._course.until
-        if running is None or at is None:
-            return None
-        step = self._plan.step_of(running.reference)
-        what = f"the step {named(step)} times out" if step else "its step times out"
-        return Until(at, f"{what}{self._after(at)}", is_passed=True)
+def _step_times_out(incident: Incident) -> Moment | None:
+    at = incident.course.until
+    return Moment(at, Event.STEP_TIMES_OUT, is_passed=True) if at else None
 
-    def _after(self, end: datetime) -> str:
-        step = step_at(end + JUST_AFTER, self.seen, self.memory)
-        if step is None:
-            return f", and {NO_TEMPLATE_LEFT}"
-        return f"{followed(step)}{' once the hold ends' if self.memory.held else ''}"
 
-    def _chore(self, then: NextTransition) -> Move | None:
-        """The first chore that is due; `then` is what the incident waits for meanwhile."""
-        if not self._can_tell:
-            return self._renew(then)
-        return self._annotate(then) or self._release(then) or self._renew(then)
+def _renewal(incident: Incident) -> Moment | None:
+    at = incident.memory.lease.renew_at
+    return Moment(at) if at and _keeps_lease(incident) else None
 
-    def _annotate(self, then: NextTransition) -> Move | None:
-        due = (patch for one in self.seen.requests for patch in self._patches_of(one) if patch is not None)
-        patches = tuple(one for one in due if not self._is_put_off(Chore.ANNOTATE, one.subject))
-        return AnnotateRequests(patches, self._phase, self._details, then) if patches else None
 
-    def _patches_of(self, request: RequestSnapshot) -> tuple[AnnotationPatch | None, ...]:
-        is_over = self._is_overdue or self._plan.is_over(request, self.now)
-        is_unhealthy = self.seen.state is TargetState.EXPIRED
-        stop = timed_out(request, self.now) if is_over and is_unhealthy else None
-        return adopted(request), stop, unhealthy(request), old(request, self.now)
+def _overdue(incident: Incident) -> Moment | None:
+    """When the Lease is released because the remediation is overdue."""
+    at, stop = incident.overdue_at, incident.stop_awaited_until(incident.observation.requests)
+    if at is None or not _may_release(incident):
+        return None
+    if stop is not None and at < incident.now < stop:
+        return Moment(stop, Event.LEASE_IS_RELEASED)
+    return Moment(at, Event.LEASE_IS_RELEASED, is_passed=True)
 
-    def _release(self, then: NextTransition) -> Move | None:
-        if not self._is_overdue or not self._may_release:
-            return None
-        stop = self._stop_awaited_until
-        if stop is not None and self.now < stop:
-            return None  # its remediator was not asked to stop, so no other holder may get the target yet
-        return ReleaseLease(self._phase, self._details.and_also("overdue"), then)
 
-    def _renew(self, then: NextTransition) -> Move | None:
-        if not self._keeps_lease or not self.memory.lease.is_due(self.now):
-            return None
-        return RenewLease(self._phase, self._details, then)
+def _stop_is_given_up(incident: Incident) -> Moment | None:
+    at = incident.stop_awaited_until(incident.course.over)
+    return Moment(at, Event.STOP_IS_GIVEN_UP) if at else None
 
-    def _in_time(self, waiting: Wait) -> Wait:
-        """Wait, but not longer than until the next chore or deadline."""
-        renewal = chore(self.memory.lease.renew_at) if self._keeps_lease else None
-        ages = [chore(grows_old_at(one, self.now)) for one in self.seen.requests if self._can_tell]
-        whole = waiting.or_until(safety_net(self.now), renewal, *ages)
-        ends = (self._overdue, deadline(self.seen, self.now))
-        if waiting.phase is not Phase.REMEDIATING:
-            return whole.or_until(*(end and end.hidden for end in ends))
-        return not_before_resume(whole.or_until(*ends), self.memory)
 
-    @property
-    def _overdue(self) -> Until | None:
-        """When the Lease is released because the remediation is overdue."""
-        at, stop = self._overdue_at, self._stop_awaited_until
-        if at is None or not self._may_release:
-            return None
-        what = "the remediation is overdue, and its Lease is given back"
-        if stop is not None and at < self.now < stop:
-            return Until(stop, what)
-        return Until(at, what, is_passed=True)
+def _act_is_due(incident: Incident) -> Moment | None:
+    failing = incident.memory.failing
+    return Moment(failing.next_act, Event.ACT_IS_DUE) if failing else None
 
-    @property
-    def _may_release(self) -> bool:
-        return self.memory.lease.may_be_held and not self._is_put_off(Chore.CLEAN_UP, OF_LEASE)
 
-    @property
-    def _keeps_lease(self) -> bool:
-        is_over = self._can_tell and self._course.is_exhausted
-        is_held = bool(self.seen.requests) and self.memory.lease.may_be_held
-        return is_held and not is_over and not self._is_overdue
+def _back_off_ends(incident: Incident) -> Moment | None:
+    due = incident.due_after_loss
+    return Moment(due, Event.ASKS_AGAIN) if due else None
 
-    @property
-    def _stop_awaited_until(self) -> datetime | None:
-        return stop_awaited_until(self.seen.requests, self.memory)
 
-    @property
-    def _overdue_at(self) -> datetime | None:
-        return becomes_overdue_at(self.seen, self.memory)
+def _take_step(incident: Incident) -> TakenStep | None:
+    admission = incident.observation.admission
+    return None if admission is None else TakenStep(incident.next_step, admission)
 
-    @property
-    def _is_overdue(self) -> bool:
-        return self._overdue_at is not None and self.now > self._overdue_at
 
-    def _is_put_off(self, chore: Chore, subject: ChoreSubject) -> bool:
-        return is_put_off(self.memory.notes, chore, subject, self.now)
+def _is_held_by_person(incident: Incident) -> bool:
+    return incident.memory.held is not None
 
-    @property
-    def _can_tell(self) -> bool:
-        return self.seen.state is not TargetState.UNKNOWN
 
-    @property
-    def _plan(self) -> Plan:
-        return Plan(self.seen.steps, self.memory.spent)
+def _is_unasked(incident: Incident) -> bool:
+    """True if the detector has not answered yet."""
+    return not incident.is_state_known and not _has_hold(incident)
 
-    @property
-    def _course(self) -> Course:
-        return self._plan.course(self.seen.requests, self.now)
 
-    @property
-    def _phase(self) -> Phase:
-        if not self._can_tell or self._course.running is not None:
-            return Phase.REMEDIATING
-        return Phase.EXHAUSTED if self._course.next_step is None else Phase.HELD
+def _is_unknown(incident: Incident) -> bool:
+    return not incident.is_state_known
 
-    @property
-    def _details(self) -> Details:
-        return status(self.seen, self.memory)
+
+def _is_timer_running(incident: Incident) -> bool:
+    return incident.observation.state is TargetState.WAITING
+
+
+def _is_stop_awaited(incident: Incident) -> bool:
+    stop = incident.stop_awaited_until(incident.course.over)
+    return stop is not None and incident.now < stop
+
+
+def _is_held(incident: Incident) -> bool:
+    """True if another hold than the missing admission applies.
+
+    An incident that backs off after a failed act asked for no slot: a limit says nothing to it, and its next
+    question is due with its next act.
+    """
+    hold = incident.observation.hold
+    if hold is None or hold.reason is HoldReason.NO_ADMISSION:
+        return False
+    return hold.reason is not HoldReason.LIMIT or not _backs_off(incident)
+
+
+def _backs_off(incident: Incident) -> bool:
+    failing = incident.memory.failing
+    return failing is not None and failing.delays(incident.observation, incident.now)
+
+
+def _is_loss_recent(incident: Incident) -> bool:
+    due = incident.due_after_loss
+    return due is not None and incident.now < due
+
+
+def _has_nothing_to_act_on(incident: Incident) -> bool:
+    """True for facts that no detector sends, but a workflow that was started by hand may carry."""
+    return incident.next_step >= len(incident.observation.steps) or incident.observation.fact is None
+
+
+def _is_admitted(incident: Incident) -> bool:
+    return incident.observation.is_admitted
+
+
+def _has_hold(incident: Incident) -> bool:
+    return incident.observation.hold is not None
+
+
+def _is_undisturbed(incident: Incident) -> bool:
+    """True while the state of the target is unknown: its remediator goes on."""
+    return not incident.is_state_known and bool(incident.observation.requests)
+
+
+def _runs(incident: Incident) -> bool:
+    return incident.is_state_known and incident.course.running is not None
+
+
+def _is_exhausted(incident: Incident) -> bool:
+    return incident.is_state_known and incident.course.next_step is None
+
+
+_NEW_STEP = (
+    Row(_is_held_by_person, Phase.HELD, Reason.HELD_BY_PERSON, (hold_ends,), BY_RESUME),
+    Row(_is_unasked, Phase.HELD, Reason.HELD_BY_DETECTOR),
+    Row(_is_unknown, Phase.HELD, Reason.HELD_BY_DETECTOR, (safety_net, _asks_again)),
+    Row(_is_timer_running, Phase.WAITING, Reason.TIMER_RUNS, (safety_net, _deadline)),
+    Row(_is_stop_awaited, Phase.HELD, Reason.STOP_AWAITED, (safety_net, _stop_is_given_up)),
+    Row(_is_held, Phase.HELD, Reason.HELD_BY_DETECTOR, (safety_net, _asks_again)),
+    Row(_has_nothing_to_act_on, Phase.HELD, Reason.NOTHING_TO_ACT_ON, (safety_net, _asks_again_soon)),
+    Row(_backs_off, Phase.HELD, Reason.ACTS_FAIL, (safety_net, _act_is_due)),
+    Row(_is_loss_recent, Phase.HELD, Reason.REQUEST_LOST, (safety_net, _back_off_ends)),
+    Row(_is_admitted, Phase.ACTING, Reason.STEP_DUE, acts=(_take_step,)),
+    Row(_has_hold, Phase.HELD, Reason.HELD_BY_DETECTOR, (safety_net, _asks_again)),
+    Row(always, Phase.HELD, Reason.ADMISSION_MISSING, (safety_net, _asks_again_soon)),
+)
+"""The rows of the next step; it is taken only if the detector admits it."""
+_STEP_BEHIND = (
+    Row(_is_undisturbed, Phase.REMEDIATING, Reason.STATE_UNKNOWN, (safety_net, _asks_again, hold_ends)),
+    Row(_runs, Phase.REMEDIATING, Reason.REQUEST_RUNS, (_step_times_out, hold_ends)),
+    Row(_is_exhausted, Phase.EXHAUSTED, Reason.EXHAUSTED, otherwise=NO_TEMPLATE_LEFT),
+    *_NEW_STEP,
+)
+"""The rows of an incident that has requests, or has tried steps."""

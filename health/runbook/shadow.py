@@ -6,21 +6,15 @@ neither adopted nor maintained. Requests that the incident made before the shado
 up as usual.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
-from health.model.details import Details
-from health.model.moves import REQUESTS_ARE_GONE, End, Move, Outcome, Phase
-from health.model.observation import ENDED, Observation
+from health.model.admission import Admission
+from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.model.references import Action, RequestReference, Step
 from health.model.request_record import MOST_RECORDS, RequestRecord, recorded
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.memory import Memory
-from health.runbook.waiting import wait
-from objects.timestamps import stamp
-
-IN_SHADOW = "in shadow"
 
 
 def ours(seen: Observation, memory: Memory) -> Observation:
@@ -35,12 +29,38 @@ def ours(seen: Observation, memory: Memory) -> Observation:
     return seen.model_copy(update=changes)
 
 
-def as_if(seen: Observation, memory: Memory) -> Observation:
-    """The observation as if the recorded steps were taken; an abort would have removed their requests."""
-    own = ours(seen, memory)
-    if seen.state in ENDED or memory.left_alone:
+def others(observation: Observation, memory: Memory) -> tuple[RequestSnapshot, ...]:
+    """The requests of others, which an incident in shadow leaves to them; outside shadow none."""
+    known = {request.uid for request in memory.requests}
+    requests = observation.requests if memory.is_shadow else ()
+    return tuple(request for request in requests if request.uid not in known)
+
+
+def as_if(observation: Observation, memory: Memory) -> Observation:
+    """In shadow, the observation as if the recorded steps were taken; otherwise the observation itself.
+
+    An abort would have removed the requests of recorded steps.
+    """
+    if not memory.is_shadow:
+        return observation
+    own = ours(observation, memory)
+    if observation.state in ENDED or memory.left_alone:
         return own
-    return own.model_copy(update={"requests": (*own.requests, *_imagined(memory.shadow))})
+    requests = (*own.requests, *_imagined(memory.shadow))
+    return _permitted(own.model_copy(update={"requests": requests}), memory)
+
+
+def _permitted(observation: Observation, memory: Memory) -> Observation:
+    """The same with an admission, unless another hold applies: a recorded step needs none.
+
+    The detector knows nothing of a `resume` that skips the back-off, because no question asks to act.
+    """
+    reason = observation.hold.reason if observation.hold else HoldReason.NO_ADMISSION
+    is_skipped = reason is HoldReason.BACK_OFF and memory.skips_back_off
+    is_held = reason is not HoldReason.NO_ADMISSION and not is_skipped
+    if is_held or observation.state is not TargetState.EXPIRED:
+        return observation
+    return observation.admitted(Admission())
 
 
 def _imagined(record: ShadowRecord) -> tuple[RequestSnapshot, ...]:
@@ -70,30 +90,6 @@ def is_over(step: Step, record: ShadowRecord) -> bool:
         one.action is not Action.REQUEST or (one.action, one.template) == (step.action, step.template)
         for one in record.current
     )
-
-
-def in_shadow(move: Move, seen: Observation, memory: Memory, now: datetime) -> Move:
-    """The move in shadow, with details that say so."""
-    if not isinstance(move, End):
-        return replace(move, details=_details(move.details, seen, memory))
-    return _ended(move, seen, memory, now)
-
-
-def _ended(end: End, seen: Observation, memory: Memory, now: datetime) -> Move:
-    details = _details(end.details, seen, memory)
-    others = [str(one.reference) for one in seen.requests]
-    if others:
-        why = f"waits until the requests of others are gone: {', '.join(others)}"
-        return wait(Phase.CLEANING_UP, details.and_also(why), now, otherwise=REQUESTS_ARE_GONE)
-    is_ours = memory.shadow.steps and not memory.has_acted
-    return End(Outcome.WOULD_HAVE_REMEDIATED if is_ours else end.outcome, details)
-
-
-def _details(details: Details, seen: Observation, memory: Memory) -> Details:
-    own = ", ".join(map(str, ours(seen, memory).requests))
-    would = ", ".join(f"{step} at {stamp(step.at)}" for step in memory.shadow.current)
-    words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
-    return details.model_copy(update={"requests": own, "shadow": words})
 
 
 def having_recorded(memory: Memory, number: int, seen: Observation, now: datetime) -> Memory:

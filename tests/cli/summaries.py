@@ -8,8 +8,8 @@ from health.model.details import Details
 from health.model.moves import Phase, next_transition_of
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import INCIDENT, NOW, seen
 from workflows.messages import State
 

@@ -27,7 +27,7 @@ def test_code_pages_manifests_and_settings_are_read() -> None:
     read = {path for path, _ in texts()}
 
     assert {"README.md", "docs/architecture.md", "docs/decisions/0015-ordinary-activities.md"} <= read
-    assert {"health/runbook/next_move.py", "tests/conformance/page.py"} <= read
+    assert {"health/runbook/decide.py", "tests/conformance/page.py"} <= read
     assert {"deploy/base/rbac/worker.yaml", ".importlinter", "Makefile", "pyproject.toml"} <= read
 
 

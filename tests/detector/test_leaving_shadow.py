@@ -16,9 +16,9 @@ from health.model.observation import HoldReason, Observation, failed
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from health.policy.shadow import SHADOW
+from health.runbook.decide import next_move
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from health.runbook.shadow import having_recorded
 from tests.detector.test_remediation_limits import KNOWN, ZONE, Leader, leader
 from tests.support.values.builders import TEMPLATE, limits

@@ -9,8 +9,8 @@ from health.model.moves import End, Phase, RemoveRequests, Wait
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import CHECK_HANGING_AFTER, Chore, ChoreFailure, LeftBehind
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import FIRST, HOLD, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, standing, timer_of
 

@@ -21,9 +21,9 @@ from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import OLD
+from health.runbook.decide import next_move
 from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
-from health.runbook.next_move import closing
 from objects.timestamps import stamp
 from tests.support.values.builders import MINUTE, NOW, request, request_snapshot, seen
 from tests.support.values.memories import Timed, because, standing, timed, with_lease
@@ -261,4 +261,4 @@ def stamped(annotations: dict[str, str | None]) -> tuple[AnnotationPatch, ...]:
     ],
 )
 def test_move(observation: Observation, memory: Memory, move: Move) -> None:
-    assert timed(closing(observation, memory, NOW)) == move
+    assert timed(next_move(observation, memory, NOW)) == move

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from health.gate.answer import answered
 from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, failed
+from health.runbook.decide import next_move
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import NOW, seen
 from tests.support.values.memories import HELD_LEASE, timer_of
 

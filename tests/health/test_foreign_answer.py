@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from health.model.moves import TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from objects.frozen import OTHER, label
 from tests.support.values.builders import NOW, fact, seen
 

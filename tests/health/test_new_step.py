@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from health.model.admission import Admission
 from health.model.moves import LONGEST_WAIT, Phase, RecordStep, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
+from health.runbook.decide import next_move
 from health.runbook.memory import Loss, Memory
-from health.runbook.new_step import NO_WORD_OF_ADMISSION, new_step
-from tests.support.values.builders import MINUTE, NOW, seen
+from health.runbook.words import NO_WORD_OF_ADMISSION
+from tests.support.values.builders import FIRST, MINUTE, NOW, SECOND, seen
 from tests.support.values.memories import Timed, because, timed, timer_of
 
 LIMIT = timedelta(minutes=30)
@@ -25,13 +26,14 @@ def lost(number: int, at: datetime = NOW) -> Memory:
 
 
 def test_admitted_step_is_taken() -> None:
-    assert new_step(2, ADMITTED, Memory(), NOW) == TakeStep(2, LIMITED, because("it is Expired"))
+    tried = Memory(spent=(FIRST.template, SECOND.template))
+    assert next_move(ADMITTED, tried, NOW) == TakeStep(2, LIMITED, because("it is Expired"))
 
 
 @pytest.mark.parametrize("reason", list(HoldReason))
 def test_held_target_waits_as_long_as_the_detector_says(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no", ask_again_seconds=42))
-    result = new_step(0, held, Memory(), NOW)
+    result = next_move(held, Memory(), NOW)
     assert timed(result) == Timed(Phase.HELD, f"it is Expired; {reason}: no (asks again in 42s)", 42)
 
 
@@ -42,14 +44,14 @@ def test_resume_skips_nothing_by_itself_as_the_detector_skips_the_back_off_of_it
 ) -> None:
     held = seen(hold=Hold(reason=reason or HoldReason.BACK_OFF, message="no"))
     answer = held if reason else held.model_copy(update={"hold": None})
-    assert isinstance(new_step(0, answer, Memory(skips_back_off=True), NOW), Wait)
+    assert isinstance(next_move(answer, Memory(skips_back_off=True), NOW), Wait)
 
 
 @pytest.mark.rule("rule 14")
 @pytest.mark.parametrize("reason", list(HoldReason))
 def test_resume_in_shadow_skips_the_wait_between_two_attempts_and_nothing_else(reason: HoldReason) -> None:
     held = seen(hold=Hold(reason=reason, message="no"))
-    result = new_step(0, held, Memory(is_shadow=True, skips_back_off=True), NOW)
+    result = next_move(held, Memory(is_shadow=True, skips_back_off=True), NOW)
     skipped = (HoldReason.BACK_OFF, HoldReason.NO_ADMISSION)
     assert isinstance(result, RecordStep) is (reason in skipped)
 
@@ -57,13 +59,13 @@ def test_resume_in_shadow_skips_the_wait_between_two_attempts_and_nothing_else(r
 @pytest.mark.rule("rule 49")
 def test_step_without_an_admission_is_not_taken_though_nothing_holds_it() -> None:
     older = seen(admission=None)
-    result = new_step(0, older, Memory(), NOW)
+    result = next_move(older, Memory(), NOW)
     assert timed(result) == Timed(Phase.HELD, f"it is Expired; {NO_WORD_OF_ADMISSION}", 60)
 
 
 @pytest.mark.rule("rule 49")
 def test_incident_whose_question_did_not_ask_to_act_asks_again_in_a_second() -> None:
-    result = new_step(0, seen().without_admission(), Memory(), NOW)
+    result = next_move(seen().without_admission(), Memory(), NOW)
     assert timer_of(result) == 1
 
 
@@ -86,31 +88,31 @@ def test_next_one_waits_as_if_the_incident_had_ended_with_the_loss(
 ) -> None:
     observation = ADMITTED.model_copy(update={"earlier_attempts": earlier})
     due = NOW + minutes * MINUTE
-    result = new_step(0, observation, lost(number), NOW)
+    result = next_move(observation, lost(number), NOW)
     words = (
         f"BackOff: its request was removed by another actor, the next one is due at {due:%Y-%m-%dT%H:%M:%SZ}"
     )
     assert timed(result) == Timed(Phase.HELD, f"it is Expired; {words}", minutes * 60)
-    assert isinstance(new_step(0, observation, lost(number), due - timedelta(microseconds=1)), Wait)
-    assert isinstance(new_step(0, observation, lost(number), due), TakeStep)
+    assert isinstance(next_move(observation, lost(number), due - timedelta(microseconds=1)), Wait)
+    assert isinstance(next_move(observation, lost(number), due), TakeStep)
 
 
 @pytest.mark.rule("rule 14/limit")
 def test_without_a_limit_nothing_waits() -> None:
-    assert isinstance(new_step(0, seen(back_off_limit_seconds=0), lost(5), NOW), TakeStep)
+    assert isinstance(next_move(seen(back_off_limit_seconds=0), lost(5), NOW), TakeStep)
 
 
 @pytest.mark.rule("rule 14")
 def test_resume_skips_the_wait_after_a_loss() -> None:
     memory = lost(5).model_copy(update={"skips_back_off": True})
-    assert isinstance(new_step(0, ADMITTED, memory, NOW), TakeStep)
+    assert isinstance(next_move(ADMITTED, memory, NOW), TakeStep)
 
 
 @given(number=st.integers(1, 20_000), earlier=st.integers(0, 10_000), limit=st.integers(0, 10**7))
 def test_wait_after_a_loss_has_an_end(number: int, earlier: int, limit: int) -> None:
     observation = seen(back_off_limit_seconds=limit, earlier_attempts=earlier)
-    result = new_step(0, observation, lost(number), NOW)
-    assert isinstance(new_step(0, observation, lost(number), NOW + timedelta(seconds=limit)), TakeStep)
+    result = next_move(observation, lost(number), NOW)
+    assert isinstance(next_move(observation, lost(number), NOW + timedelta(seconds=limit)), TakeStep)
     if isinstance(result, Wait):
         seconds = timer_of(result)
         assert seconds is not None

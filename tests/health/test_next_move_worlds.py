@@ -34,12 +34,12 @@ from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
 from health.runbook.chores import Chore, ChoreFailure, LeftBehind, next_try_of
+from health.runbook.decide import next_move
 from health.runbook.escalation import Plan
 from health.runbook.failed_attempts import RETRIES
+from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
-from health.runbook.new_step import STOP_PATIENCE
-from health.runbook.next_move import next_move
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
 from tests.health.test_next_move import STEP
 from tests.support.values.builders import NOW, fact, request_snapshot

@@ -29,13 +29,12 @@ from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure, LeftBehind
+from health.runbook.decide import next_move
 from health.runbook.failing_acts import after_failure
+from health.runbook.incident import STOP_PATIENCE, becomes_overdue_at
 from health.runbook.learning import learned
 from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
-from health.runbook.new_step import STOP_PATIENCE
-from health.runbook.next_move import next_move
-from health.runbook.remediating import becomes_overdue_at
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,

@@ -6,8 +6,8 @@ import pytest
 
 from health.model.moves import Phase, Wait
 from health.model.order import Blocks, OrderRecord, StandingOrder
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from health.runbook.orders import ORDERS, OrderSpec, Situation, ordered, spec_of
 from tests.support.values.builders import MINUTE, NOW, seen
 

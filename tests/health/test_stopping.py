@@ -9,10 +9,10 @@ from health.model.moves import AnnotateRequests, Move, Phase, TakeStep, Wait
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import Chore, ChoreFailure
+from health.runbook.decide import next_move
+from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
-from health.runbook.new_step import STOP_PATIENCE
-from health.runbook.next_move import next_move
 from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, timer_of, with_lease
 

@@ -7,8 +7,8 @@ import pytest
 from health.model.moves import TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, RequestReference, Step
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import (
     ADMITTED,
     FIRST,

@@ -8,7 +8,7 @@ import pytest
 from health.model.moves import Phase
 from health.model.remediation_request import TIMED_OUT
 from health.runbook.chores import Chore
-from health.runbook.new_step import STOP_PATIENCE
+from health.runbook.incident import STOP_PATIENCE
 from health.runbook.orders import AbortOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, fail_steps, take_first_step

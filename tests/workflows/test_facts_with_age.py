@@ -9,12 +9,12 @@ from temporalio.api.history.v1 import HistoryEvent
 
 from health.model.moves import Outcome, Phase
 from health.runbook.escalation import CLASSIC_LEASE
-from health.runbook.waiting import LATE_ANSWERS
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import pass_wakes, rests, settle
 from tests.support.values.observations import expired, healthy, held, waiting
 from workflows.contracts import FRESH
 from workflows.messages import RemediationInput
+from workflows.question import LATE_ANSWERS
 
 pytestmark = pytest.mark.rule("rule 4")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from health.model.order import OrderRecord
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import MINUTE, NOW, seen
 from tests.support.values.memories import order
 from workflows.status import IncidentStatus

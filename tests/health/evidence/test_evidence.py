@@ -20,8 +20,8 @@ from health.model.moves import (
 )
 from health.model.observation import Hold, Observation
 from health.policy.check_choices import CheckChoices
+from health.runbook.decide import next_move
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen
 
 ANNOTATION = "paramedic.dev/evidence"

@@ -23,7 +23,7 @@ from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.annotations import patched
 from health.runbook.chores import ChoreFailure
-from health.runbook.new_step import STOP_PATIENCE
+from health.runbook.incident import STOP_PATIENCE
 from tests.support.values.observations import expired
 from workflows.contracts import (
     ACT,

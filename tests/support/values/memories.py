@@ -7,10 +7,10 @@ from health.model.details import Details
 from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Observation
 from health.model.order import OrderRecord
+from health.runbook.decide import next_move
 from health.runbook.learning import learned
 from health.runbook.lease_memory import LeaseMemory, LeaseState
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from health.runbook.orders import ORDERS
 from tests.support.values.builders import MINUTE, NOW
 

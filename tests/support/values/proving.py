@@ -13,9 +13,9 @@ from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.chores import LeftBehind
+from health.runbook.decide import next_move
 from health.runbook.learning import learned
 from health.runbook.memory import Memory
-from health.runbook.next_move import next_move
 from tests.support.values.builders import (
     FIRST,
     INCIDENT,

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from health.runbook.waiting import LATE_ANSWERS, after_late_answers
+from workflows.question import LATE_ANSWERS, after_late_answers
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,173 @@
+"""Decision: what an incident does next and why, as values. `health.runbook.words` puts it into words. Pure.
+
+The runbook is a list of rows: the first row whose condition holds decides. A row has a phase, a reason, the
+acts that may be due, and the moments that end the wait if none of them is.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum, StrEnum, auto
+from typing import Self
+
+from health.model.admission import Admission
+from health.model.moves import BY_A_CHANGE, AnnotationPatch, NextTransition, Outcome, Phase
+from health.runbook.incident import Incident
+
+
+class Reason(Enum):
+    """Why the runbook decides so: the row that matched."""
+
+    NOT_NEEDED = auto()
+    """The target is healthy, gone or released."""
+    NODE_DELETION_EXPECTED = auto()
+    RECOVERING = auto()
+    """A healthyDelay runs, or a recovery is being proven."""
+    DISRUPTED = auto()
+    """The target was deleted or marked, or does not count as healthy yet."""
+    LEFT_ALONE = auto()
+    STARTS_OVER = auto()
+    STATE_UNKNOWN = auto()
+    REQUEST_RUNS = auto()
+    EXHAUSTED = auto()
+    MAINTAINED = auto()
+    """A maintenance task is due while requests exist."""
+    OVERDUE = auto()
+    HELD_BY_PERSON = auto()
+    HELD_BY_DETECTOR = auto()
+    TIMER_RUNS = auto()
+    STOP_AWAITED = auto()
+    """The annotation that asks the previous remediator to stop could not be written yet."""
+    NOTHING_TO_ACT_ON = auto()
+    ACTS_FAIL = auto()
+    REQUEST_LOST = auto()
+    STEP_DUE = auto()
+    ADMISSION_MISSING = auto()
+    STEP_RECORDED = auto()
+    """In shadow: the step is recorded, and nothing follows it."""
+    REQUESTS_OF_OTHERS = auto()
+    """In shadow: nothing is left to do, and requests of others still exist."""
+
+
+class Event(StrEnum):
+    """An event that moves the incident on, in words that may begin a sentence."""
+
+    ABORT_ENDS = "the abort ends"
+    ACT_IS_DUE = "its next attempt to act is due"
+    ASKS_AGAIN = "asks the detector again"
+    CLEANS_UP_AGAIN = "the failed clean-up is tried again"
+    DEADLINE_PASSES = "its deadline passes"
+    DELAY_ENDS = "healthyDelay ends"
+    HOLD_ENDS = "the hold ends"
+    LEASE_IS_RELEASED = "the remediation is overdue, and its Lease is given back"
+    RECOVERY_IS_PROVEN = "its recovery is proven"
+    STEP_TIMES_OUT = "its step times out"
+    STOP_IS_GIVEN_UP = "it stops waiting for the stop annotation of the previous request"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment at which a wait ends, and the event that happens then."""
+
+    at: datetime
+    event: Event | None = None
+    """None: a maintenance task or a safety net, which does not move the incident on."""
+    is_passed: bool = False
+    """True if nothing happens at exactly `at`: the time must have passed."""
+
+
+@dataclass(frozen=True)
+class TakenStep:
+    """Take the step with this index, under the admission of the detector."""
+
+    step: int
+    admission: Admission
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    """Record the step with this index instead of taking it."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class SavedEvidence:
+    """Save the state of the target before its first step."""
+
+    before: TakenStep | RecordedStep
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """Write annotations on one or several requests of the target."""
+
+    patches: tuple[AnnotationPatch, ...]
+
+
+class Maintenance(Enum):
+    """An act whose parameters all follow from the memory of the incident."""
+
+    RENEW_LEASE = auto()
+    RELEASE_LEASE = auto()
+    REMOVE_REQUESTS = auto()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """End the incident, because nothing is left to do."""
+
+    outcome: Outcome
+
+
+Act = TakenStep | RecordedStep | SavedEvidence | Annotated | Maintenance | Ended
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An act, or a wait until the earliest of some moments."""
+
+    phase: Phase
+    reason: Reason
+    until: tuple[Moment, ...] = ()
+    """The moments of the wait; with an act, of the wait that follows it."""
+    otherwise: NextTransition = BY_A_CHANGE
+    """The event that the incident waits for if none of these moments moves it on."""
+    act: Act | None = None
+    """None: wait."""
+
+    def or_until(self, moments: Iterable[Moment | None]) -> Self:
+        """The same wait, ended by any of these moments as well; None adds nothing."""
+        return replace(self, until=(*self.until, *(moment for moment in moments if moment is not None)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the runbook; the first whose condition `when` holds decides."""
+
+    when: Callable[[Incident], object]
+    phase: Phase
+    reason: Reason
+    until: tuple[Callable[[Incident], Moment | None], ...] = ()
+    otherwise: NextTransition = BY_A_CHANGE
+    acts: tuple[Callable[[Incident], Act | None], ...] = ()
+    """The incident does the first act that is due. It waits if none is."""
+
+    def decision(self, incident: Incident) -> Decision:
+        act = next((act for due in self.acts if (act := due(incident)) is not None), None)
+        wait = Decision(self.phase, self.reason, otherwise=self.otherwise, act=act)
+        return wait.or_until(moment(incident) for moment in self.until)
+
+
+def matching(rows: Iterable[Row], incident: Incident) -> Row | None:
+    """The first row whose condition holds; None: no row matches."""
+    return next((row for row in rows if row.when(incident)), None)
+
+
+def decided(rows: Sequence[Row], incident: Incident) -> Decision:
+    """The decision of the first row that matches, or of the last one."""
+    return (matching(rows, incident) or rows[-1]).decision(incident)
+
+
+def always(_: Incident) -> bool:
+    return True

@@ -1,0 +1,153 @@
+"""Incident: one incident at one moment: its observation, its memory, and what follows from both. Pure.
+
+Proof of recovery and shadow are applied here, when the value is made, so no row of the runbook knows them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Self
+
+from health.gate.back_off import delay
+from health.model.chore_subject import ChoreSubject
+from health.model.observation import ENDED, Observation, TargetState
+from health.model.references import Action, Step
+from health.model.remediation_request import TIMED_OUT
+from health.model.request_snapshot import RequestSnapshot
+from health.runbook import shadow
+from health.runbook.chores import Chore, is_put_off
+from health.runbook.escalation import Course, Plan
+from health.runbook.healthy_delay import Delay
+from health.runbook.memory import Memory
+from health.runbook.proven_recovery import proven_at, with_proof
+
+STOP_PATIENCE = timedelta(minutes=1)
+"""How long the next step waits for the stop annotation, from the first failure to write it."""
+
+
+@dataclass(frozen=True)
+class Incident:
+    """The values that the rows of the runbook read, and what follows from them."""
+
+    observation: Observation
+    """Seen through the proof of recovery and shadow."""
+    memory: Memory
+    now: datetime
+    others: tuple[RequestSnapshot, ...] = ()
+    """In shadow: the requests that it did not make and does not adopt."""
+
+    @classmethod
+    def of(cls, observation: Observation, memory: Memory, now: datetime) -> Self:
+        proven = with_proof(observation, memory)
+        return cls(shadow.as_if(proven, memory), memory, now, shadow.others(observation, memory))
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the target needs no remediation any more."""
+        return self.observation.state in ENDED
+
+    @property
+    def is_state_known(self) -> bool:
+        return self.observation.state is not TargetState.UNKNOWN
+
+    @property
+    def has_objects(self) -> bool:
+        """True if objects of the incident are left in the cluster."""
+        return self.memory.owns_something or bool(self.observation.requests)
+
+    @property
+    def is_mark_unseen(self) -> bool:
+        """True if it marked the target, and the detector does not see the mark yet."""
+        is_marking = any(step.action is Action.MARK for step in self.observation.steps)
+        return self.memory.disruption.marked_at is not None and is_marking and not self.observation.under_way
+
+    @property
+    def is_disrupted(self) -> bool:
+        """True if a deletion or mark is in progress, so that the incident only waits."""
+        return self.memory.disruption.has_deleted or bool(self.observation.under_way) or self.is_mark_unseen
+
+    @property
+    def is_in_between(self) -> bool:
+        """True for a target that is no longer unhealthy and does not count as healthy yet."""
+        return self.observation.state is TargetState.HEALTHY and (
+            self.memory.disruption.has_deleted
+            or bool(self.observation.requests and not self.observation.counts_as_healthy)
+        )
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.observation.steps, self.memory.spent)
+
+    @cached_property
+    def course(self) -> Course:
+        return self.plan.course(self.observation.requests, self.now)
+
+    @property
+    def next_step(self) -> int:
+        """The index of the next step; the check may list no step of that index."""
+        return self.course.next_step or 0
+
+    def step_at(self, at: datetime) -> Step | None:
+        """The step that would be next at that time."""
+        number = self.plan.course(self.observation.requests, at).next_step
+        return None if number is None else self.observation.steps[number]
+
+    @property
+    def delay(self) -> Delay:
+        return Delay.of(self.observation)
+
+    @property
+    def proven_at(self) -> datetime | None:
+        """When time alone proves the recovery; None: it is proven, or not by time."""
+        return proven_at(self.observation, self.memory, self.now)
+
+    @property
+    def kept_requests(self) -> list[RequestSnapshot]:
+        """The requests of a recovered target that stay for the healthyDelay, or until recovery is proven."""
+        is_proving = self.proven_at is not None
+        there = (request for request in self.observation.requests if not request.is_being_deleted)
+        return [one for one in there if is_proving or self.delay.is_running(one, self.now)]
+
+    @property
+    def overdue_at(self) -> datetime | None:
+        return _overdue_at(self.observation, self.memory)
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.overdue_at is not None and self.now > self.overdue_at
+
+    def stop_awaited_until(self, over: Iterable[RequestSnapshot]) -> datetime | None:
+        """Until when the stop annotations of requests that are over are awaited; None: they are written."""
+        notes = {note.subject: note for note in self.memory.notes if note.chore is Chore.ANNOTATE}
+        unasked = (one for one in over if one.timed_out_at is None and not one.succeeded)
+        stops = (ChoreSubject.of_annotations(one.uid, [TIMED_OUT]) for one in unasked)
+        return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)
+
+    @property
+    def due_after_loss(self) -> datetime | None:
+        return due_after_loss(self.observation, self.memory)
+
+    def is_put_off(self, chore: Chore, subject: ChoreSubject) -> bool:
+        """True if the task failed and waits for its next try."""
+        return is_put_off(self.memory.notes, chore, subject, self.now)
+
+
+def due_after_loss(observation: Observation, memory: Memory) -> datetime | None:
+    """When the next request is due after the loss of the previous one; None: there was no loss."""
+    if memory.loss is None or memory.skips_back_off or not observation.back_off_limit_seconds:
+        return None
+    limit = timedelta(seconds=observation.back_off_limit_seconds)
+    return memory.loss.at + delay(memory.attempts_before(observation), limit)
+
+
+def becomes_overdue_at(observation: Observation, memory: Memory) -> datetime | None:
+    """When the remediation is overdue; None: none runs for an unhealthy target."""
+    return _overdue_at(with_proof(observation, memory), memory)
+
+
+def _overdue_at(proven: Observation, memory: Memory) -> datetime | None:
+    if not proven.requests or proven.state is not TargetState.EXPIRED:
+        return None
+    plan = Plan(proven.steps, memory.spent)
+    return memory.lease.overdue_at(plan, plan.latest(proven.requests))

@@ -1,0 +1,261 @@
+"""Words: a decision of the runbook in words, as a move for the workflow and its readers. Pure."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+from health.gate.back_off import after_a_loss
+from health.model.chore_subject import ChoreSubject
+from health.model.details import Details
+from health.model.moves import (
+    AnnotateRequests,
+    End,
+    Move,
+    Phase,
+    RecordStep,
+    ReleaseLease,
+    RemoveRequests,
+    RenewLease,
+    SaveEvidence,
+    TakeStep,
+    Until,
+    Wait,
+)
+from health.model.references import Action, Step
+from health.runbook.chores import Chore
+from health.runbook.decision import (
+    Act,
+    Annotated,
+    Decision,
+    Ended,
+    Event,
+    Maintenance,
+    Moment,
+    Reason,
+    RecordedStep,
+    SavedEvidence,
+    TakenStep,
+)
+from health.runbook.incident import Incident
+from health.runbook.proven_recovery import lasting_words
+from objects.durations import JUST_AFTER
+from objects.timestamps import stamp
+
+NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
+NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
+IN_SHADOW = "in shadow"
+
+
+def in_words(decision: Decision, incident: Incident) -> Move:
+    """The move of a decision, with the words for its readers."""
+    details = _in_shadow(_details(decision, incident), incident)
+    until = tuple(_until(moment, incident) for moment in decision.until)
+    return _move(decision.act, Wait(decision.phase, details, until, decision.otherwise))
+
+
+def _move(act: Act | None, wait: Wait) -> Move:
+    """The move that does `act` before `wait`."""
+    match act:
+        case TakenStep() | RecordedStep():
+            return _step(act, wait.details)
+        case SavedEvidence(before=step):
+            return SaveEvidence(_step(step, wait.details), wait.details)
+        case Annotated(patches=patches):
+            return AnnotateRequests(patches, wait.phase, wait.details, wait.next_transition)
+        case Maintenance.RENEW_LEASE:
+            return RenewLease(wait.phase, wait.details, wait.next_transition)
+        case Maintenance.RELEASE_LEASE:
+            return ReleaseLease(wait.phase, wait.details, wait.next_transition)
+        case Maintenance.REMOVE_REQUESTS:
+            return RemoveRequests(wait.details)
+        case Ended(outcome=outcome):
+            return End(outcome, wait.details)
+        case None:
+            return wait
+
+
+def _step(act: TakenStep | RecordedStep, details: Details) -> TakeStep | RecordStep:
+    if isinstance(act, TakenStep):
+        return TakeStep(act.step, act.admission, details)
+    return RecordStep(act.step, details)
+
+
+def _details(decision: Decision, incident: Incident) -> Details:
+    details = _DETAILS.get(decision.reason, _observed)(incident)
+    is_waiting = decision.phase is Phase.CLEANING_UP and decision.act is None
+    return details.and_also(_hanging(incident)) if is_waiting else details
+
+
+def _observed(incident: Incident) -> Details:
+    return incident.observation.details()
+
+
+def _status(incident: Incident) -> Details:
+    """The state of the target and its requests, with a person's hold."""
+    requests = ", ".join(map(str, incident.observation.requests))
+    details = incident.observation.details(held=incident.memory.hold_reason)
+    return details.model_copy(update={"requests": requests})
+
+
+def _recovering(incident: Incident) -> Details:
+    is_kept = any(incident.delay.is_running(one, incident.now) for one in incident.observation.requests)
+    details = incident.observation.details(*((str(incident.delay),) if is_kept else ()))
+    if incident.proven_at is None:
+        return details
+    lasting = lasting_words(incident.observation, incident.memory, incident.now)
+    return details.model_copy(update={"reason": lasting})
+
+
+def _disrupted(incident: Incident) -> Details:
+    return incident.observation.details(_why_disrupted(incident))
+
+
+def _why_disrupted(incident: Incident) -> str:
+    if incident.observation.under_way:
+        return incident.observation.under_way
+    if incident.memory.disruption.has_deleted:
+        return "it was deleted, and is not gone yet"
+    if incident.is_mark_unseen:
+        return "it was marked, and the mark is not visible yet"
+    return "but it does not count as healthy yet"
+
+
+def _left_alone(incident: Incident) -> Details:
+    """The order; with the state of the target once nothing is left to clean up."""
+    order = incident.memory.left_alone
+    words = f"left alone: {order.reason}" if order else ""
+    return Details(order=words) if incident.has_objects else incident.observation.details(order=words)
+
+
+def _starts_over(incident: Incident) -> Details:
+    return incident.observation.details(order="starts over by order", held=incident.memory.hold_reason)
+
+
+def _held_by_detector(incident: Incident) -> Details:
+    hold = incident.observation.hold
+    if hold is None:
+        return _observed(incident)
+    again = {"ask_again_seconds": hold.ask_again_seconds}
+    return incident.observation.details(str(hold)).model_copy(update=again)
+
+
+def _state_unknown(incident: Incident) -> Details:
+    return _status(incident).and_also(str(incident.observation.hold or ""))
+
+
+def _stop_awaited(incident: Incident) -> Details:
+    until = incident.stop_awaited_until(incident.course.over)
+    why = "for the stop annotation of the previous request"
+    return _status(incident).and_also(f"the next step waits until {stamp(until)} {why}" if until else "")
+
+
+def _acts_fail(incident: Incident) -> Details:
+    failing = incident.memory.failing
+    return incident.observation.details(failing.words if failing else "")
+
+
+def _request_lost(incident: Incident) -> Details:
+    due, step = incident.due_after_loss, incident.observation.steps[incident.next_step]
+    lost = "mark" if step.action is Action.MARK else "request"
+    return incident.observation.details(after_a_loss(due, lost) if due else "")
+
+
+def _requests_of_others(incident: Incident) -> Details:
+    others = ", ".join(str(one.reference) for one in incident.others)
+    return _observed(incident).and_also(f"waits until the requests of others are gone: {others}")
+
+
+def _with(words: str) -> Callable[[Incident], Details]:
+    return lambda incident: incident.observation.details(words)
+
+
+def _status_with(words: str) -> Callable[[Incident], Details]:
+    return lambda incident: _status(incident).and_also(words)
+
+
+_DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
+    {
+        Reason.NODE_DELETION_EXPECTED: _with("its remediator expects that, and is not done yet"),
+        Reason.RECOVERING: _recovering,
+        Reason.DISRUPTED: _disrupted,
+        Reason.LEFT_ALONE: _left_alone,
+        Reason.STARTS_OVER: _starts_over,
+        Reason.STATE_UNKNOWN: _state_unknown,
+        Reason.REQUEST_RUNS: _status,
+        Reason.EXHAUSTED: _status_with("no template left to try"),
+        Reason.MAINTAINED: _status,
+        Reason.OVERDUE: _status_with("overdue"),
+        Reason.HELD_BY_PERSON: _status,
+        Reason.HELD_BY_DETECTOR: _held_by_detector,
+        Reason.TIMER_RUNS: _status,
+        Reason.STOP_AWAITED: _stop_awaited,
+        Reason.NOTHING_TO_ACT_ON: _with(NOTHING_TO_ACT_ON),
+        Reason.ACTS_FAIL: _acts_fail,
+        Reason.REQUEST_LOST: _request_lost,
+        Reason.ADMISSION_MISSING: _with(NO_WORD_OF_ADMISSION),
+        Reason.REQUESTS_OF_OTHERS: _requests_of_others,
+    }
+)
+"""The details of each reason; those of any other reason are what is observed of the target."""
+
+
+def _hanging(incident: Incident) -> str:
+    failed = {note.subject for note in incident.memory.notes if note.chore is Chore.CLEAN_UP}
+    requests = incident.memory.requests
+    hanging = [str(one) for one in requests if ChoreSubject.of_request(one.uid) not in failed]
+    return f"{', '.join(hanging)} hangs on a finalizer" if hanging else ""
+
+
+def _in_shadow(details: Details, incident: Incident) -> Details:
+    """The same; in shadow with the steps that would have been taken, and without the requests of others."""
+    if not incident.memory.is_shadow:
+        return details
+    known = {request.uid for request in incident.memory.requests}
+    own = ", ".join(str(one) for one in incident.observation.requests if one.uid in known)
+    would = ", ".join(f"{step} at {stamp(step.at)}" for step in incident.memory.shadow.current)
+    words = f"{IN_SHADOW}, would have taken: {would}" if would else IN_SHADOW
+    return details.model_copy(update={"requests": own, "shadow": words})
+
+
+def _until(moment: Moment, incident: Incident) -> Until:
+    words = "" if moment.event is None else _happening(moment.event, moment.at, incident)
+    return Until(moment.at, words, moment.is_passed)
+
+
+def _happening(event: Event, at: datetime, incident: Incident) -> str:
+    """The event, with the step that follows it."""
+    match event:
+        case Event.STEP_TIMES_OUT:
+            return f"{_running_step(incident)} times out{_after_timeout(at, incident)}"
+        case Event.DELAY_ENDS | Event.RECOVERY_IS_PROVEN if incident.kept_requests:
+            return f"{event}, and the requests are deleted"
+        case Event.DEADLINE_PASSES if incident.course.running is None:
+            return f"{event}{_followed(incident.step_at(at))}"
+        case Event.STOP_IS_GIVEN_UP:
+            return f"{event}{_followed(incident.step_at(incident.now))}"
+    return event
+
+
+def _running_step(incident: Incident) -> str:
+    running = incident.course.running
+    step = running and incident.plan.step_of(running.reference)
+    return f"the step {_named(step)}" if step else "its step"
+
+
+def _after_timeout(at: datetime, incident: Incident) -> str:
+    step = incident.step_at(at + JUST_AFTER)
+    if step is None:
+        return ", and no template is left to try"
+    return f"{_followed(step)}{' once the hold ends' if incident.memory.held else ''}"
+
+
+def _followed(step: Step | None) -> str:
+    """The next step, as the end of a sentence."""
+    return f", and {_named(step)} is next" if step else ""
+
+
+def _named(step: Step) -> str:
+    """A step in words: people know it by its template."""
+    if step.action is Action.REQUEST:
+        return f"{step.template.kind}/{step.template.name}"
+    return "its deletion" if step.action is Action.DELETE else "a mark for another controller"
