@@ -9,15 +9,17 @@ however long a process hangs. Timestamps in the Lease are only for people.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from kube.absence import none_if_absent
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, KubernetesError, NotFound
+from kube.leadership import Leadership
 from kube.lease import LeaseRecord, new_lease, released, renewed, taken_over
 from kube.resource import LEASES, Object
-from kube.server_clock import monotonic_clock, wall_clock
+from kube.server_clock import wall_clock
 
 _logger = logging.getLogger(__name__)
 
@@ -29,78 +31,83 @@ def _never() -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class LeaseTimes:
+    """The times of an election, by the monotonic clock of each candidate."""
+
+    duration: timedelta = timedelta(seconds=15)
+    """Others take the Lease over when it did not change for so long."""
+    renew_deadline: timedelta = timedelta(seconds=10)
+    """How long a leader leads after its last renewal."""
+    retry_period: timedelta = timedelta(seconds=2)
+
+    def __post_init__(self) -> None:
+        if not self.retry_period < self.renew_deadline < self.duration:
+            raise ValueError("A leader election needs retry_period < renew_deadline < duration.")
+
+
+LEASE_TIMES = LeaseTimes()
+
+
 class LeaderElection:
     """One candidate. `identity` must be unique: another process with it would count as this one.
 
-    `run` calls `on_started` and `on_stopped` in turn. Between these calls use `is_leader`: it turns False at
-    the deadline by itself, even if the event loop was blocked and no callback could run.
+    `run` calls `on_started` and `on_stopped` in turn. Between these calls use `Leadership.is_leader`: it
+    turns False at the deadline by itself, even if the event loop was blocked and no callback could run.
     """
 
-    def __init__(  # noqa: PLR0913  the three times belong together, and so do the callbacks
+    def __init__(  # noqa: PLR0913  the Lease, the own identity, and the callbacks
         self,
         client: Client,
         namespace: str,
         name: str,
         identity: str,
+        leadership: Leadership,
         *,
-        lease_duration: timedelta = timedelta(seconds=15),
-        renew_deadline: timedelta = timedelta(seconds=10),
-        retry_period: timedelta = timedelta(seconds=2),
+        times: LeaseTimes = LEASE_TIMES,
         on_started: Callable[[], None] = _nothing,
         on_stopped: Callable[[], None] = _nothing,
         gives_way: Callable[[], bool] = _never,
         annotations: Mapping[str, str] = MappingProxyType({}),
-        clock: Callable[[], float] = monotonic_clock,
         now: Callable[[], datetime] = wall_clock,
     ) -> None:
         """While `gives_way` returns True, another process is to lead, and this one does not stand.
 
         The leader keeps `annotations` on the Lease.
         """
-        if not retry_period < renew_deadline < lease_duration:
-            raise ValueError("A leader election needs retry_period < renew_deadline < lease_duration.")
         self._client = client
         self._namespace = namespace
         self._name = name
         self._identity = identity
-        self._lease_duration = lease_duration
-        self._renew_deadline = renew_deadline.total_seconds()
-        self._retry_period = retry_period.total_seconds()
+        self._leadership = leadership
+        self._times = times
         self._on_started = on_started
         self._on_stopped = on_stopped
         self._gives_way = gives_way
         self._annotations = annotations
-        self._clock = clock
+        self._clock = leadership.clock
         self._now = now
-        self._leads_until = clock()
         self._started = False
         self._failing = False
         self.problem = ""
         """The problem of the last round, if the Lease could not be reached; "" if it could."""
-        self.led_until: datetime | None = None
-        """When the previous leader last renewed, by its own clock; None without a Lease."""
         self._ours: LeaseRecord | None = None  # after our last write
-        self._seen_version = ""
-        self._seen_at = clock()
-
-    @property
-    def is_leader(self) -> bool:
-        """True if this process leads at this very moment."""
-        return self._clock() < self._leads_until
+        self._seen_version, self._seen_at = "", self._clock()
 
     async def run(self) -> None:
         """Stand for election until cancelled; then stop leading, and release the Lease."""
         try:
             while True:
                 await (self._leave() if self._gives_way() else self._round())
-                await asyncio.sleep(min(self._retry_period, self._patience()))
+                await asyncio.sleep(min(self._times.retry_period.total_seconds(), self._patience()))
                 self._stop_if_over()
         finally:
             await self._leave()
 
     async def _leave(self) -> None:
         """Stop leading, and release the Lease if it is ours."""
-        self._leads_until, self._ours = self._clock(), None
+        self._leadership.end()
+        self._ours = None
         self._stop_if_over()
         await self._give_back()
 
@@ -116,13 +123,18 @@ class LeaderElection:
         else:
             self._failing = False
             self.problem = ""
-            self._leads_until = sent + self._renew_deadline if holds else sent
-            if holds and self.is_leader:
+            self._leadership.extend(sent + self._renew_deadline if holds else sent)
+            if holds and self._leadership.is_leader():
                 self._start()
         self._stop_if_over()
 
     def _patience(self) -> float:
-        return self._leads_until - self._clock() if self.is_leader else self._renew_deadline
+        leadership = self._leadership
+        return leadership.seconds_left if leadership.is_leader() else self._renew_deadline
+
+    @property
+    def _renew_deadline(self) -> float:
+        return self._times.renew_deadline.total_seconds()
 
     def _start(self) -> None:
         if not self._started:
@@ -131,7 +143,7 @@ class LeaderElection:
             self._on_started()
 
     def _stop_if_over(self) -> None:
-        if self._started and not self.is_leader:
+        if self._started and not self._leadership.is_leader():
             self._started = False
             _logger.info("%s does not lead any more.", self._identity)
             self._on_stopped()
@@ -153,15 +165,15 @@ class LeaderElection:
     async def _try(self) -> bool:
         lease = self._ours or await self._find()
         if not self._started:
-            self.led_until = None if lease is None else lease.spec.renew_time
+            self._leadership.note_previous(None if lease is None else lease.spec.renew_time)
         if lease is None:
             return await self._create()
         self._observe(lease)
         holder = lease.spec.holder_identity
         if holder == self._identity:
-            await self._keep(renewed(lease, self._lease_duration, self._now()))
+            await self._keep(renewed(lease, self._times.duration, self._now()))
         elif not holder or self._is_over(lease):
-            await self._keep(taken_over(lease, self._identity, self._lease_duration, self._now(), None))
+            await self._keep(taken_over(lease, self._identity, self._times.duration, self._now(), None))
         else:
             return False
         return True
@@ -172,7 +184,7 @@ class LeaderElection:
             self._seen_at = self._clock()
 
     def _is_over(self, lease: LeaseRecord) -> bool:
-        duration = lease.spec.lease_duration_seconds or self._lease_duration.total_seconds()
+        duration = lease.spec.lease_duration_seconds or self._times.duration.total_seconds()
         return self._clock() - self._seen_at > duration
 
     async def _find(self) -> LeaseRecord | None:
@@ -180,7 +192,7 @@ class LeaderElection:
         return None if found is None else LeaseRecord.read(found)
 
     async def _create(self) -> bool:
-        body = new_lease(self._name, self._namespace, self._identity, self._lease_duration, self._now(), None)
+        body = new_lease(self._name, self._namespace, self._identity, self._times.duration, self._now(), None)
         body["metadata"]["annotations"] = dict(self._annotations)
         try:
             created = await self._client.create(LEASES, body, self._namespace)
@@ -199,7 +211,7 @@ class LeaderElection:
 
     async def _give_back(self) -> None:
         try:
-            async with asyncio.timeout(self._retry_period):
+            async with asyncio.timeout(self._times.retry_period.total_seconds()):
                 try:
                     await self._release_if_held()
                 except Conflict:

@@ -35,3 +35,8 @@ class CheckFreshness:
             self.unread_templates,
             self.unread_requests,
         )
+
+    def is_certain(self, clock: Hold | None) -> bool:
+        """True if its targets can be judged now; `clock` is why deadlines cannot be judged."""
+        is_fresh = stale_cache(self.age, self.limit) is None and self.unreachable is None
+        return is_fresh and (clock or self.clock) is None

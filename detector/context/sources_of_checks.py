@@ -4,44 +4,24 @@ Problems with other kinds or clusters do not affect the check.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from detector.context.check_freshness import CheckFreshness
-from detector.feeds.cluster_context_watch import ClusterContextWatch
-from detector.feeds.named_kinds import NamedKinds
-from detector.feeds.node_watch import NodeWatch
+from detector.feeds.feeds import Feeds
 from detector.feeds.source import Source
-from detector.feeds.workload_clusters import WorkloadClusters
 from detector.state.cluster_state import ClusterState
 from health.cluster.clock_skew import workload_clock_hold
 from health.cluster.cluster_context import workload_cluster_hold
+from health.gate.check_holds import Unseen
 from health.kinds.registry import CHECK_KINDS
 from health.model.observation import Hold
 from health.model.references import CheckReference
-from health.policy.policy import CurrentPolicy
 from objects.clusters import MANAGEMENT_CLUSTER
-from objects.group_kind import GroupKind
 
 NOT_CONNECTED = "this detector is configured to connect to no other cluster"
 LONGEST_WAIT_FOR_KINDS_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class WatchedKinds:
-    """All reflectors that run from the start, without the cluster context."""
-
-    common: Sequence[Source]
-    """The sources of every verdict: Nodes and Leases."""
-    checks: Mapping[GroupKind, Source]
-    """By kind of check."""
-    targets: Mapping[GroupKind, Source]
-    """By kind of target, for targets other than Nodes."""
-
-    @property
-    def all(self) -> tuple[Source, ...]:
-        return (*self.common, *self.checks.values(), *self.targets.values())
 
 
 @dataclass(frozen=True)
@@ -49,13 +29,11 @@ class SourcesOfChecks:
     """The sources of each check of one cluster state."""
 
     cluster_state: ClusterState
-    watched: WatchedKinds
-    named: NamedKinds
-    context: ClusterContextWatch
-    own_nodes: NodeWatch
-    workloads: WorkloadClusters | None
-    policy: CurrentPolicy
-    refresh_context: Callable[[], None]
+    feeds: Feeds
+    clock_hold: Callable[[], Hold | None]
+    """Returns why deadlines cannot be judged; None if the clock is right."""
+    refresh: Callable[[], None]
+    """Makes the cluster context anew."""
 
     async def wait_read(self, check: CheckReference) -> None:
         """Return when every source of the numbers of `check` was read completely.
@@ -69,80 +47,94 @@ class SourcesOfChecks:
 
     async def _wait_cluster_tried(self, cluster: str) -> None:
         """Return when the context has the result of the first try at the Nodes of a workload cluster."""
-        if cluster == MANAGEMENT_CLUSTER or self.workloads is None:
+        if cluster == MANAGEMENT_CLUSTER or self.feeds.workloads is None:
             return
-        if not self.workloads.is_named(cluster):
-            self.refresh_context()  # a new check may name it
-        await self.workloads.wait_tried(cluster)
+        if not self.feeds.workloads.is_named(cluster):
+            self.refresh()  # a new check may name it
+        await self.feeds.workloads.wait_tried(cluster)
 
     async def wait_kinds(self, check: CheckReference) -> None:
         """Return when the kinds that the templates of `check` name were tried, or after two seconds."""
         try:
             async with asyncio.timeout(LONGEST_WAIT_FOR_KINDS_SECONDS):
-                await self.named.wait_tried_of(check)
+                await self.feeds.named.wait_tried_of(check)
         except TimeoutError:
             return
 
     def is_read(self, check: CheckReference) -> bool:
         """True once every source of the numbers of `check` was read completely."""
         cluster = self._node_cluster_of(check)
-        has_nodes = cluster == MANAGEMENT_CLUSTER or (
-            self.workloads is not None and self.workloads.is_read(cluster)
-        )
+        has_nodes = cluster == MANAGEMENT_CLUSTER or self.feeds.is_read(cluster)
         return has_nodes and all(source.synced for source in self._of(check))
 
     def is_proven(self, check: CheckReference, within: timedelta) -> bool:
         """True if every source of `check` was confirmed within this time."""
-        if check.group_kind not in self.watched.checks:
+        if check.group_kind not in self.feeds.watched.checks:
             return True
         age = _oldest(self._of(check))
-        return age is not None and age <= within and self.named.shows_requests(check, within)
+        return age is not None and age <= within and self.feeds.named.shows_requests(check, within)
 
     def freshness(self, check: CheckReference) -> CheckFreshness:
         """How fresh the sources of `check` are, by the current limit of the policy."""
-        limit = self.policy().staleness_limit
-        if check.group_kind not in self.watched.checks:
+        limit = self.feeds.policy.current().staleness_limit
+        if check.group_kind not in self.feeds.watched.checks:
             return CheckFreshness(age=self.age(), limit=limit, is_handled=False)
-        cluster = self._node_cluster_of(check)
+        cluster, named = self._node_cluster_of(check), self.feeds.named
         return CheckFreshness(
             age=_oldest(self._of(check)),
             limit=limit,
-            unread_requests=self.named.unread_requests(check, limit),
-            unread_templates=self.named.unread_templates(check, limit),
-            unread_context=self.context.unread(check.group_kind, limit) or self._just_back(limit),
+            unread_requests=named.unread_requests(check, limit),
+            unread_templates=named.unread_templates(check, limit),
+            unread_context=self.feeds.context.unread(check.group_kind, limit) or self._just_back(limit),
             unreachable=self._unreachable(cluster, limit),
             clock=self._clock(cluster),
         )
 
+    def sees(self, check: CheckReference) -> bool:
+        """True if the sources of the numbers of `check` are fresh, and the clocks are right."""
+        freshness = self.freshness(check)
+        return freshness.is_certain(self.clock_hold()) and not freshness.unread_requests
+
+    def sees_targets(self, check: CheckReference) -> bool:
+        """True if the sources of the targets of `check` are fresh, regardless of their requests."""
+        freshness = self.freshness(check)
+        return freshness.is_certain(self.clock_hold()) and not freshness.unread_context
+
+    def unseen(self, check: CheckReference) -> Unseen:
+        """The unseen sources of `check`, for status and Events."""
+        return self.freshness(check).unseen(self.clock_hold())
+
     def age(self) -> timedelta | None:
         """The age of the oldest source of verdicts; None if one was never complete."""
-        return _oldest(self.watched.all)
+        return _oldest(self.feeds.watched.all)
 
     def _just_back(self, limit: timedelta) -> str:
         """Why the timers of our own cluster are about to restart; "" if they are not."""
-        return self.own_nodes.problem(limit) if self.policy().outage_guard else ""
+        return self.feeds.own_nodes.watch.problem(limit) if self.feeds.policy.current().outage_guard else ""
 
     def _unreachable(self, cluster: str, limit: timedelta) -> Hold | None:
         """Why the Nodes of a workload cluster are unreachable or distrusted; None if they are neither."""
         if cluster == MANAGEMENT_CLUSTER:
             return None
-        problem = NOT_CONNECTED if self.workloads is None else self.workloads.problem(cluster, limit)
+        problem = (
+            NOT_CONNECTED if self.feeds.workloads is None else self.feeds.workloads.problem(cluster, limit)
+        )
         distrusted = self.cluster_state.cluster_context.distrusted.get(cluster)
         return distrusted or (workload_cluster_hold(cluster, problem) if problem else None)
 
     def _clock(self, cluster: str) -> Hold | None:
         """The hold for a clock that differs: another API server stamps the conditions of those Nodes."""
-        skew = None if self.workloads is None else self.workloads.clock_skew(cluster)
+        skew = None if self.feeds.workloads is None else self.feeds.workloads.clock_skew(cluster)
         return None if skew is None else workload_clock_hold(cluster, skew)
 
     def _of(self, check: CheckReference) -> list[Source]:
         kind = CHECK_KINDS[check.group_kind]
         own = (
-            self.watched.checks.get(check.group_kind),
-            self.watched.targets.get(kind.targets.group_kind),
-            self.context.of_verdicts(check.group_kind),
+            self.feeds.watched.checks.get(check.group_kind),
+            self.feeds.watched.targets.get(kind.targets.group_kind),
+            self.feeds.context.of_verdicts(check.group_kind),
         )
-        return [*self.watched.common, *(source for source in own if source is not None)]
+        return [*self.feeds.watched.common, *(source for source in own if source is not None)]
 
     def _node_cluster_of(self, check: CheckReference) -> str:
         known = self.cluster_state.checks.get(check)

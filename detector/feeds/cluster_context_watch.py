@@ -12,80 +12,56 @@ before the upgrade is remediated as if the kind had come a moment later. The ans
 ages like any other, and ends when the kind is found.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from detector.feeds.policy_watch import PolicyWatch
 from detector.feeds.source import NOT_YET, Source, all_tried, by_name, first_unread
 from detector.registry import WATCHED_KINDS
-from health.cluster.cluster_context import ClusterContext
-from health.cluster.cluster_upgrades import Signalled, upgrades
+from health.cluster.cluster_upgrades import ClusterUpgrades, Signalled, upgrades
 from health.cluster.global_stop import LeaseNamespace, Stop
-from health.cluster.upgrade import SignallingObject, UpgradeSignal
+from health.cluster.upgrade import SignallingObject, Upgrade, UpgradeSignal
 from health.kinds.registry import CHECK_KINDS
-from health.policy.policy_in_force import NO_OBJECT
 from kube.connection import ClusterConnection
 from kube.discovery import KindName
+from kube.record import RecordT
 from kube.reflector import Reflector
 from kube.reflector_settings import CurrentSettings, patient
-from kube.resource import NAMESPACES
+from kube.resource import NAMESPACES, Resource
+from kube.transport import Transport
 from objects.clusters import MANAGEMENT_CLUSTER
-from objects.group_kind import GroupKind
+from objects.group_kind import GroupKind, ServedKind
 from objects.metadata import ObjectMetadata
 
 
 class ClusterContextWatch:
     """The reflectors of the context, and the values made of them."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
+    def __init__(  # noqa: PLR0913  each says what is watched, and how
         self,
         connection: ClusterConnection,
         lease_namespace: str,
         signals: Sequence[UpgradeSignal],
         kinds: Collection[GroupKind],
         changed: Callable[[], None],
+        *,
         reflectors: CurrentSettings = patient,
-        policy: PolicyWatch | None = None,
+        others: Iterable[Source] = (),
     ) -> None:
+        """`others` are sources of the context that other feeds read."""
         self._signals = signals
-        self._policy = policy
-        transport = connection.transport
+        watch = _Watch(connection.transport, changed, reflectors)
         watched = {kind: WATCHED_KINDS[kind].cluster_context for kind in kinds}
         self._of_kinds = {
-            kind: (
-                of_kind.judge,
-                Reflector(
-                    transport,
-                    of_kind.resource,
-                    of_kind.record,
-                    notify=lambda _: changed(),
-                    settings=reflectors,
-                ),
-            )
+            kind: (of_kind.judge, watch.of(of_kind.resource, of_kind.record))
             for kind, of_kind in watched.items()
             if of_kind is not None
         }
-        self._signalling = {
-            kind: Reflector(
-                transport, kind, SignallingObject, notify=lambda _: changed(), settings=reflectors
-            )
-            for kind in map(_kind, signals)
-        }
-        self._lease_namespace = Reflector(
-            transport,
-            NAMESPACES,
-            LeaseNamespace,
-            name=lease_namespace,
-            notify=lambda _: changed(),
-            settings=reflectors,
-        )
-        self.sources = by_name(
-            self._lease_namespace,
-            *(source for _, source in self._of_kinds.values()),
-            *self._signalling.values(),
-            *([policy.source] if policy else []),
-        )
+        self._signalling = {kind: watch.of(kind, SignallingObject) for kind in map(_kind, signals)}
+        self._lease_namespace = watch.of(NAMESPACES, LeaseNamespace, name=lease_namespace)
+        of_kinds = (source for _, source in self._of_kinds.values())
+        self.sources = by_name(self._lease_namespace, *of_kinds, *self._signalling.values(), *others)
 
     @property
     def served(self) -> dict[str, Source]:
@@ -117,7 +93,6 @@ class ClusterContextWatch:
         """Why the objects that signal upgrades of this cluster are not fresh enough; "" if they are."""
         return first_unread(self._signalling_all, limit)
 
-    @property
     def serves_signals(self) -> bool:
         """True if the API server serves a kind that can signal an upgrade of this cluster."""
         return any(source.synced and source.is_served for source in self._signalling_all)
@@ -126,22 +101,25 @@ class ClusterContextWatch:
     def _signalling_all(self) -> Sequence[Source]:
         return [source for name, source in self._signalling.items() if name not in _CLUSTERS_OF]
 
-    def now(self) -> ClusterContext:
+    def upgrades(self) -> tuple[Upgrade, ClusterUpgrades]:
+        """The upgrade of this cluster and all clusters managed from here, and those of single clusters."""
         served = [signal for signal in self._signals if self._signalling[_kind(signal)].is_served]
-        of_all, of_clusters = upgrades(map(self._signalled, served), _cluster_of)
-        return ClusterContext(
-            of_all,
-            self._stop(),
-            of_kinds=self._judged(),
-            cluster_upgrades=of_clusters,
-            policy=self._policy.look() if self._policy else NO_OBJECT,
-        )
+        return upgrades(map(self._signalled, served), _cluster_of)
 
-    def _judged(self) -> dict[GroupKind, Any]:
+    def of_kinds(self) -> dict[GroupKind, Any]:
+        """By kind of check, the context that only its checks use."""
         return {
             kind: judge(tuple(source.store.values()), len(source.undecodable))
             for kind, (judge, source) in self._of_kinds.items()
         }
+
+    def stop(self) -> Stop | None:
+        """The global stop by the annotation of the namespace; None without one."""
+        for problem in self._lease_namespace.undecodable.values():
+            return Stop(f"the namespace of the Leases cannot be read: {problem}")
+        for namespace in self._lease_namespace.store.values():
+            return namespace.stop
+        return None
 
     def _signalled(self, signal: UpgradeSignal) -> Signalled:
         source = self._signalling[_kind(signal)]
@@ -153,12 +131,26 @@ class ClusterContextWatch:
             belongs_to_clusters=_kind(signal) in _CLUSTERS_OF,
         )
 
-    def _stop(self) -> Stop | None:
-        for problem in self._lease_namespace.undecodable.values():
-            return Stop(f"the namespace of the Leases cannot be read: {problem}")
-        for namespace in self._lease_namespace.store.values():
-            return namespace.stop
-        return None
+
+@dataclass(frozen=True)
+class _Watch:
+    """The arguments that all reflectors of the context share."""
+
+    transport: Transport
+    changed: Callable[[], None]
+    reflectors: CurrentSettings
+
+    def of(
+        self, resource: Resource | ServedKind | KindName, record: type[RecordT], name: str = ""
+    ) -> Reflector[RecordT]:
+        return Reflector(
+            self.transport,
+            resource,
+            record,
+            name=name,
+            notify=lambda _: self.changed(),
+            settings=self.reflectors,
+        )
 
 
 def _kind(signal: UpgradeSignal) -> KindName:

@@ -11,11 +11,15 @@ from health.policy.policy import CurrentPolicy, Policy
 from health.policy.policy_document import POLICY, StoredPolicy
 from health.policy.policy_in_force import UNREAD, PolicyInForce
 from kube.reflector import Reflector
-from kube.reflector_settings import CurrentSettings, patient
+from kube.reflector_settings import PATIENT, ReflectorSettings
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 
 _log = logging.getLogger(__name__)
+
+
+def _patient(_: Policy) -> ReflectorSettings:
+    return PATIENT
 
 
 class PolicyWatch:
@@ -27,8 +31,8 @@ class PolicyWatch:
         namespace: str,
         defaults: CurrentPolicy,
         changed: Callable[[], None],
-        reflectors: CurrentSettings = patient,
         *,
+        reflectors_for: Callable[[Policy], ReflectorSettings] = _patient,
         is_required: bool = False,
     ) -> None:
         """`is_required`: a missing policy holds every check."""
@@ -42,7 +46,7 @@ class PolicyWatch:
             # A watch by name needs a right to this one ConfigMap only.
             name=POLICY,
             notify=lambda _: changed(),
-            settings=reflectors,
+            settings=lambda: reflectors_for(self.current()),
         )
 
     def current(self) -> Policy:

@@ -64,12 +64,12 @@ class WorkloadClusters:
         self,
         access: WorkloadAccess,
         watch: Callable[[str], NodeWatch],
-        told: ClusterHandlers,
+        handlers: ClusterHandlers,
         guard: Guard,
     ) -> None:
         self._access = access
         self._watch = watch
-        self._told = told
+        self._handlers = handlers
         self._guard = guard
         # A problem of one cluster holds only the checks that name it, so the detector is still ready.
         self._problems = Problems("checks are held")
@@ -101,7 +101,7 @@ class WorkloadClusters:
         self._keep(cluster, one.nodes.blind_time)
         one.was_tried.set()  # waiters check whether the cluster is still named
         # Before its Nodes go: a Machine does not lose a Node that is no longer watched.
-        self._told.forgotten(cluster)
+        self._handlers.forgotten(cluster)
         forgetting = tasks.create_task(self._forget_nodes(one.nodes))
         self._being_forgotten[cluster] = one.nodes, forgetting
 
@@ -215,7 +215,7 @@ class WorkloadClusters:
     async def _follow(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
         one.note_read()
-        self._told.read(one.nodes.cluster)
+        self._handlers.read(one.nodes.cluster)
         self._tried(one)
         await one.nodes.follow_budget()
 
@@ -236,7 +236,7 @@ class WorkloadClusters:
         found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
         before, one.uid = one.uid, str(found["metadata"]["uid"])
         if one.uid != before:
-            self._told.tried()
+            self._handlers.tried()
 
     def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:
         if isinstance(error, NotFound | NotConfigured | Forbidden) or not one.nodes.is_read:
@@ -246,7 +246,7 @@ class WorkloadClusters:
     def _tried(self, one: WorkloadCluster) -> None:
         if not one.was_tried.is_set():
             one.was_tried.set()
-            self._told.tried()
+            self._handlers.tried()
 
     async def _until_another(
         self, one: WorkloadCluster, connection: ClusterConnection, source: Reflector[Node]

@@ -33,26 +33,18 @@ class PausableRecord(FrozenObject):
 class KindOfPausableChecks:
     """The pausable checks of one kind, from one reflector."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
+    def __init__(
         self,
         kind: CheckKind,
         annotations: PauseAnnotations,
-        connection: ClusterConnection,
-        changed: Callable[[], None],
-        reflectors: CurrentSettings,
+        source: Reflector[PausableRecord],
         is_in_shadow: IsInShadow,
     ) -> None:
         self._kind = kind
         self._is_in_shadow = is_in_shadow
         self._annotations = annotations
         self._made: dict[Key, tuple[PausableRecord, PausableCheck]] = {}
-        self.source = Reflector(
-            connection.transport,
-            kind,
-            PausableRecord,
-            notify=lambda _: changed(),
-            settings=reflectors,
-        )
+        self.source = source
 
     def all(self) -> Iterable[PausableCheck]:
         """The checks now, without those in shadow unless they are marked and so have to be unpaused."""
@@ -84,8 +76,13 @@ class PausableChecks:
         reflectors: CurrentSettings,
         is_in_shadow: IsInShadow,
     ) -> None:
+
+        def source_of(kind: CheckKind) -> Reflector[PausableRecord]:
+            transport = connection.transport
+            return Reflector(transport, kind, PausableRecord, notify=lambda _: changed(), settings=reflectors)
+
         self._kinds = [
-            KindOfPausableChecks(kind, kind.upgrade_pause, connection, changed, reflectors, is_in_shadow)
+            KindOfPausableChecks(kind, kind.upgrade_pause, source_of(kind), is_in_shadow)
             for kind in kinds
             if kind.upgrade_pause is not None
         ]

@@ -22,16 +22,12 @@ from temporalio.service import RPCError
 from detector.answers.answering import NotLeading
 from detector.dispatching.open_workflows import OpenWorkflows
 from detector.dispatching.reconciler import Reconciler, ReconcilerDependencies
-from detector.upgrade.check_changes import CheckChanges
-from detector.upgrade.pausable_checks import IsInShadow, PausableChecks
+from detector.upgrade.pausable_checks import PausableChecks
+from detector.upgrade.pause_state import PauseState
 from detector.upgrade.upgrade_workflow import UpgradeKey, UpgradeWorkflow
-from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade
-from health.kinds.registry import CHECK_KINDS
 from health.policy.policy import CurrentPolicy
 from health.upgrade.observation import MOST_TRANSITIONS, UpgradeObservation
-from kube.connection import ClusterConnection
-from kube.reflector_settings import CurrentSettings
 from runtime.retrying import retry_forever
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, ObserveUpgradeInput
 
@@ -48,13 +44,11 @@ class UpgradeSources:
 
     upgrade: Callable[[], Upgrade]
     """Returns the phase of the upgrade, as the gate uses it."""
-    serves_signals: Callable[[], bool]
-    """Whether the API server serves a kind that can signal an upgrade."""
     unread_signals: Callable[[], str]
     """Returns why the objects that signal upgrades are not fresh enough."""
     refresh: Callable[[], None]
-    """Updates the cluster context, including `progress`."""
-    is_in_shadow: IsInShadow = lambda _: False
+    """Updates the cluster context, including the progress of pauses."""
+    policy: CurrentPolicy
 
 
 class UpgradePauses:
@@ -62,52 +56,31 @@ class UpgradePauses:
 
     def __init__(  # noqa: PLR0913  each is an independent choice of the wiring
         self,
-        cluster: str,
-        connection: ClusterConnection,
+        key: UpgradeKey,
         temporal: Callable[[], Client],
+        pause_state: PauseState,
         sources: UpgradeSources,
-        dependencies: ReconcilerDependencies,
         *,
-        is_on: bool,
+        checks: PausableChecks,
+        dependencies: ReconcilerDependencies,
         long_upgrade: timedelta,
-        policy: CurrentPolicy,
-        reflectors: CurrentSettings,
     ) -> None:
+        self._key = key
+        self._state = pause_state
         self._sources = sources
+        self._checks = checks
         self._dependencies = dependencies
-        self._is_on = is_on
         self._long_upgrade = long_upgrade
-        self._policy = policy
-        self._was_concerned = False
-        self._changes = CheckChanges()
-        self._changed = asyncio.Event()
-        self._key = UpgradeKey(cluster)
-        self._checks = PausableChecks(
-            connection, CHECK_KINDS.values(), self.changed, reflectors, sources.is_in_shadow
-        )
-        self._workflow = UpgradeWorkflow(self._key, temporal, self.observe)
+        self._workflow = UpgradeWorkflow(key, temporal, self.observe)
         self._open: OpenWorkflows[UpgradeKey, UpgradeObservation] = OpenWorkflows(lambda key: key)
         self._reconciler = Reconciler(
             self._workflow, self._open, dependencies, part="upgrade pause", listed=LISTED
         )
 
     @property
-    def is_concerned(self) -> bool:
-        """True if pauses matter in this cluster; once true, it stays true."""
-        return self._was_concerned or (self._is_on and self._sources.serves_signals())
-
-    @property
     def speaks(self) -> bool:
         """True to export metrics: only the leader exports metrics of the cluster."""
-        return self.is_concerned and self._dependencies.is_leader()
-
-    def progress(self) -> PauseProgress | None:
-        """The progress that the workflow has reported; None if no check is paused here."""
-        return self._changes.progress if self._is_on and self.is_concerned else None
-
-    def changed(self) -> None:
-        """Note that the checks or the upgrade may have changed."""
-        self._changed.set()
+        return self._state.is_concerned and self._dependencies.is_leader()
 
     def observe(self) -> UpgradeObservation:
         """Observe the upgrade and all checks at one moment."""
@@ -119,7 +92,7 @@ class UpgradePauses:
             sign=upgrade.sign,
             why_unknown=upgrade.why_unknown,
             unread=self._unread(),
-            is_turned_off=not self._is_on,
+            is_turned_off=not self._state.is_on,
             long_upgrade_seconds=self._long_upgrade.total_seconds(),
             seen_at=self._dependencies.now(),
         )
@@ -128,17 +101,17 @@ class UpgradePauses:
 
     def _unread(self) -> str:
         """Why checks or signals are not fresh enough; signals do not matter if the pause is turned off."""
-        signals = self._sources.unread_signals() if self._is_on else ""
-        return signals or self._checks.unread(self._policy().staleness_limit)
+        signals = self._sources.unread_signals() if self._state.is_on else ""
+        return signals or self._checks.unread(self._sources.policy().staleness_limit)
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
     async def observe_upgrade(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
         """Return the upgrade and the changed checks; the question reports the handled ones."""
         if not self._dependencies.is_leader():
             raise NotLeading("this detector is no longer the leader")
-        self._was_concerned = True
+        self._state.note_concerned()
         seen = self.observe()
-        answer = self._changes.answer(asked, seen)
+        answer = self._state.changes.answer(asked, seen)
         self._sources.refresh()
         self._open.put(self._key, seen, self._dependencies.now())
         return answer
@@ -150,7 +123,7 @@ class UpgradePauses:
 
     async def lead(self) -> None:
         """Start and wake the workflow until cancelled."""
-        self._changes.begin_anew()
+        self._state.changes.begin_anew()
         self._sources.refresh()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._find_open())
@@ -161,23 +134,24 @@ class UpgradePauses:
 
     async def _find_open(self) -> None:
         """Look once for an open workflow, which may be older than the setting or the CRD."""
-        if self.is_concerned:
+        if self._state.is_concerned:
             return
         running = self._workflow.running
         found = await retry_forever(LISTED, running, (RPCError,), self._dependencies.problems)
-        self._was_concerned = self._was_concerned or bool(found)
+        if found:
+            self._state.note_concerned()
 
     async def _until_concerned(self) -> None:
-        while not self.is_concerned:  # noqa: ASYNC110  no event announces a newly served kind
+        while not self._state.is_concerned:  # noqa: ASYNC110  no event announces a newly served kind
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-        self._was_concerned = True
+        self._state.note_concerned()
 
     async def _look_for_ever(self) -> None:
         while True:
-            self._changed.clear()
+            self._state.changed.clear()
             if self._open.get(self._key) is not None or self._workflow.is_wanted(self._key):
                 self._reconciler.consider(self._key)
             await asyncio.sleep(BETWEEN_WAKES_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN_SECONDS):
-                    await self._changed.wait()
+                    await self._state.changed.wait()

@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 from temporalio.testing import ActivityEnvironment
 
 from detector.answers.answering import Answering
-from detector.detector import Detector
+from detector.detector import build
 from detector.dispatching.dispatch import Dispatch
-from detector.dispatching.incident_workflows import Observe
 from detector.metrics.live_metrics import LiveMetrics
 from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
@@ -51,15 +50,8 @@ async def transport(tmp_path: Path) -> AsyncIterator[Transport]:
 
 @pytest.mark.parametrize("off", [timedelta(seconds=-20), timedelta(0), timedelta(seconds=20)])
 async def test_times_of_observations_are_those_of_the_api_servers_clock(
-    transport: Transport, monkeypatch: pytest.MonkeyPatch, off: timedelta
+    transport: Transport, off: timedelta
 ) -> None:
-    answers: list[Observe] = []
-
-    def answering(observe: Observe, *others: Any) -> Answering:
-        answers.append(observe)
-        return Answering(observe, *others)
-
-    monkeypatch.setattr("detector.detector.Answering", answering)
     transport.server_clock = ServerClock()
     date = (datetime.now(UTC) + off).strftime("%a, %d %b %Y %H:%M:%S GMT")
     transport.server_clock.note({"Date": date}, transport.server_clock.monotonic())
@@ -68,10 +60,9 @@ async def test_times_of_observations_are_those_of_the_api_servers_clock(
     management = ClusterConnection.over(transport)
     others = WorkloadConnections(management.client)
     connections = Connections(management, others, "c", link, problems, CollectorRegistry())
-    Detector(Settings(cluster="c"), connections, Policy)
+    answers = build(Settings(cluster="c"), connections, Policy).answers
 
-    (observe,) = answers
-    seen_at = observe(incident_reference("c")).seen_at
+    seen_at = answers.observe(incident_reference("c")).seen_at
     assert seen_at is not None
     assert abs(seen_at - datetime.now(UTC) - off) <= HAIR
 

@@ -50,7 +50,7 @@ async def context(control_plane: ControlPlane, other: OtherKind) -> AsyncIterato
 
 
 def upgrade(context: ClusterContextWatch) -> Upgrade:
-    return context.now().upgrade
+    return context.upgrades()[0]
 
 
 @pytest.mark.rule("rule 38", "rule 36", "rule 3")

@@ -8,13 +8,13 @@ import pytest
 
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
-from health.cluster.cluster_context import ClusterContext
-from health.cluster.global_stop import STOP
+from health.cluster.global_stop import STOP, Stop
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from kube.connection import ClusterConnection
 from kube.resource import NAMESPACES, Object, Resource
 from kube.transport import Transport
+from objects.group_kind import GroupKind
 from tests.support.api.api_server import ApiServer, lines, said
 from tests.support.api.eventually import eventually
 
@@ -34,18 +34,18 @@ def changed(change: str, name: str, version: int, spec: Object | None = None, st
 
 async def contexts(
     server: ApiServer, transport: Transport, resource: Resource, *changes: Object
-) -> list[ClusterContext]:
-    """The cluster context after each of these watch events."""
+) -> list[tuple[Stop | None, dict[GroupKind, Any]]]:
+    """The global stop and the contexts of kinds after each of these watch events."""
     for watched in (NAMESPACES, MACHINE_HEALTH_CHECKS):
         server.answer("GET", watched.path(), said({"metadata": {"resourceVersion": "10"}, "items": []}))
         server.watch(watched.path(), lines(*(changes if watched == resource else ()), then="silent"))
-    noted: list[ClusterContext] = []
+    noted: list[tuple[Stop | None, dict[GroupKind, Any]]] = []
     context = ClusterContextWatch(
         ClusterConnection.over(transport),
         NAMESPACE,
         (),
         (NODE_HEALTH_CHECK.group_kind,),
-        lambda: noted.append(context.now()),
+        lambda: noted.append((context.stop(), context.of_kinds())),
     )
     running = [asyncio.create_task(source.run()) for source in context.sources.values()]
     await eventually(lambda: len(noted) == len(changes))
@@ -68,7 +68,7 @@ async def test_annotation_stops_from_when_it_is_put_on_until_it_is_taken_off(
         changed("MODIFIED", NAMESPACE, 12, stop="power work in row 7"),
         changed("MODIFIED", NAMESPACE, 13),
     )
-    stops = [context.stop.words if context.stop else "" for context in noted]
+    stops = [stop.words if stop else "" for stop, _ in noted]
     assert stops == ["", "stopped in the whole cluster: power work in row 7", ""]
 
 
@@ -85,7 +85,7 @@ async def test_conflict_lasts_from_when_a_machine_health_check_is_made_until_it_
         changed("ADDED", "workers", 12, {"unhealthyConditions": [{"type": "Ready"}]}),
         changed("DELETED", "workers", 13, {"unhealthyConditions": [{"type": "Ready"}]}),
     )
-    assert [context.of_kinds[NODE_HEALTH_CHECK.group_kind] for context in noted] == [
+    assert [of_kinds[NODE_HEALTH_CHECK.group_kind] for _, of_kinds in noted] == [
         OtherChecks.TERMINATING_ONLY,
         OtherChecks.OTHERS,
         OtherChecks.TERMINATING_ONLY,

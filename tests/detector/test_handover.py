@@ -13,7 +13,8 @@ from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from kube.candidates import CANDIDATE_FOR, CandidateTimes, candidate_name
 from kube.client import Client
-from kube.leader import LeaderElection
+from kube.leader import LeaderElection, LeaseTimes
+from kube.leadership import Leadership
 from kube.lease import new_lease
 from kube.resource import LEASES
 from kube.transport import Transport
@@ -46,6 +47,7 @@ class Standing:
         self.unpolled = WELL
         self.stopped = 0
         self.name = candidate_name(leader, identity)
+        self.leadership = Leadership()
         self.handover = Handover(
             client,
             NAMESPACE,
@@ -53,7 +55,7 @@ class Standing:
             identity,
             silence=lambda: self.silence,
             unpolled=lambda: self.unpolled if self.leads else WELL,
-            is_leader=lambda: self.election.is_leader,
+            is_leader=self.leadership.is_leader,
             times=QUICK,
         )
         self.election = LeaderElection(
@@ -61,7 +63,8 @@ class Standing:
             NAMESPACE,
             leader,
             identity,
-            retry_period=timedelta(seconds=0.5),
+            self.leadership,
+            times=LeaseTimes(retry_period=timedelta(seconds=0.5)),
             on_stopped=self._note,
             gives_way=self.handover.gives_way,
         )
@@ -72,7 +75,7 @@ class Standing:
 
     @property
     def leads(self) -> bool:
-        return self.election.is_leader
+        return self.leadership.is_leader()
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(part.run()) for part in (self.handover, self.election)]

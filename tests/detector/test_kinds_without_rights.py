@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import MACHINES, NODE_HEALTH_CHECKS
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -18,6 +17,7 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 
@@ -35,7 +35,7 @@ class Observer:
     def __init__(self, server: ApiServer, transport: Transport) -> None:
         self._server = server
         self.problems = Problems()
-        scope = WatchScope("leases", (), (NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
+        scope = Watched(upgrade_signals=(), kinds=(NODE_HEALTH_CHECK, MACHINE_HEALTH_CHECK))
         self.sources = Sources(
             ClusterConnection.over(transport), ClusterState("test"), scope, self.problems, Policy
         )

@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 
 from detector.context.check_freshness import CheckFreshness
-from detector.context.sources import Sources, WatchScope
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
 from detector.state.cluster_state import ClusterState
@@ -24,6 +23,7 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import condition, node_object
@@ -46,7 +46,7 @@ class Observer:
         self._server = server
         self.problems = Problems()
         self.cluster_state = ClusterState("test")
-        scope = WatchScope(NAMESPACE, (CLUSTER_VERSION, SETTLED))
+        scope = Watched(lease_namespace=NAMESPACE, upgrade_signals=(CLUSTER_VERSION, SETTLED))
         self.policy = Policy(staleness_limit=timedelta(minutes=1))
         self.sources = Sources(
             ClusterConnection.over(transport), self.cluster_state, scope, self.problems, lambda: self.policy

@@ -10,7 +10,8 @@ import pytest
 
 from detector.feeds.cluster_context_watch import ClusterContextWatch
 from detector.nodehealthcheck.kind import MACHINE_HEALTH_CHECKS
-from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, UpgradePhase
+from health.cluster.cluster_context import ClusterContext
+from health.cluster.upgrade import CLUSTER_VERSION, NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.kinds.clusterapi.cluster import CLUSTERS
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK, ROLLING_OUT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
@@ -91,7 +92,11 @@ class World:
                     await task
 
     def phase(self, cluster: str) -> UpgradePhase:
-        return self.context.now().upgrade_of(cluster).phase
+        return self.upgrade_of(cluster).phase
+
+    def upgrade_of(self, cluster: str) -> Upgrade:
+        upgrade, cluster_upgrades = self.context.upgrades()
+        return ClusterContext(upgrade=upgrade, cluster_upgrades=cluster_upgrades).upgrade_of(cluster)
 
 
 @pytest.fixture
@@ -117,7 +122,7 @@ async def test_of_two_clusters_the_one_whose_control_plane_is_rolling_out_is_bei
     async with world.settled():
         assert world.phase("fleet/edge") is UpgradePhase.UNDER_WAY
         assert world.phase("fleet/core") is UpgradePhase.OVER
-        assert world.context.now().upgrade == NEVER_UPGRADED
+        assert world.context.upgrades()[0] == NEVER_UPGRADED
         assert [world.context.unread(kind, LIMIT) for kind in KINDS] == ["", ""]
 
 
@@ -139,12 +144,12 @@ async def test_control_planes_that_cannot_be_read_hold_checks_of_cluster_api_alo
 
         assert nodes == world.context.unread_signals(LIMIT) == ""
         assert "KubeadmControlPlane (controlplane.cluster.x-k8s.io/v1beta2): " in clusters
-        assert world.context.now().upgrade == NEVER_UPGRADED
-        assert "Forbidden" in world.context.now().upgrade_of("fleet/edge").why_unknown
+        assert world.context.upgrades()[0] == NEVER_UPGRADED
+        assert "Forbidden" in world.upgrade_of("fleet/edge").why_unknown
 
 
 @pytest.mark.rule("rule 38/cluster")
 async def test_control_planes_are_no_reason_to_pause_checks_of_this_cluster(world: World) -> None:
     world.serve(NEW, listed(control_plane("edge", ROLLS)))
     async with world.settled():
-        assert not world.context.serves_signals
+        assert not world.context.serves_signals()

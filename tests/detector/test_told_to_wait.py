@@ -11,7 +11,6 @@ import pytest
 
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
-from detector.context.sources import Sources, WatchScope
 from detector.reporting.event_queue import EventQueue
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporter
@@ -26,6 +25,7 @@ from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from objects.event import Event, Severity
 from runtime.problems import Problems
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.api.slept_time import SleptTime
@@ -65,9 +65,7 @@ async def dependencies(
         for rest in ("v1", "v1/clusterversions", "v1beta1", "v1beta1/machinehealthchecks"):
             server.answer("GET", f"/apis/{group}/{rest}", NOT_SERVED)
     server.answer("POST", EVENTS.path("default"), said({}, 201))
-    sources = Sources(
-        ClusterConnection.over(transport), cluster_state, WatchScope("leases"), Problems(), Policy
-    )
+    sources = Sources(ClusterConnection.over(transport), cluster_state, Watched(), Problems(), Policy)
     made = ReporterDependencies(
         client,
         cluster_state,

@@ -12,7 +12,6 @@ import pytest
 from aiohttp import web
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources import Sources, WatchScope
 from detector.feeds import lease_notes, workload_clusters
 from detector.feeds.blind_times import ANNOTATION, BLIND_TIMES
 from detector.feeds.lease_notes import LeaseNotes, NoteLease
@@ -41,6 +40,7 @@ from kube.transport import Transport
 from kube.watching import Watching
 from objects.clusters import SecretField
 from runtime.problems import Problems
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, said
 from tests.support.api.eventually import eventually
 from tests.support.values import builders as objects
@@ -121,12 +121,11 @@ class TwoClusters:
             self._connect, self._close, self.blind_times.of, lambda: self.skew_of_management
         )
         kinds = (NODE_HEALTH_CHECK, replace(MACHINE_HEALTH_CHECK, kubeconfig=kubeconfig))
-        scope = WatchScope(
-            "leases",
-            (),
-            kinds,
-            lambda: OFTEN,
-            access,
+        scope = Watched(
+            upgrade_signals=(),
+            kinds=kinds,
+            reflectors=lambda: OFTEN,
+            workload_clusters=access,
             known_cluster=lambda cluster: (known or {}).get(cluster, NOT_KNOWN),
         )
         self.policy = Policy(staleness_limit=LIMIT)
@@ -143,7 +142,7 @@ class TwoClusters:
     async def open(self, *, is_whole: bool = True) -> AsyncIterator[None]:
         """As a leading detector that has read everything, unless `is_whole` is false."""
         await self.blind_times.read()
-        leading = self.blind_times.lead(self.sources.blind_times)
+        leading = self.blind_times.lead(self.sources.notes.blind_times)
         running = [asyncio.create_task(one) for one in (self.sources.run(), leading)]
         try:
             await eventually(self._is_known if is_whole else self._knows_checks)
@@ -492,15 +491,15 @@ async def test_another_cluster_under_the_same_name_holds_its_checks_until_a_pers
     async with clusters.open():
         clusters.link_machine()
         assert clusters.of_machine.state is TargetState.EXPIRED
-        known = clusters.sources.known_clusters()
+        known = clusters.sources.notes.known_clusters()
         assert known == {EAST: KnownCluster(uid="uid-of-east")}
 
         east.is_cluster("another")
         await eventually(lambda: reason_of(clusters.of_machine) is CHANGED, 10)
         assert "is another, it was uid-of-east" in clusters.why_of_machine
         assert clusters.of_node.state is TargetState.EXPIRED
-        assert clusters.sources.known_clusters() == known
-        assert clusters.sources.blind_times() == {EAST: LOST}
+        assert clusters.sources.notes.known_clusters() == known
+        assert clusters.sources.notes.blind_times() == {EAST: LOST}
 
     # Neither a restart nor a confirmation of another loss ends it.
     after = connect(known)
@@ -508,12 +507,12 @@ async def test_another_cluster_under_the_same_name_holds_its_checks_until_a_pers
         after.link_machine()
         assert reason_of(after.of_machine) is CHANGED
         after.annotate_check({"paramedic.dev/confirmed-cluster": "a-third"})
-        after.sources.refresh_context()
+        after.sources.context.assembly.refresh()
         assert reason_of(after.of_machine) is CHANGED
 
         after.annotate_check({"paramedic.dev/confirmed-cluster": "another"})
         await eventually(lambda: after.of_machine.state is TargetState.WAITING, 10)
-        assert after.sources.known_clusters() == {EAST: KnownCluster(uid="another")}
+        assert after.sources.notes.known_clusters() == {EAST: KnownCluster(uid="another")}
 
 
 @pytest.mark.rule("rule 50", "rule 33/clocks")
@@ -543,7 +542,7 @@ async def test_cluster_that_no_check_rests_on_any_more_is_watched_no_more(
         known = clusters.cluster_state.checks[OF_MACHINES]
         clusters.cluster_state.check_changed(known.kind, OF_MACHINES, None)
         await eventually(lambda: clusters.node(EAST) is None)
-        assert clusters.sources.blind_times() == {}
+        assert clusters.sources.notes.blind_times() == {}
         assert clusters.of_node.state is TargetState.HEALTHY
 
 

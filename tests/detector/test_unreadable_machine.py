@@ -10,7 +10,6 @@ from datetime import timedelta
 
 import pytest
 
-from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import MACHINES
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
@@ -22,6 +21,7 @@ from kube.transport import Transport
 from objects.timestamps import stamp
 from runtime.problems import Problems
 from tests.detector.small_machines import CHECK, UNKNOWN
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import ApiServer, LiveWatch, lines, said
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import NOW, condition, node_object
@@ -109,7 +109,7 @@ async def watched(server: ApiServer, transport: Transport) -> AsyncIterator[Clus
     serve(server, resource_of(MACHINE_HEALTH_CHECK).path(), check_object(unhealthyConditions=[UNKNOWN]))
     for path in (LEASES.path("leases"), NAMESPACES.path()):
         serve(server, path)
-    state, scope = ClusterState("test"), WatchScope("leases", (), (MACHINE_HEALTH_CHECK,))
+    state, scope = ClusterState("test"), Watched(upgrade_signals=(), kinds=(MACHINE_HEALTH_CHECK,))
     running = asyncio.create_task(
         Sources(ClusterConnection.over(transport), state, scope, Problems(), Policy).run()
     )

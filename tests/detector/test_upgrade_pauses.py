@@ -15,12 +15,16 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from detector.answers.answering import NotLeading
 from detector.dispatching.reconciler import ReconcilerDependencies
+from detector.upgrade.pausable_checks import PausableChecks
+from detector.upgrade.pause_state import PauseState
 from detector.upgrade.upgrade_metrics import UpgradeMetrics
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_workflow import UpgradeKey
 from health.check.pause import PAUSED
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import NEVER_UPGRADED, Upgrade, UpgradePhase
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.kinds.registry import CHECK_KINDS
 from health.policy.policy import Policy
 from health.policy.shadow import SHADOW
 from health.upgrade.observation import UpgradeObservation
@@ -103,10 +107,10 @@ class World:
         self.policy = Policy()
         self.refreshed = 0
         self.watch = LiveWatch()
-        self.upgrades = self._made(is_on=True)
+        self._make(is_on=True)
 
     def turn_off(self) -> None:
-        self.upgrades = self._made(is_on=False)
+        self._make(is_on=False)
 
     def _serve(self, *checks: dict[str, Any]) -> None:
         listed = {"metadata": {"resourceVersion": "10"}, "items": list(checks)}
@@ -115,7 +119,7 @@ class World:
 
     def becomes(self, upgrade: Upgrade) -> None:
         self.upgrade = upgrade
-        self.upgrades.changed()
+        self.pause_state.changed.set()
 
     async def see(self, kind: str, seen: dict[str, Any]) -> None:
         before = self.upgrades.observe().checks
@@ -150,25 +154,24 @@ class World:
     def _refresh(self) -> None:
         self.refreshed += 1
 
-    def _made(self, *, is_on: bool) -> UpgradePauses:
-        sources = UpgradeSources(
-            lambda: self.upgrade,
-            lambda: self.serves_signals,
-            lambda: self.unread_signals,
-            self._refresh,
-            lambda annotations: SHADOW in annotations,
-        )
-        dependencies = ReconcilerDependencies(lambda: self.is_leader, lambda: NOW, Guard(), Problems())
-        return UpgradePauses(
-            "main-0a1b",
-            ClusterConnection.over(self._transport),
+    def _make(self, *, is_on: bool) -> None:
+        self.pause_state = PauseState(lambda: self.serves_signals, is_on=is_on)
+        self.upgrades = UpgradePauses(
+            UpgradeKey("main-0a1b"),
             self.temporal,
-            sources,
-            dependencies,
-            is_on=is_on,
+            self.pause_state,
+            UpgradeSources(
+                lambda: self.upgrade, lambda: self.unread_signals, self._refresh, lambda: self.policy
+            ),
+            checks=PausableChecks(
+                ClusterConnection.over(self._transport),
+                CHECK_KINDS.values(),
+                self.pause_state.changed.set,
+                patient,
+                lambda annotations: SHADOW in annotations,
+            ),
+            dependencies=ReconcilerDependencies(lambda: self.is_leader, lambda: NOW, Guard(), Problems()),
             long_upgrade=timedelta(hours=1),
-            policy=lambda: self.policy,
-            reflectors=patient,
         )
 
 
@@ -192,7 +195,7 @@ async def test_without_a_signal_of_upgrades_nothing_is_watched_or_called(world: 
     async with world.running():
         await asyncio.sleep(0)
 
-        assert world.upgrades.progress() is None
+        assert world.pause_state.progress() is None
         assert not world.asked_for_checks
         assert world.temporal.calls == []
 
@@ -206,7 +209,7 @@ async def test_where_a_setting_turns_it_off_nothing_is_watched_or_started_with_a
     async with world.running(check("workers", 1, **OURS)):
         await eventually(lambda: world.temporal.looks)
 
-        assert world.upgrades.progress() is None
+        assert world.pause_state.progress() is None
         assert not world.asked_for_checks
         assert world.temporal.calls == []
 
@@ -225,7 +228,7 @@ async def test_one_that_is_open_when_a_setting_turns_it_off_is_woken_to_give_bac
         assert (seen.is_turned_off, seen.is_over, seen.why_nothing_is_done) == (True, True, "")
         assert [one.uid for one in seen.checks] == ["uid-workers"]
         # The upgrade itself holds the check from now on.
-        assert world.upgrades.progress() is None
+        assert world.pause_state.progress() is None
         world.temporal.is_open = False
         await world.see("MODIFIED", check("workers", 12))
         await eventually(lambda: world.temporal.looks > 1)
@@ -334,11 +337,11 @@ async def test_handled_checks_come_with_the_question_and_count_from_then_on(worl
     world.upgrade = UNDER_WAY
     async with world.running():
         await world.until_called(STARTED)
-        assert world.upgrades.progress() == PauseProgress()
+        assert world.pause_state.progress() == PauseProgress()
         refreshed = world.refreshed
         await world.ask(handled=("uid-workers",))
 
-        assert world.upgrades.progress() == PauseProgress(frozenset({NOW}), frozenset({"uid-workers"}))
+        assert world.pause_state.progress() == PauseProgress(frozenset({NOW}), frozenset({"uid-workers"}))
         assert world.refreshed == refreshed + 1
 
 
@@ -351,7 +354,7 @@ async def test_detector_that_takes_the_lead_anew_holds_until_it_has_been_asked_a
     async with world.running():
         await world.until_called(STARTED, STARTED)
 
-        assert world.upgrades.progress() == PauseProgress()
+        assert world.pause_state.progress() == PauseProgress()
 
 
 async def test_detector_that_does_not_lead_answers_no_question(world: World) -> None:
@@ -359,7 +362,7 @@ async def test_detector_that_does_not_lead_answers_no_question(world: World) -> 
 
     with pytest.raises(NotLeading):
         await world.ask(handled=("uid-workers",))
-    assert world.upgrades.progress() == PauseProgress()
+    assert world.pause_state.progress() == PauseProgress()
 
 
 async def test_metrics_say_how_long_the_upgrade_lasts_and_how_many_checks_are_paused_for_it(

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,8 +11,7 @@ from prometheus_client import CollectorRegistry
 from detector.answers.storms import Storms
 from detector.attempts.attempts import Attempts
 from detector.attempts.deletions import Deletions, MarkedTargets
-from detector.context.sources import Sources, WatchScope
-from detector.detector import Detector
+from detector.detector import Detector, Layers, build
 from detector.state.cluster_state import ClusterState
 from detector.state.resync import MOST_AT_ONCE
 from health.cluster.upgrade import UpgradeSignal
@@ -28,6 +26,7 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
 from tests.detector.small_cluster import CHECK
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import ApiServer
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import NOW
@@ -39,26 +38,23 @@ async def connection(tmp_path: Path) -> AsyncIterator[ClusterConnection]:
         yield ClusterConnection.over(transport)
 
 
-def make(settings: Settings, connection: ClusterConnection) -> Detector:
+def connections_over(connection: ClusterConnection) -> Connections:
     problems = Problems()
     link, registry = TemporalLink("tests", problems), CollectorRegistry()
     others = WorkloadConnections(connection.client)
-    return Detector(settings, Connections(connection, others, "c", link, problems, registry), Policy)
+    return Connections(connection, others, "c", link, problems, registry)
+
+
+def make(settings: Settings, connection: ClusterConnection) -> Layers:
+    return build(settings, connections_over(connection), Policy)
 
 
 async def test_storms_handle_a_change_before_the_parts_that_read_them(
-    connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+    connection: ClusterConnection,
 ) -> None:
-    made: list[ClusterState] = []
+    state = make(Settings(cluster="c"), connection).state.cluster_state
 
-    def noted(*given: Any, **chosen: Any) -> ClusterState:
-        made.append(ClusterState(*given, **chosen))
-        return made[0]
-
-    monkeypatch.setattr("detector.detector.ClusterState", noted)
-    make(Settings(cluster="c"), connection)
-
-    names = [getattr(handler, "__qualname__", "") for handler in made[0].event_handlers.of_changes]
+    names = [getattr(handler, "__qualname__", "") for handler in state.event_handlers.of_changes]
     assert names == [
         "Storms.changed",
         "Deletions.changed",
@@ -71,11 +67,11 @@ async def test_storms_handle_a_change_before_the_parts_that_read_them(
 
 
 async def test_detector_that_runs_notifies_handlers_of_many_targets(
-    connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+    connection: ClusterConnection,
 ) -> None:
-    state = ClusterState("c")
-    monkeypatch.setattr("detector.detector.ClusterState", lambda *_, **__: state)
-    running = asyncio.create_task(make(Settings(cluster="c"), connection).run())
+    layers = make(Settings(cluster="c"), connection)
+    state = layers.state.cluster_state
+    running = asyncio.create_task(Detector(layers).run())
     names, heard = {f"node-{number}" for number in range(2 * MOST_AT_ONCE)}, set[str | None]()
     state.event_handlers.add_change_handler(lambda _, target: heard.add(target))
 
@@ -87,16 +83,7 @@ async def test_detector_that_runs_notifies_handlers_of_many_targets(
 
 
 @pytest.mark.rule("rule 38")
-async def test_watched_kinds_are_those_of_the_settings(
-    connection: ClusterConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[WatchScope] = []
-
-    def noted(*given: Any) -> WatchScope:
-        made.append(WatchScope(*given))
-        return made[0]
-
-    monkeypatch.setattr("detector.detector.WatchScope", noted)
+async def test_watched_kinds_are_those_of_the_settings(connection: ClusterConnection) -> None:
     signal = UpgradeSignal.parse("example.com/v1/Fleet/Settled=False")
     settings = Settings(
         cluster="c",
@@ -105,10 +92,18 @@ async def test_watched_kinds_are_those_of_the_settings(
         check_kinds=(MACHINE_HEALTH_CHECK,),
         upgrade_signals=(signal,),
     )
-    make(settings, connection)
+    watched = make(settings, connection).watched
 
-    assert (made[0].lease_namespace, made[0].policy_namespace) == ("leases", "ours")
-    assert (made[0].kinds, made[0].upgrade_signals) == ((MACHINE_HEALTH_CHECK,), (signal,))
+    names = [*(source.name for source in watched.feeds.watched.all), *watched.feeds.context.sources]
+    assert names == [
+        "nodes",
+        "leases.coordination.k8s.io in leases",
+        "machinehealthchecks.machine.openshift.io",
+        "machines.machine.openshift.io",
+        "namespaces with metadata.name=leases",
+        "Fleet (example.com/v1)",
+        "configmaps in ours with metadata.name=paramedic-policy",
+    ]
 
 
 async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_were(
@@ -117,7 +112,7 @@ async def test_part_that_is_made_asks_for_nothing_and_leaves_all_others_as_they_
     cluster_state = ClusterState("c")
     before = {name: repr(value) for name, value in vars(cluster_state).items()}
     attempts = Attempts(Policy, cluster_state, lambda: NOW)
-    Sources(connection, cluster_state, WatchScope("leases"), Problems(), Policy)
+    Sources(connection, cluster_state, Watched(), Problems(), Policy)
     Storms(cluster_state, lambda _: True, lambda: NOW)
     for part in (Deletions, MarkedTargets):
         part(cluster_state, attempts, lambda _: True, lambda: NOW)
@@ -129,5 +124,5 @@ async def test_sources_look_which_maintenance_windows_are_open(connection: Clust
     always = {"name": "always", "schedule": "* * * * *", "duration": "1h", "remediation": "Blocked"}
     policy = Policy(maintenance_windows=(MaintenanceWindow.model_validate(always),))
     cluster_state = ClusterState("c")
-    Sources(connection, cluster_state, WatchScope("leases"), Problems(), lambda: policy).refresh_context()
+    Sources(connection, cluster_state, Watched(), Problems(), lambda: policy).context.assembly.refresh()
     assert cluster_state.cluster_context.open_windows == {"always"}

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 
-from detector.detector import Detector
+from detector.detector import Detector, build
 from detector.handover import HandoverTimes
 from devcluster.control_plane import ControlPlane
 from health.policy.policy import DEFAULTS
@@ -62,7 +62,7 @@ class Detectors:
             )
             await write_policy(self._world.client, f"backOffLimit: {back_off_limit.total_seconds():g}s")
             settings = Settings(cluster="test", identity=identity)
-            task = asyncio.create_task(Detector(settings, made, lambda: DEFAULTS, QUICK).run())
+            task = asyncio.create_task(Detector(build(settings, made, lambda: DEFAULTS), QUICK).run())
             try:
                 yield made
             finally:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from kube.client import Client
-from kube.leader import LeaderElection
+from kube.leader import LeaderElection, LeaseTimes
+from kube.leadership import Leadership
 from tests.support.api.api_server import ApiServer, hanging, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.values.leases import NOW, lease_object
@@ -35,19 +36,18 @@ class Candidate:
         self.clock = Clock()
         self.told: list[str] = []
         self.gives_way = False
+        self.leadership = Leadership(self.clock)
         self.election = LeaderElection(
             client,
             "leases",
             "leader",
             "me",
-            lease_duration=timedelta(seconds=3),
-            renew_deadline=timedelta(seconds=2),
-            retry_period=retry_period,
+            self.leadership,
+            times=LeaseTimes(timedelta(seconds=3), timedelta(seconds=2), retry_period),
             on_started=lambda: self.told.append("started"),
             on_stopped=lambda: self.told.append("stopped"),
             gives_way=lambda: self.gives_way,
             annotations={"example.com/of": "us"},
-            clock=self.clock,
             now=lambda: NOW,
         )
 
@@ -84,10 +84,10 @@ async def test_free_lease_makes_a_leader_which_gives_it_back(server: ApiServer, 
 
     async with unhurried.running():
         await eventually(lambda: _asked(server, "PATCH") > 1)
-        assert unhurried.election.is_leader
+        assert unhurried.leadership.is_leader()
         assert unhurried.told == ["started"]
 
-    assert not unhurried.election.is_leader
+    assert not unhurried.leadership.is_leader()
     assert unhurried.told == ["started", "stopped"]
     last = server.asked[-1].body
     assert (last["spec"]["holderIdentity"], last["metadata"]["resourceVersion"]) == ("", "9")
@@ -121,10 +121,10 @@ async def test_lease_of_another_is_waited_for_by_our_own_clock(
         candidate.clock.seconds += 15
         seen = _asked(server, "GET")
         await eventually(lambda: _asked(server, "GET") > seen + 1)
-        assert not candidate.election.is_leader
+        assert not candidate.leadership.is_leader()
 
         candidate.clock.seconds += 0.1
-        await eventually(lambda: candidate.election.is_leader)
+        await eventually(candidate.leadership.is_leader)
 
 
 async def test_living_leader_is_never_taken_over(server: ApiServer, candidate: Candidate) -> None:
@@ -136,7 +136,7 @@ async def test_living_leader_is_never_taken_over(server: ApiServer, candidate: C
         for looks in range(1, 6):
             await eventually(lambda looks=looks: _asked(server, "GET") > 2 * looks)  # type: ignore[misc]  # lambda
             candidate.clock.seconds += 14
-        assert not candidate.election.is_leader
+        assert not candidate.leadership.is_leader()
 
     assert _asked(server, "PATCH") == 0
 
@@ -146,7 +146,7 @@ async def test_lease_that_was_given_back_is_taken_at_once(server: ApiServer, can
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
 
     async with candidate.running():
-        await eventually(lambda: candidate.election.is_leader)
+        await eventually(candidate.leadership.is_leader)
 
 
 async def test_leadership_ends_at_its_deadline_though_nothing_is_called(
@@ -159,9 +159,9 @@ async def test_leadership_ends_at_its_deadline_though_nothing_is_called(
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") == 1)
         candidate.clock.seconds += 1.9
-        assert candidate.election.is_leader
+        assert candidate.leadership.is_leader()
         candidate.clock.seconds += 0.1
-        assert not candidate.election.is_leader
+        assert not candidate.leadership.is_leader()
         await eventually(lambda: candidate.told == ["started", "stopped"])
 
 
@@ -186,7 +186,7 @@ async def test_leader_that_was_replaced_stops_at_once(server: ApiServer, candida
 
     async with candidate.running():
         await eventually(lambda: candidate.told == ["started", "stopped"])
-        assert not candidate.election.is_leader
+        assert not candidate.leadership.is_leader()
 
 
 async def test_leader_goes_on_when_another_writer_annotated_its_lease(
@@ -199,7 +199,7 @@ async def test_leader_goes_on_when_another_writer_annotated_its_lease(
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 3)
         assert candidate.told == ["started"]
-        assert candidate.election.is_leader
+        assert candidate.leadership.is_leader()
 
 
 async def test_lease_that_a_renewal_in_flight_changed_is_given_back_all_the_same(
@@ -237,13 +237,13 @@ async def test_candidate_that_was_slower_does_not_lead(server: ApiServer, candid
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "GET") > 2)
-        assert not candidate.election.is_leader
+        assert not candidate.leadership.is_leader()
     assert candidate.told == []
 
 
-def test_times_that_allow_two_leaders_are_refused(client: Client) -> None:
-    with pytest.raises(ValueError, match="renew_deadline < lease_duration"):
-        LeaderElection(client, "leases", "leader", "me", lease_duration=timedelta(seconds=10))
+def test_times_that_allow_two_leaders_are_refused() -> None:
+    with pytest.raises(ValueError, match="renew_deadline < duration"):
+        LeaseTimes(duration=timedelta(seconds=10))
 
 
 async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_while_that_is_so(
@@ -254,7 +254,7 @@ async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_whi
     server.answer("PATCH", ONE, said(lease_object("me", version=2)))
 
     async with candidate.running():
-        await eventually(lambda: candidate.election.is_leader)
+        await eventually(candidate.leadership.is_leader)
         candidate.gives_way = True
         await eventually(lambda: candidate.told == ["started", "stopped"])
         await eventually(lambda: _asked(server, "PATCH") > 0)
@@ -262,10 +262,10 @@ async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_whi
         assert released["spec"]["holderIdentity"] == ""
         looks = _asked(server, "GET")
         await eventually(lambda: _asked(server, "GET") > looks + 2)
-        assert not candidate.election.is_leader
+        assert not candidate.leadership.is_leader()
 
         candidate.gives_way = False
-        await eventually(lambda: candidate.election.is_leader)
+        await eventually(candidate.leadership.is_leader)
 
 
 async def test_new_leader_knows_until_when_another_led_and_its_own_renewals_do_not_change_that(
@@ -276,7 +276,7 @@ async def test_new_leader_knows_until_when_another_led_and_its_own_renewals_do_n
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 2)
-        assert candidate.election.led_until == NOW - timedelta(hours=3)
+        assert candidate.leadership.led_until() == NOW - timedelta(hours=3)
 
 
 async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, candidate: Candidate) -> None:
@@ -286,4 +286,4 @@ async def test_first_leader_of_all_knows_of_none_before_it(server: ApiServer, ca
 
     async with candidate.running():
         await eventually(lambda: _asked(server, "PATCH") > 0)
-        assert candidate.election.led_until is None
+        assert candidate.leadership.led_until() is None

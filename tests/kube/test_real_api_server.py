@@ -16,6 +16,7 @@ from kube.events import Events
 from kube.freshness import is_earlier
 from kube.held_lease import HeldLeases
 from kube.leader import LeaderElection
+from kube.leadership import Leadership
 from kube.lease import LeaseHolder
 from kube.record import Change
 from kube.reflector import Reflector
@@ -149,12 +150,16 @@ async def test_event_is_emitted_once(client: Client, node: Object) -> None:
 
 
 async def test_leadership_goes_to_the_next_when_it_is_given_back(client: Client) -> None:
-    first, second = (LeaderElection(client, "default", "tests-kube", identity) for identity in ("1", "2"))
-    leading = asyncio.create_task(first.run())
-    await eventually(lambda: first.is_leader)
-    waiting = asyncio.create_task(second.run())
+    first, second = Leadership(), Leadership()
+    elections = [
+        LeaderElection(client, "default", "tests-kube", identity, leadership)
+        for identity, leadership in (("1", first), ("2", second))
+    ]
+    leading = asyncio.create_task(elections[0].run())
+    await eventually(first.is_leader)
+    waiting = asyncio.create_task(elections[1].run())
     leading.cancel()
-    await eventually(lambda: second.is_leader)
-    assert not first.is_leader
+    await eventually(second.is_leader)
+    assert not first.is_leader()
     waiting.cancel()
     await asyncio.wait([leading, waiting])

@@ -26,10 +26,8 @@ from health.upgrade.observation import UpgradeObservation
 from health.upgrade.orders import OrderName, PauseOrderRecord
 from health.upgrade.packed_memory import packed, unpacked
 from health.upgrade.pausable_check import PausableCheck
-from kube.connection import ClusterConnection
 from kube.record import Key, key_of
 from kube.reflector import Reflector
-from kube.reflector_settings import patient
 from kube.transport import Transport
 from objects.metadata import ObjectMetadata
 from objects.short_text import LONGEST_TEXT, short
@@ -57,15 +55,7 @@ def figures(transport: Transport) -> list[Figure]:
 
 def _of_gathering(transport: Transport, count: int) -> list[Figure]:
     """The time in which the detector gathers its checks, when all are new and when none has changed."""
-    checks = KindOfPausableChecks(
-        _KIND,
-        _ANNOTATIONS,
-        ClusterConnection.over(transport),
-        lambda: None,
-        patient,
-        lambda _: False,
-    )
-    checks.source = _Listed(transport, count)
+    checks = KindOfPausableChecks(_KIND, _ANNOTATIONS, _Listed(transport, count), lambda _: False)
     new, _ = _timed(lambda: tuple(checks.all()))
     same, _ = _timed(lambda: tuple(checks.all()))
     return [

@@ -13,6 +13,7 @@ from devcluster.temporal import TemporalServer
 from health.policy.policy_document import KEY, POLICY
 from kube.client import Client
 from kube.leader import LeaderElection
+from kube.leadership import Leadership
 from kube.resource import CONFIG_MAPS
 from kube.transport import Transport
 from runtime.cluster import read_cluster_identity
@@ -55,11 +56,12 @@ async def at_work(kubeconfig: Path, server: TemporalServer) -> AsyncIterator[str
     async with await Transport.connect(str(kubeconfig)) as transport:
         client = Client(transport)
         fleet = Fleet(temporal, await read_cluster_identity(client, CLUSTER))
-        election = LeaderElection(client, "paramedic-system", "paramedic-detector", "pod-1")
+        leadership = Leadership()
+        election = LeaderElection(client, "paramedic-system", "paramedic-detector", "pod-1", leadership)
         leading = asyncio.create_task(election.run())
         await client.create(CONFIG_MAPS, WITH_GUARD, "paramedic-system")
         async with fleet.at_work():
-            await eventually(lambda: election.is_leader)
+            await eventually(leadership.is_leader)
             yield fleet.cluster
         leading.cancel()
         with suppress(asyncio.CancelledError):

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS
 from health.gate.check_holds import stale_cache
@@ -30,6 +29,7 @@ from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resourc
 from kube.transport import Transport
 from runtime.problems import Problems
 from tests.detector.clusterapi.small_cluster_api import machine_object, named
+from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.values.builders import NOW
@@ -66,7 +66,7 @@ class Observer:
         self.sources = Sources(
             ClusterConnection.over(transport),
             self.cluster_state,
-            WatchScope("leases", (), kinds, lambda: OFTEN),
+            Watched(upgrade_signals=(), kinds=kinds, reflectors=lambda: OFTEN),
             Problems(),
             Policy,
         )

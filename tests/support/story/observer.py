@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from detector.answers.observation_builder import ObservationBuilder
-from detector.context.sources import Sources, WatchScope
 from detector.state.cluster_state import ClusterState
 from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
@@ -17,6 +16,7 @@ from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings
 from kube.transport import Transport
 from runtime.problems import Problems
 from runtime.settings import Settings
+from tests.detector.sources import Sources, Watched
 
 SETTINGS = Settings(cluster="test")
 LIMIT = SHORTEST_LIMIT
@@ -30,7 +30,7 @@ class Observer:
 
     def __init__(self, transport: Transport, incident: IncidentReference) -> None:
         self._cluster_state = ClusterState("test")
-        scope = WatchScope(SETTINGS.lease_namespace, reflectors=lambda: QUICK)
+        scope = Watched(lease_namespace=SETTINGS.lease_namespace, reflectors=lambda: QUICK)
         self._sources = Sources(
             ClusterConnection.over(transport), self._cluster_state, scope, Problems(), lambda: POLICY
         )

@@ -1,0 +1,51 @@
+"""ClusterNotes: what this process notes about clusters for the next one, and what an earlier one noted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from detector.context.cluster_identities import ClusterIdentities
+from detector.context.lost_nodes_watch import LostNodesWatch
+from detector.context.outage_watch import OutageWatch
+from detector.feeds.feeds import Feeds
+from detector.feeds.node_watch import BlindTime
+from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
+
+
+@dataclass(frozen=True)
+class EarlierNotes:
+    """The notes of an earlier process, as read from the leader Lease."""
+
+    blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
+    """Returns the note on a cluster, or on a group of Nodes."""
+    known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
+    """Returns the note on the identity of this or another cluster."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterNotes:
+    """The notes that the leader writes for the next process."""
+
+    feeds: Feeds
+    outages: OutageWatch
+    lost_nodes: LostNodesWatch
+    identities: ClusterIdentities
+    refresh: Callable[[], None]
+    """Makes the cluster context anew."""
+
+    def blind_times(self) -> dict[str, BlindTime]:
+        """Lost connections by cluster, and suspected outages by group."""
+        workloads = self.feeds.workloads
+        known = workloads.blind_times() if workloads is not None else {}
+        if self.feeds.policy.current().outage_guard:
+            own_nodes = self.feeds.own_nodes.watch
+            known[own_nodes.cluster] = own_nodes.blind_time
+        return known | self.outages.blind_times()
+
+    def known_clusters(self) -> dict[str, KnownCluster]:
+        """The identity of clusters, and how many of their Nodes are gone."""
+        return self.identities.notes(self.lost_nodes.believed())
+
+    def take_noted_clusters(self) -> None:
+        """Prefer the previous leader's notes on clusters."""
+        self.identities.take_noted()
+        self.refresh()

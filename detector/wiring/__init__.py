@@ -1,0 +1,1 @@
+"""Builds the detector in layers; each layer gets the layers below it as arguments."""

@@ -1,0 +1,50 @@
+"""The third layer: the answers to the questions of incidents, and what the leader remembers for them."""
+
+from dataclasses import dataclass
+
+from detector.answers.answering import never_failing
+from detector.answers.observation_builder import Observer
+from detector.answers.storms import Storms
+from detector.attempts.attempts import Attempts
+from detector.attempts.deletions import Deletions, MarkedTargets
+from detector.context.context import Context
+from detector.dispatching.incident_workflows import Observe
+from detector.limits.remediation_limits import RemediationLimits
+from detector.wiring.state_layer import StateLayer
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerLayer:
+    """The parts that an answer to an incident is made of."""
+
+    storms: Storms
+    attempts: Attempts
+    deletions: Deletions
+    marked_targets: MarkedTargets
+    limits: RemediationLimits
+    observe: Observe
+
+
+def answer_layer(state: StateLayer, context: Context) -> AnswerLayer:
+    cluster_state, policy, now = state.cluster_state, state.policy.current, state.now
+    of_checks = context.of_checks
+    storms = Storms(cluster_state, of_checks.sees, now)
+    attempts = Attempts(policy, cluster_state, now)
+    limits = RemediationLimits(cluster_state, policy, of_checks.is_proven, now)
+    observer = Observer(
+        cluster_state=cluster_state,
+        freshness=of_checks.freshness,
+        storms=storms,
+        back_off=attempts.before,
+        clock_hold=context.clock.hold,
+        limits=limits,
+        now=now,
+    )
+    return AnswerLayer(
+        storms=storms,
+        attempts=attempts,
+        deletions=Deletions(cluster_state, attempts, of_checks.is_read, now),
+        marked_targets=MarkedTargets(cluster_state, attempts, of_checks.is_read, now),
+        limits=limits,
+        observe=never_failing(observer.observe, cluster_state),
+    )

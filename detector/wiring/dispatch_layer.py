@@ -1,0 +1,78 @@
+"""The fourth layer: the workflows of incidents and of the upgrade pause, and the calls to Temporal."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from detector.answers.answering import Answering
+from detector.attempts.attempt_reading import AttemptReading
+from detector.dispatching.dispatch import Dispatch
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.dispatching.reconciler import ReconcilerDependencies
+from detector.limits.ended_remediations import EndedRemediations
+from detector.upgrade.pausable_checks import PausableChecks
+from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
+from detector.upgrade.upgrade_workflow import UpgradeKey
+from detector.wiring.answer_layer import AnswerLayer
+from detector.wiring.state_layer import StateLayer
+from detector.wiring.watch_layer import WatchLayer
+from health.kinds.registry import CHECK_KINDS
+from health.policy.shadow import is_in_shadow
+
+
+@dataclass(frozen=True, kw_only=True)
+class DispatchLayer:
+    """The parts that start, wake and answer workflows."""
+
+    dispatch: Dispatch
+    answering: Answering
+    attempt_reading: AttemptReading
+    ended_remediations: EndedRemediations
+    upgrades: UpgradePauses
+
+
+def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer) -> DispatchLayer:
+    """Make the dispatch of workflows with these answers."""
+    connections, cluster_state = state.connections, state.cluster_state
+    calls = IncidentCalls(connections.temporal, connections.cluster, cluster_state.guard)
+    dispatch = Dispatch(
+        calls,
+        cluster_state,
+        answers.observe,
+        is_leader=state.leadership.is_leader,
+        now=state.now,
+        problems=connections.problems,
+        answered=answers.limits.answered,
+    )
+    return DispatchLayer(
+        dispatch=dispatch,
+        answering=Answering(answers.observe, dispatch, cluster_state, state.leadership.is_leader),
+        attempt_reading=AttemptReading(calls, answers.attempts, cluster_state, connections.problems),
+        ended_remediations=EndedRemediations(calls, answers.limits, connections.problems),
+        upgrades=_upgrades(state, watched),
+    )
+
+
+def _upgrades(state: StateLayer, watched: WatchLayer) -> UpgradePauses:
+    connections, cluster_state = state.connections, state.cluster_state
+    return UpgradePauses(
+        UpgradeKey(connections.cluster),
+        connections.temporal,
+        watched.pause_state,
+        UpgradeSources(
+            upgrade=lambda: cluster_state.cluster_context.upgrade,
+            unread_signals=watched.feeds.unread_signals,
+            refresh=watched.context.assembly.refresh,
+            policy=state.policy.current,
+        ),
+        checks=PausableChecks(
+            connections.management,
+            CHECK_KINDS.values(),
+            watched.pause_state.changed.set,
+            state.policy.reflectors,
+            lambda annotations: is_in_shadow(annotations, cluster_state.cluster_context.policy),
+        ),
+        dependencies=ReconcilerDependencies(
+            state.leadership.is_leader, state.now, cluster_state.guard, connections.problems
+        ),
+        long_upgrade=timedelta(seconds=state.settings.long_upgrade_seconds),
+    )

@@ -1,0 +1,90 @@
+"""Sources: the feeds and the context of a detector over any cluster state, with the settings of a test."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from detector.context.cluster_notes import ClusterNotes, EarlierNotes
+from detector.context.context import context_of
+from detector.context.sources_of_checks import SourcesOfChecks
+from detector.feeds.feed_builder import FeedBuilder, WatchScope
+from detector.feeds.feed_handlers import FeedHandlers
+from detector.feeds.node_watch import BlindTime
+from detector.feeds.policy_feed import PolicyFeed
+from detector.feeds.remediation_kinds import RemediationKinds
+from detector.feeds.workload_clusters import WorkloadAccess
+from detector.state.cluster_state import ClusterState
+from health.cluster.cluster_identity import NOT_KNOWN, KnownCluster
+from health.cluster.upgrade import CLUSTER_VERSION, UpgradeSignal
+from health.kinds.check_kind import CheckKind
+from health.kinds.registry import HANDLED_BY_DEFAULT
+from health.policy.policy import CurrentPolicy
+from kube.connection import ClusterConnection
+from kube.reflector_settings import CurrentSettings, patient
+from runtime.problems import Problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """The parts of a cluster that a test watches, and the settings of the reflectors."""
+
+    lease_namespace: str = "leases"
+    upgrade_signals: Sequence[UpgradeSignal] = (CLUSTER_VERSION,)
+    kinds: Sequence[CheckKind] = HANDLED_BY_DEFAULT
+    reflectors: CurrentSettings = patient
+    workload_clusters: WorkloadAccess | None = None
+    blind_time: Callable[[str], BlindTime] = lambda _: BlindTime()
+    known_cluster: Callable[[str], KnownCluster] = lambda _: NOT_KNOWN
+
+
+class Sources:
+    """The feeds and the context, wired as in a detector without a ConfigMap for the policy."""
+
+    def __init__(
+        self,
+        connection: ClusterConnection,
+        cluster_state: ClusterState,
+        watched: Watched,
+        problems: Problems,
+        policy: CurrentPolicy,
+    ) -> None:
+        handlers = FeedHandlers()
+        policy_feed = PolicyFeed(defaults=policy, watch=None, reflectors_for=lambda _: watched.reflectors())
+        builder = FeedBuilder(
+            connection=connection,
+            cluster_state=cluster_state,
+            policy=policy_feed,
+            kinds=RemediationKinds(connection, policy_feed.reflectors),
+            handlers=handlers,
+        )
+        scope = WatchScope(
+            watched.lease_namespace, watched.upgrade_signals, watched.kinds, watched.workload_clusters
+        )
+        self.feeds = builder.build(scope)
+        self.context = context_of(
+            cluster_state,
+            self.feeds,
+            connection.server_clock,
+            earlier=EarlierNotes(watched.blind_time, watched.known_cluster),
+            pause_progress=lambda: None,
+        )
+        self.context.add_handlers(cluster_state, self.feeds)
+        self._earlier = watched.blind_time(connection.cluster)
+        self._problems = problems
+
+    @property
+    def of_checks(self) -> SourcesOfChecks:
+        return self.context.of_checks
+
+    @property
+    def notes(self) -> ClusterNotes:
+        return self.context.notes
+
+    async def run(self) -> None:
+        await self.feeds.run(self._problems, self._earlier)
+
+    async def wait_settled(self) -> None:
+        await self.feeds.wait_settled()
+
+    def ages(self) -> dict[str, timedelta | None]:
+        return self.feeds.ages()
