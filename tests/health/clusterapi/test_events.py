@@ -18,18 +18,9 @@ from health.model.references import CheckReference, IncidentReference, TargetRef
 from health.model.remediation_request import RemediationAttempt
 from objects.event import Severity
 from tests.support.values.builders import NOW
-from tests.support.values.cluster_api import (
-    MINUTE,
-    check,
-    expired,
-    machine,
-    old_check,
-    recovered,
-    refusal,
-    snapshot,
-    waiting,
-)
+from tests.support.values.cluster_api import MINUTE, check, machine, old_check, refusal, snapshot
 from tests.support.values.held import held
+from tests.support.values.machines import expired, recovered, waiting
 from tests.support.values.reporter import Reporter
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING

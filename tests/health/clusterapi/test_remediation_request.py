@@ -6,10 +6,9 @@ import pytest
 
 from health.kinds.clusterapi.cluster import metadata_patch
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
-from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK
 from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Step, TemplateReference
-from health.model.remediation_request import INCIDENT, RemediationAttempt, RemediationRequest
+from health.model.remediation_request import RemediationAttempt
 from tests.health.clusterapi.test_events import INCIDENT as OF_INCIDENT
 from tests.support.values.cluster_api import NAMESPACE, TEMPLATE, cluster, machine
 
@@ -63,51 +62,6 @@ def test_template_without_contents_is_tolerated(template: dict[str, Any]) -> Non
 def test_owner_is_named_in_the_version_that_is_served() -> None:
     (owner,) = made({}, V1BETA1)["metadata"]["ownerReferences"]
     assert owner == OWNER | {"apiVersion": V1BETA1}
-
-
-def request(*owners: dict[str, str], incident: str = "", namespace: str = NAMESPACE) -> RemediationRequest:
-    metadata = {
-        "name": "machine-1",
-        "namespace": namespace,
-        "uid": "request-uid",
-        "creationTimestamp": "2026-03-01T12:00:00Z",
-        "annotations": {INCIDENT: incident} if incident else {},
-        "ownerReferences": owners,
-    }
-    return RemediationRequest.model_validate({"metadata": metadata})
-
-
-@pytest.mark.rule("rule 39")
-def test_request_belongs_to_the_check_whose_incident_made_it() -> None:
-    owner_of = CLUSTER_API_MACHINE_HEALTH_CHECK.owner_of
-    ours = request(OWNER, incident=OF_INCIDENT.workflow_id)
-    assert owner_of(ours) == OF_INCIDENT.check
-    assert owner_of(request(OWNER)) is None
-    assert owner_of(request(OWNER, incident=OF_INCIDENT.workflow_id, namespace="elsewhere")) is None
-    of_openshift = OF_INCIDENT.workflow_id.replace(
-        "MachineHealthCheck.cluster.x-k8s.io", "MachineHealthCheck"
-    )
-    assert owner_of(request(OWNER, incident=of_openshift)) is None
-
-
-@pytest.mark.rule("rule 39")
-@pytest.mark.parametrize(
-    ("known", "is_unsigned"),
-    [
-        pytest.param(request(OWNER), True, id="the controller's"),
-        pytest.param(request(OWNER | {"apiVersion": V1BETA1}), True, id="of the other version"),
-        pytest.param(request(OWNER, incident=OF_INCIDENT.workflow_id), False, id="ours"),
-        pytest.param(request(OWNER | {"uid": "another"}), False, id="of another Machine"),
-        pytest.param(
-            request(OWNER | {"apiVersion": "machine.openshift.io/v1beta1"}), False, id="OpenShift's"
-        ),
-        pytest.param(request(), False, id="of nobody"),
-    ],
-)
-def test_request_with_nothing_but_its_machine_as_owner_is_the_references(
-    known: RemediationRequest, *, is_unsigned: bool
-) -> None:
-    assert CLUSTER_API_MACHINE_HEALTH_CHECK.is_unsigned_for(known, OF_INCIDENT.target) is is_unsigned
 
 
 CLUSTER_OWNER = {"apiVersion": V1BETA2, "kind": "Cluster", "name": "edge", "uid": "cluster-uid"}

@@ -21,13 +21,13 @@ from tests.support.values.cluster_api import (
     SELECTOR,
     TEMPLATE,
     check,
-    expired,
     merged,
     old_check,
     refusal,
     snapshot,
 )
 from tests.support.values.held import held
+from tests.support.values.machines import expired
 
 LATER = NOW + timedelta(hours=1)
 FORTY = check(trigger={"unhealthyLessThanOrEqualTo": "40%"})

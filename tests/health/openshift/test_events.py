@@ -25,6 +25,7 @@ from tests.health.openshift.told import (
 )
 from tests.support.values.builders import NOW, request_snapshot
 from tests.support.values.held import held
+from tests.support.values.machines import expired, recovered, waiting
 from tests.support.values.openshift import (
     INVALID,
     NO_CONTROLLER,
@@ -32,12 +33,9 @@ from tests.support.values.openshift import (
     PAUSED,
     TEMPLATE,
     check,
-    expired,
     failed,
-    recovered,
     refusal,
     snapshot,
-    waiting,
 )
 from tests.support.values.reporter import Reporter
 

@@ -17,16 +17,8 @@ from tests.health.openshift.told import (
     blocked,
 )
 from tests.support.values.builders import NOW, request_snapshot
-from tests.support.values.openshift import (
-    INVALID,
-    NAMESPACE,
-    NO_CONTROLLER,
-    expired,
-    failed,
-    snapshot,
-    starting,
-    waiting,
-)
+from tests.support.values.machines import expired, waiting
+from tests.support.values.openshift import INVALID, NAMESPACE, NO_CONTROLLER, failed, snapshot, starting
 from tests.support.values.reporter import Reporter
 
 

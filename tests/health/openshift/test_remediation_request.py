@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.remediation_request import new_request
 from health.model.references import (
     CheckReference,
@@ -15,12 +14,9 @@ from health.model.references import (
 )
 from health.model.remediation_request import (
     ATTEMPT,
-    INCIDENT,
     InvalidTemplateError,
     RemediationAttempt,
-    RemediationRequest,
 )
-from tests.support.values.builders import INCIDENT as INCIDENT_OF_NODE
 from tests.support.values.openshift import NAMESPACE, machine
 
 CHECK = CheckReference(kind="MachineHealthCheck", namespace=NAMESPACE, name="workers")
@@ -120,63 +116,3 @@ def test_template_of_the_core_group_is_named_by_its_kind_alone() -> None:
     template = STEP.template.model_copy(update={"api_version": "v1", "kind": "PodTemplate"})
     annotations = made({}, step=Step(template=template))["metadata"]["annotations"]
     assert annotations["machine.openshift.io/cloned-from-groupkind"] == "PodTemplate"
-
-
-def request(*owners: dict[str, str], incident: str = "", namespace: str = NAMESPACE) -> RemediationRequest:
-    metadata = {
-        "name": "machine-1",
-        "namespace": namespace,
-        "uid": "request-uid",
-        "creationTimestamp": "2026-03-01T12:00:00Z",
-        "annotations": {INCIDENT: incident} if incident else {},
-        "ownerReferences": owners,
-    }
-    return RemediationRequest.model_validate({"metadata": metadata})
-
-
-@pytest.mark.rule("rule 39")
-def test_request_belongs_to_the_check_whose_incident_made_it() -> None:
-    ours = request(OWNER, incident=OF_INCIDENT.workflow_id)
-    assert MACHINE_HEALTH_CHECK.owner_of(ours) == CHECK
-    assert ours.target_name == "machine-1"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(request(OWNER), id="the operator's"),
-        pytest.param(request(OWNER, incident=INCIDENT_OF_NODE.workflow_id), id="of a check of nodes"),
-        pytest.param(request(OWNER, incident="remediation"), id="no id of an incident"),
-        pytest.param(
-            request(OWNER, incident=OF_INCIDENT.workflow_id, namespace="elsewhere"), id="a copy elsewhere"
-        ),
-    ],
-)
-def test_request_that_no_incident_of_such_a_check_made_belongs_to_none(other: RemediationRequest) -> None:
-    assert MACHINE_HEALTH_CHECK.owner_of(other) is None
-
-
-NODE_HEALTH_CHECK = {
-    "apiVersion": "remediation.medik8s.io/v1alpha1",
-    "kind": "NodeHealthCheck",
-    "name": "workers",
-    "uid": "check-uid",
-}
-
-
-@pytest.mark.rule("rule 39")
-@pytest.mark.parametrize(
-    ("known", "is_unsigned"),
-    [
-        pytest.param(request(OWNER), True, id="the operator's"),
-        pytest.param(request(OWNER, incident=OF_INCIDENT.workflow_id), False, id="ours"),
-        pytest.param(request(OWNER | {"uid": "another"}), False, id="of another machine"),
-        pytest.param(request(OWNER | {"apiVersion": "cluster.x-k8s.io/v1beta1"}), False, id="of another API"),
-        pytest.param(request(NODE_HEALTH_CHECK, OWNER), False, id="of a check of nodes"),
-        pytest.param(request(), False, id="of nobody"),
-    ],
-)
-def test_request_with_nothing_but_its_machine_as_owner_is_the_operators(
-    known: RemediationRequest, *, is_unsigned: bool
-) -> None:
-    assert MACHINE_HEALTH_CHECK.is_unsigned_for(known, TARGET) is is_unsigned

@@ -19,18 +19,16 @@ from health.model.observation import Hold, HoldReason
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, request_snapshot
 from tests.support.values.held import held
+from tests.support.values.machines import expired, recovered, waiting
 from tests.support.values.openshift import (
     INVALID,
     NO_TEMPLATE,
     PAUSED,
     TEMPLATE,
     check,
-    expired,
     failed,
-    recovered,
     refusal,
     snapshot,
-    waiting,
 )
 
 LATER = NOW + timedelta(hours=1)

@@ -7,16 +7,8 @@ from health.cluster.global_stop import Stop
 from health.model.observation import Hold, HoldReason
 from objects.event import Severity
 from tests.support.values.held import held
-from tests.support.values.openshift import (
-    NAMESPACE,
-    NO_CONTROLLER,
-    PAUSED,
-    check,
-    expired,
-    failed,
-    snapshot,
-    waiting,
-)
+from tests.support.values.machines import expired, waiting
+from tests.support.values.openshift import NAMESPACE, NO_CONTROLLER, PAUSED, check, failed, snapshot
 
 NORMAL, WARNING = Severity.NORMAL, Severity.WARNING
 FORTY = check(maxUnhealthy="40%")

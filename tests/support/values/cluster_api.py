@@ -11,10 +11,10 @@ from health.kinds.clusterapi.cluster import CHECK, Cluster, judge
 from health.kinds.clusterapi.group import V1BETA1, V1BETA2
 from health.kinds.clusterapi.machine import Machine, MachineTarget
 from health.model.invalid_check import InvalidCheckError
-from health.model.verdict import HEALTHY, Fact, Health, Verdict
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition, node
 from tests.support.values.held import with_holds
+from tests.support.values.machines import error_of
 
 NAMESPACE = "fleet"
 CREATED = NOW - timedelta(days=1)
@@ -74,11 +74,7 @@ def old_check(annotations: dict[str, str] | None = None, **spec: Any) -> Machine
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
     """The error of a check with this spec."""
-    try:
-        MachineHealthCheck.parse(check_object(annotations, **spec))
-    except InvalidCheckError as error:
-        return error
-    raise AssertionError("it is a valid check")
+    return error_of(MachineHealthCheck.parse, check_object(annotations, **spec))
 
 
 def cluster(  # noqa: PLR0913  each is a part of a Cluster that the rules look at
@@ -160,24 +156,6 @@ def with_lost_node(*conditions: dict[str, Any], **of_machine: Any) -> MachineTar
 
 
 HEALTHY_NODE = condition("Ready", "True", CREATED)
-
-
-def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
-    return _seen(Health.EXPIRED, name, since, **fields)
-
-
-def waiting(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
-    return _seen(Health.WAITING, name, since, **fields)
-
-
-def recovered(name: str = "machine-1", **fields: Any) -> TargetSnapshot:
-    return TargetSnapshot(name, f"uid-{name}", HEALTHY, **fields)
-
-
-def _seen(health: Health, name: str, since: datetime, **fields: Any) -> TargetSnapshot:
-    fact = Fact(condition="Ready", status="False", since=since)
-    verdict = Verdict(health, "not ready", fact, since + 5 * MINUTE)
-    return TargetSnapshot(name, f"uid-{name}", verdict, **fields)
 
 
 def snapshot(

@@ -13,10 +13,11 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step, TemplateReference
-from health.model.verdict import HEALTHY, Fact, Health, Verdict
+from health.model.verdict import Fact, Health, Verdict
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, condition, node
 from tests.support.values.held import held, with_holds
+from tests.support.values.machines import error_of
 
 NAMESPACE = "openshift-machine-api"
 CREATED = NOW - timedelta(days=1)
@@ -121,14 +122,6 @@ def node_of(one: MachineTarget) -> Node:
     return one.node
 
 
-def waiting(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
-    return _seen(Health.WAITING, name, since, **fields)
-
-
-def expired(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
-    return _seen(Health.EXPIRED, name, since, **fields)
-
-
 def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> TargetSnapshot:
     """The snapshot of a Machine that expires at once."""
     fact = Fact(condition="Phase", status="Failed", since=since, is_moving=True)
@@ -141,16 +134,6 @@ def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSnapsho
     fact = Fact(condition="Node", status="missing", since=since, is_moving=True)
     verdict = Verdict(Health.WAITING, "no Node yet", fact, since + timedelta(minutes=10))
     return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1")
-
-
-def recovered(name: str = "machine-1", **fields: Any) -> TargetSnapshot:
-    return TargetSnapshot(name, f"uid-{name}", HEALTHY, node_name="node-1", **fields)
-
-
-def _seen(health: Health, name: str, since: datetime, **fields: Any) -> TargetSnapshot:
-    fact = Fact(condition="Ready", status="False", since=since)
-    verdict = Verdict(health, "not ready", fact, since + timedelta(minutes=5))
-    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1", **fields)
 
 
 def numbers(total: int, healthy: int, of: MachineHealthCheck | None = None) -> Allowance:
@@ -175,11 +158,7 @@ def snapshot(
 
 def refusal(annotations: dict[str, str] | None = None, **spec: Any) -> InvalidCheckError:
     """The error of a check with this spec."""
-    try:
-        MachineHealthCheck.parse(check_object(annotations, **spec))
-    except InvalidCheckError as error:
-        return error
-    raise AssertionError("it is a valid check")
+    return error_of(MachineHealthCheck.parse, check_object(annotations, **spec))
 
 
 INVALID = refusal(maxUnhealthy=-1)
