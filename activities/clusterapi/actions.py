@@ -19,9 +19,9 @@ from activities.kind_activities import ActionDependencies, attempt_of
 from activities.revalidation import Confirmed, not_true
 from activities.step_result import StepHeld, StepResult
 from health.kinds.clusterapi.check import MachineHealthCheck
+from health.kinds.clusterapi.events import marking_failed
 from health.kinds.clusterapi.machine import MACHINES, MachineTarget
 from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
-from health.kinds.clusterapi.target_events import marking_failed
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
 from kube.resource import Object, Resource
 from kube.retry_on_conflict import retry_on_conflict

@@ -13,8 +13,8 @@ from activities.kind_activities import ActionDependencies, attempt_of
 from activities.openshift.target import MACHINES, machine_of
 from activities.revalidation import not_true
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
+from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
-from health.kinds.openshift.target_events import deleted, deletion_failed, marked, marking_failed
 from health.model.observation import HoldReason
 from health.model.remediation_request import RemediationAttempt
 from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from detector.state.cluster_state import ClusterState
-from health.kinds.machines.restriction import REMEDIATION_ALLOWED
+from health.kinds.machines.conditions import REMEDIATION_ALLOWED
 from health.kinds.openshift.check import KIND
 from health.kinds.openshift.machine import GROUP
 from health.model.invalid_check import InvalidCheckError

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from detector.openshift.machine_check_metrics import COVERED, SHORT_CIRCUIT, MachineCheckMetrics
 from detector.state.check_state import CheckRecord
-from health.kinds.machines.restriction import REMEDIATION_ALLOWED
+from health.kinds.machines.conditions import REMEDIATION_ALLOWED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
 from tests.detector.small_machines import CHECK, SmallMachines

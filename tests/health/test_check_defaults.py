@@ -16,7 +16,7 @@ def test_only_members_that_decide_about_remediation_have_no_default() -> None:
 
     assert members <= set(dir(Check))
     assert Check.__abstractmethods__ == DECIDES
-    assert MachineCheck.__abstractmethods__ == DECIDES - {"steps"}
+    assert MachineCheck.__abstractmethods__ == {"selects", "matches"}
 
 
 def test_kind_that_forgets_its_rules_cannot_be_instantiated() -> None:

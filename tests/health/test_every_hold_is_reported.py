@@ -18,7 +18,7 @@ from health.cluster.cluster_context import CheckProblem, workload_cluster_hold
 from health.cluster.global_stop import Stop
 from health.gate.check_holds import CHECK_HOLDS, Unseen
 from health.kinds.clusterapi.kind import CLUSTER_API_MACHINE_HEALTH_CHECK as CLUSTER_API
-from health.kinds.machines.restriction import TOO_MANY_UNHEALTHY
+from health.kinds.machines.conditions import TOO_MANY_UNHEALTHY
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK as OPENSHIFT
 from health.kinds.registry import CHECK_KINDS

@@ -16,9 +16,8 @@ MAKERS = {"Event", "EventNote", "Severity", "Statement", "StormNote", "TargetNot
 NO_EVENTS = {
     *("False", "True", "Unknown"),
     *("HealthCheck", "Remediate"),  # what was being done: the action of an Event
-    *("HealthyNodeThresholdChange", "RemediationAllowed", "StormActive", "StormCooldownActive"),
-    "TooManyUnhealthy",
-    *("CheckDisabled", "CheckUnreadable", "MachineHealthCheck", "NodeHealthCheck", "ParamedicStatus"),
+    *("HealthyNodeThresholdChange", "StormActive", "StormCooldownActive"),
+    *("CheckDisabled", "CheckUnreadable", "NodeHealthCheck", "ParamedicStatus"),
     *("Paused", "PolicyInForce", "Remediating", "WorkerObservation"),
 }
 """Words in the same files that are no reasons of Events: conditions, kinds, types, findings of `doctor`."""

@@ -10,13 +10,11 @@ from typing import Any, ClassVar, Self
 
 from health.check.pause import PAUSED
 from health.check.template_validity import TemplateKinds
-from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.cluster import CHECK, Cluster, Clusters, node_cluster, workload_cluster
 from health.kinds.clusterapi.group import CLUSTER_NAME, V1BETA2
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.spec import Spec, SpecV1Beta1, SpecV1Beta2, is_v1beta2
-from health.kinds.clusterapi.threshold import allowance
 from health.kinds.clusterapi.unhealthy import (
     Failure,
     MachineContext,
@@ -155,9 +153,6 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
             last_transition(of_node, self.rules.node_conditions),
         )
         return max((time for time in times if time is not None), default=None)
-
-    def allowance(self, *, total: int, healthy: int) -> Allowance:
-        return allowance(self.spec.trigger, total=total, healthy=healthy)
 
     def _situation(self, target: MachineTarget, context: ClusterContext) -> MachineContext:
         return MachineContext.of(target, self.cluster_in(context), context)

@@ -1,73 +1,63 @@
-"""Events of a MachineHealthCheck for the changes between two snapshots, once per transition (rule 15).
+"""Events of a MachineHealthCheck of Cluster API, in the words of its controller (CAPI B.1).
 
-Cluster API's controller emits `RemediationRestricted` on every pass, for the threshold only, if a Machine
-failed. We emit it once, and also for other holds of the whole check. During a hold the check has that one
-Event and its Machines have none (rule 6). A paused check gets no Events.
+`MachineMarkedUnhealthy` reports a Machine whose time is over and that nothing holds, so that it gets its
+mark or request now. The controller repeats the Event on each pass, and that of the threshold if a Machine
+failed.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.conditions import PAUSED, held_message
-from health.kinds.clusterapi.target_events import machine_notes
-from health.kinds.machines.machine import KIND as MACHINE
-from health.kinds.machines.restriction import (
-    REMEDIATION_ALLOWED,
-    RESTRICTED,
-    TOO_MANY_UNHEALTHY,
-    is_restricted_by_threshold,
-    of_check,
-    of_targets,
-    restricted,
-    transitions,
-    was_restricted,
+from health.check.check_snapshot import TargetSnapshot
+from health.kinds.clusterapi.conditions import PAUSED
+from health.kinds.clusterapi.machine import MachineTarget
+from health.kinds.machines.events import RESTRICTED, MachineEvents, MachineNote, of_act, restricted
+from health.kinds.machines.threshold import held_message
+from health.model.references import CheckReference
+from health.model.remediation_request import RemediationAttempt
+from health.model.stored_status import stored_condition
+from health.model.verdict import Health
+from objects.event import Event, Severity
+
+
+def _path_of(check: CheckReference, machine: str, _node: str = "") -> str:
+    return f"{check.namespace}/{machine}"
+
+
+def _notes(
+    check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
+) -> Iterator[MachineNote]:
+    if _is_remediated(after) and not (before is not None and _is_same_failure(before, after)):
+        path = _path_of(check, after.name)
+        message = f"Machine {path} has been marked as unhealthy by {check.namespace}/{check.name}"
+        yield MachineNote("MachineMarkedUnhealthy", message)
+
+
+def _is_remediated(target: TargetSnapshot) -> bool:
+    is_held = any(hold is not None for hold in (target.hold, target.back_off, target.found))
+    return target.verdict.health is Health.EXPIRED and not is_held
+
+
+def _is_same_failure(before: TargetSnapshot, after: TargetSnapshot) -> bool:
+    """True if the failure was already reported; another fact of the same Machine is the same failure."""
+    return _is_remediated(before) and before.uid == after.uid
+
+
+def _was_paused(stored: Mapping[str, Any]) -> bool:
+    return stored_condition(stored, PAUSED).get("status") == "True"
+
+
+EVENTS = MachineEvents(
+    path=_path_of,
+    notes=_notes,
+    exceeded=held_message,
+    needs_failure=True,
+    was_paused=_was_paused,
 )
-from health.model.stored_status import stored_condition, string
-from objects.event import Event, InvolvedObject
 
 
-def events(
-    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
-) -> list[Event]:
-    """The Events; `before` is None at the start, `stored` is the status before this one."""
-
-    def told(known: CheckSnapshot | None) -> Iterator[Event]:
-        yield from _exceeded(known, after, stored)
-        yield from restricted(known, after, stored, now)
-        of_machines = after if before is not None else after.unreported(now, was_held=_was_held(stored))
-        yield from _of_machines(known, of_machines, now)
-
-    return transitions(before, after, stored, told)
-
-
-def _was_held(stored: Mapping[str, Any]) -> bool:
-    return was_restricted(stored) or stored_condition(stored, PAUSED).get("status") == "True"
-
-
-def _exceeded(
-    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]
-) -> Iterator[Event]:
-    """The Event of the threshold, if a Machine failed and no earlier rule holds the check."""
-    if after.allowance is None or not isinstance(after.check, MachineHealthCheck):
-        return
-    if not after.is_blocked or not is_restricted_by_threshold(after):
-        return
-    known = stored_condition(stored, REMEDIATION_ALLOWED)
-    is_known = (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
-    if is_known and (before is None or before.is_blocked):
-        return
-    message = held_message(after.allowance, after.check.spec.trigger)
-    yield of_check(after, RESTRICTED, message, "threshold", string(known, "lastTransitionTime"))
-
-
-def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    check = cast("MachineHealthCheck", after.check)
-
-    def subject(target: TargetSnapshot) -> InvolvedObject:
-        return InvolvedObject(check.api_version, MACHINE, check.metadata.namespace, target.name, target.uid)
-
-    return of_targets(before, after, now, partial(machine_notes, check.reference), subject)
+def marking_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
+    """The Event that the API server refused to mark it for its owner."""
+    path = _path_of(attempt.incident.check, target.metadata.name)
+    message = restricted(path, f"it cannot be marked for its owner: {why}")
+    return of_act(attempt, Severity.WARNING, RESTRICTED, message)

@@ -10,13 +10,12 @@ from health.kinds.check_kind import CheckKind, OperatorPolicies
 from health.kinds.clusterapi.check import KIND, MachineHealthCheck
 from health.kinds.clusterapi.cluster import cluster_of, kubeconfig_secret, metadata_patch
 from health.kinds.clusterapi.conditions import FAILING
-from health.kinds.clusterapi.events import events
+from health.kinds.clusterapi.events import EVENTS
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP, VERSIONS
 from health.kinds.clusterapi.machine import MACHINES, mark_on
 from health.kinds.clusterapi.remediation_request import is_unsigned_for, owner_of
 from health.kinds.clusterapi.rights import RIGHTS, SECRETS
 from health.kinds.clusterapi.status import status_patch
-from health.kinds.clusterapi.target_events import request_lost
 from health.kinds.clusterapi.target_reports import TARGET_REPORTS
 
 ROLLING_OUT = tuple(
@@ -43,8 +42,8 @@ CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(
     targets=MACHINES,
     parse=MachineHealthCheck.parse,
     status_patch=status_patch,
-    events=events,
-    request_lost=request_lost,
+    events=EVENTS.events,
+    request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
     failing_conditions=FAILING,
     rights=RIGHTS,

@@ -30,7 +30,8 @@ from health.check.template_field import LocalTemplate, TemplateField
 from health.check.threshold import LARGEST
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS
-from health.kinds.clusterapi.threshold import ALL, Amount, Range, Trigger
+from health.kinds.clusterapi.threshold import Amount, Range
+from health.kinds.machines.threshold import ALL, Trigger
 from health.model.verdict import UnhealthyCondition
 from objects.durations import GoDuration
 from objects.frozen import Frozen, FrozenObject

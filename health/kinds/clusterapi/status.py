@@ -15,7 +15,7 @@ from health.kinds.clusterapi.check import MachineHealthCheck
 from health.kinds.clusterapi.conditions import changes, obstacle
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.status_conditions import conditions_patch
-from health.kinds.clusterapi.threshold import remediations_allowed
+from health.kinds.machines.threshold import remediations_allowed
 from health.model.invalid_check import InvalidCheckError
 
 Status = Mapping[str, Any]

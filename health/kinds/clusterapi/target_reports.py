@@ -16,8 +16,8 @@ from health.kinds.clusterapi.machine_conditions import (
     status_patch,
 )
 from health.kinds.clusterapi.object_conditions import Condition
-from health.kinds.clusterapi.status_conditions import StatusCondition
 from health.kinds.machines.request_problem import NOT_CREATED
+from health.kinds.machines.status_conditions import StatusCondition
 
 
 def _wanted(check: MachineHealthCheck, target: MachineTarget, known: TargetFindings) -> DesiredConditions:

@@ -8,9 +8,11 @@ from health.check.check import Check, Model, parsed
 from health.check.pause import of_paused, pause_hold
 from health.check.template_field import TemplateField
 from health.check.template_validity import TemplateKinds
+from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.machines.machine import LinkedMachineTarget
 from health.kinds.machines.request_problem import template_problem
+from health.kinds.machines.threshold import Trigger, allowance
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import Step, TemplateReference
@@ -22,6 +24,9 @@ _ModelT = TypeVar("_ModelT", bound=Model)
 class _Spec(Protocol):
     @property
     def template(self) -> TemplateField | None: ...
+
+    @property
+    def trigger(self) -> Trigger: ...
 
 
 class MachineCheck(Check[Machine_contra]):
@@ -65,6 +70,9 @@ class MachineCheck(Check[Machine_contra]):
         if target.node is None or target.machine.is_going:
             return False
         return not self.is_unhealthy(target, context)
+
+    def allowance(self, *, total: int, healthy: int) -> Allowance:
+        return allowance(self.spec.trigger, total=total, healthy=healthy)
 
 
 def parsed_unless_paused(model: type[_ModelT], raw: Mapping[str, Any], api_version: str) -> _ModelT:

@@ -8,11 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.machines.check import MachineCheck, parsed_unless_paused
 from health.kinds.openshift.machine import API_VERSION, GROUP, MachineTarget
-from health.kinds.openshift.spec import Spec, allowance
+from health.kinds.openshift.spec import Spec
 from health.kinds.openshift.unhealthy import Rules, matches, still_states, verdict
 from health.model.references import Action, Step
 from health.model.verdict import Fact, Match, UnhealthyCondition, Verdict, last_transition
@@ -99,6 +98,3 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
     def still_states(self, fact: Fact, target: MachineTarget, context: ClusterContext) -> bool:  # noqa: ARG002
         """True if that fact still makes `target` unhealthy."""
         return still_states(fact, target, self.rules)
-
-    def allowance(self, *, total: int, healthy: int) -> Allowance:
-        return allowance(self.spec.max_unhealthy, total=total, healthy=healthy)

@@ -1,68 +1,93 @@
-"""Events of a MachineHealthCheck for the changes between two snapshots, once per transition (rule 15).
+"""Events of a MachineHealthCheck of OpenShift, in the words of the machine-api-operator (MHC A.1/event).
 
-Texts are the machine-api-operator's where it has one; it emits `RemediationRestricted` on every
-reconciliation, and only for the threshold. We emit it once, and also for other holds of the whole check.
-During a hold the check has that one Event and its Machines have none (rule 6). A paused check gets no
-Events. The activity that deletes or marks a Machine emits the Events about it.
+`DetectedUnhealthy` is for a Machine whose timer runs. A Machine that fails at once, without a timer, gets
+the Event of its deletion or mark, or of their failure. `SkippedNoController` is for one whose time is over
+and that has no controller to replace it. The activity that deletes or marks a Machine emits the Events about
+it.
 """
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from functools import partial
-from typing import Any, cast
+from collections.abc import Iterator
 
-from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.kinds.machines.machine import KIND as MACHINE
-from health.kinds.machines.restriction import (
-    REMEDIATION_ALLOWED,
-    RESTRICTED,
-    TOO_MANY_UNHEALTHY,
-    is_restricted_by_threshold,
-    of_check,
-    of_targets,
-    restricted,
-    transitions,
-    was_restricted,
-)
-from health.kinds.openshift.check import MachineHealthCheck
-from health.kinds.openshift.conditions import numbers
-from health.kinds.openshift.machine import API_VERSION as MACHINE_API
-from health.kinds.openshift.target_events import machine_notes
-from health.model.stored_status import stored_condition, string
-from objects.event import Event, InvolvedObject
+from health.check.check_snapshot import TargetSnapshot
+from health.check.threshold import Allowance
+from health.kinds.machines.events import MachineEvents, MachineNote, of_act
+from health.kinds.machines.threshold import Trigger, numbers
+from health.kinds.openshift.machine import MachineTarget
+from health.model.observation import HoldReason
+from health.model.references import CheckReference
+from health.model.remediation_request import RemediationAttempt
+from objects.event import Event, Severity
 
 
-def events(
-    before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
-) -> list[Event]:
-    """The Events; `before` is None at the start, `stored` is the status before this one."""
-
-    def told(known: CheckSnapshot | None) -> Iterator[Event]:
-        yield from _exceeded(after, stored)
-        yield from restricted(known, after, stored, now)
-        of_machines = after if before is not None else after.unreported(now, was_held=was_restricted(stored))
-        yield from _of_machines(known, of_machines, now)
-
-    return transitions(before, after, stored, told)
+def _path_of(check: CheckReference, machine: str, node: str) -> str:
+    return f"{check.namespace}/{check.name}/{machine}/{node}"
 
 
-def _exceeded(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
-    known = stored_condition(stored, REMEDIATION_ALLOWED)
-    if after.allowance is None or not isinstance(after.check, MachineHealthCheck):
-        return
-    if not is_restricted_by_threshold(after):
-        return
-    if (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY):
-        return
-    words = numbers(after.allowance, after.check.spec.max_unhealthy)
-    message = f"Remediation restricted due to exceeded number of unhealthy machines {words}"
-    yield of_check(after, RESTRICTED, message, "threshold", string(known, "lastTransitionTime"))
+def _notes(
+    check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
+) -> Iterator[MachineNote]:
+    path = _path_of(check, after.name, after.node_name)
+    if _has_timer(after) and not _is_known(after) and not (before and _have_one_fact(before, after)):
+        message = f"Machine {path} has unhealthy node {after.node_name}"
+        yield MachineNote("DetectedUnhealthy", message, "HealthCheck")
+    if _is_skipped(after) and not (before and _is_skipped(before)):
+        message = f"Machine {path} has no controller owner, skipping remediation"
+        yield MachineNote("SkippedNoController", message)
 
 
-def _of_machines(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    check = cast("MachineHealthCheck", after.check).reference
+def _have_one_fact(before: TargetSnapshot, after: TargetSnapshot) -> bool:
+    return before.verdict.fact is not None and before.verdict.fact.same_as(after.verdict.fact)
 
-    def subject(target: TargetSnapshot) -> InvolvedObject:
-        return InvolvedObject(MACHINE_API, MACHINE, check.namespace, target.name, target.uid)
 
-    return of_targets(before, after, now, partial(machine_notes, check), subject)
+def _is_known(target: TargetSnapshot) -> bool:
+    """True if the machine-api-operator already reported the failure and made a request."""
+    return any(request.is_of_operator for request in target.requests)
+
+
+def _has_timer(target: TargetSnapshot) -> bool:
+    """True if a timer runs, or ran out."""
+    fact, deadline = target.verdict.fact, target.verdict.deadline
+    return fact is not None and deadline is not None and deadline > fact.since
+
+
+def _is_skipped(target: TargetSnapshot) -> bool:
+    return target.hold is not None and target.hold.reason is HoldReason.NO_CONTROLLER
+
+
+def _exceeded(decided: Allowance, trigger: Trigger) -> str:
+    return f"Remediation restricted due to exceeded number of unhealthy machines {numbers(decided, trigger)}"
+
+
+EVENTS = MachineEvents(path=_path_of, notes=_notes, exceeded=_exceeded)
+
+
+def deleted(attempt: RemediationAttempt, target: MachineTarget) -> Event:
+    """The Event that its deletion was requested."""
+    words = f"Machine {_path(attempt, target)} has been remediated by requesting to delete Machine object"
+    return of_act(attempt, Severity.NORMAL, "MachineDeleted", words)
+
+
+def deletion_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
+    """The Event that the API server refused to delete it."""
+    words = f"Machine {_path(attempt, target)} remediation failed: unable to delete Machine object: {why}"
+    return of_act(attempt, Severity.WARNING, "MachineDeletionFailed", words)
+
+
+def marked(attempt: RemediationAttempt, target: MachineTarget) -> Event:
+    """The Event that it was marked for external remediation."""
+    words = _requesting(attempt, target)
+    return of_act(attempt, Severity.NORMAL, "ExternalAnnotationAdded", words)
+
+
+def marking_failed(attempt: RemediationAttempt, target: MachineTarget, why: str) -> Event:
+    """The Event that the API server refused to mark it."""
+    words = f"{_requesting(attempt, target)} failed: {why}"
+    return of_act(attempt, Severity.WARNING, "ExternalAnnotationFailed", words)
+
+
+def _requesting(attempt: RemediationAttempt, target: MachineTarget) -> str:
+    return f"Requesting external remediation of node associated with machine {_path(attempt, target)}"
+
+
+def _path(attempt: RemediationAttempt, target: MachineTarget) -> str:
+    return _path_of(attempt.incident.check, target.metadata.name, target.node_name)

@@ -2,14 +2,13 @@
 
 from health.check.pause import PAUSED
 from health.kinds.check_kind import CheckKind
+from health.kinds.machines.conditions import FAILING
 from health.kinds.openshift.check import KIND, MachineHealthCheck
-from health.kinds.openshift.conditions import FAILING
-from health.kinds.openshift.events import events
+from health.kinds.openshift.events import EVENTS
 from health.kinds.openshift.machine import GROUP, MACHINES, VERSION, mark_on
 from health.kinds.openshift.remediation_request import is_unsigned_for, owner_of
 from health.kinds.openshift.rights import RIGHTS, UPGRADE_PAUSE_RIGHTS
 from health.kinds.openshift.status import status_patch
-from health.kinds.openshift.target_events import request_lost
 from health.upgrade.pausable_check import PauseAnnotations
 
 MACHINE_HEALTH_CHECK = CheckKind(
@@ -21,8 +20,8 @@ MACHINE_HEALTH_CHECK = CheckKind(
     targets=MACHINES,
     parse=MachineHealthCheck.parse,
     status_patch=status_patch,
-    events=events,
-    request_lost=request_lost,
+    events=EVENTS.events,
+    request_lost=EVENTS.request_lost,
     component="machinehealthcheck-controller",
     failing_conditions=FAILING,
     rights=RIGHTS,

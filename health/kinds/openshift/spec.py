@@ -1,4 +1,4 @@
-"""The spec of a MachineHealthCheck of OpenShift: fields, defaults, validation and threshold.
+"""The spec of a MachineHealthCheck of OpenShift: fields, defaults and validation.
 
 Only unambiguous specs are accepted (MHC A.1). Some that the schema allows are refused here, which affects
 only their check, even where the machine-api-operator works with them (ADR 13):
@@ -13,11 +13,6 @@ only their check, even where the machine-api-operator works with them (ADR 13):
 - A nodeStartupTimeout below zero ("-5m" matches a pattern that is anchored on one side only): the operator
   deletes every new Machine at once.
 - A remediationTemplate without apiVersion, kind or name: the operator fails for ever.
-
-Threshold (MHC A.2.4, rules 4, 5 and 44): remediation is allowed while `unhealthy <= maxUnhealthy`. A share
-is rounded down; an integer is used as it is, even above the number of Machines. Every Machine that does not
-count as healthy uses the budget, including those being deleted, without a Node, marked, or with a running
-timer.
 """
 
 from datetime import timedelta
@@ -27,11 +22,11 @@ from pydantic import AfterValidator, Field
 
 from health.check.selector import LabelSelector
 from health.check.template_field import LocalTemplate, TemplateField
-from health.check.threshold import LARGEST, Allowance, Amount, IntOrPercent
+from health.check.threshold import LARGEST, Amount, IntOrPercent
+from health.kinds.machines.threshold import ALL, Trigger
 from objects.durations import Duration, GoDuration
 from objects.frozen import FrozenObject
 
-ALL = IntOrPercent(value=100, is_percent=True)
 DEFAULT_NODE_STARTUP = timedelta(minutes=10)
 
 
@@ -62,12 +57,6 @@ class Spec(FrozenObject):
     def template(self) -> TemplateField | None:
         return self.remediation_template
 
-
-def allowance(max_unhealthy: IntOrPercent, *, total: int, healthy: int) -> Allowance:
-    """The decision while `healthy` of `total` Machines are healthy."""
-    return Allowance.of_required(total - max_unhealthy.floor_of(total), total=total, healthy=healthy)
-
-
-def remediations_allowed(decided: Allowance) -> int:
-    """How many more Machines may turn unhealthy before remediation stops."""
-    return max(0, decided.healthy - decided.required)
+    @property
+    def trigger(self) -> Trigger:
+        return self.max_unhealthy

@@ -7,12 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.check.threshold import LARGEST, IntOrPercent
-from health.kinds.clusterapi.threshold import (
-    UnhealthyRange,
-    allowance,
-    parse_amount,
-    remediations_allowed,
-)
+from health.kinds.clusterapi.threshold import parse_amount, parse_range
+from health.kinds.machines.threshold import allowance, remediations_allowed
 
 
 @pytest.mark.rule(
@@ -52,14 +48,14 @@ def test_as_many_as_the_amount_may_be_unhealthy(
     [(1, False, 0), (2, True, 2), (4, True, 0), (5, False, 0)],
 )
 def test_range_takes_both_its_ends(unhealthy: int, is_allowed: bool, left: int) -> None:  # noqa: FBT001  a column
-    decided = allowance(UnhealthyRange.parse("[2-4]"), total=9, healthy=9 - unhealthy)
+    decided = allowance(parse_range("[2-4]"), total=9, healthy=9 - unhealthy)
     assert (decided.allowed, remediations_allowed(decided)) == (is_allowed, left)
     assert decided.words == f"{unhealthy} of 9 unhealthy, from 2 to 4 allowed"
 
 
 @pytest.mark.rule("CAPI B.2.4/range", "CAPI B.1/unhealthyInRange")
 def test_range_up_to_all_that_go_can_count_leaves_what_a_status_can_hold() -> None:
-    decided = allowance(UnhealthyRange.parse("[0-4294967295]"), total=3, healthy=3)
+    decided = allowance(parse_range("[0-4294967295]"), total=3, healthy=3)
     assert remediations_allowed(decided) == LARGEST
 
 
@@ -88,7 +84,7 @@ def test_decision_is_that_of_the_reference(
 @given(ends=st.tuples(st.integers(0, 20), st.integers(0, 20)), total=st.integers(0, 30), data=st.data())
 def test_range_allows_exactly_what_is_in_it(ends: tuple[int, int], total: int, data: st.DataObject) -> None:
     unhealthy = data.draw(st.integers(0, total))
-    trigger = UnhealthyRange.parse(f"[{min(ends)}-{max(ends)}]")
+    trigger = parse_range(f"[{min(ends)}-{max(ends)}]")
     decided = allowance(trigger, total=total, healthy=total - unhealthy)
     assert decided.allowed == (min(ends) <= unhealthy <= max(ends))
     assert remediations_allowed(decided) == (max(ends) - unhealthy if decided.allowed else 0)

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import pytest
 
 from health.gate.back_off import LostRequest
-from health.kinds.openshift.machine import MachineTarget
-from health.kinds.openshift.target_events import (
+from health.kinds.openshift.events import (
+    EVENTS,
     deleted,
     deletion_failed,
     marked,
     marking_failed,
-    request_lost,
 )
+from health.kinds.openshift.machine import MachineTarget
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import RemediationAttempt
 from objects.event import Event, Severity
@@ -91,7 +91,7 @@ LOST = LostRequest(
 
 @pytest.mark.rule("rule 14/event", "rule 14/deleted request")
 def test_event_about_a_deleted_request_says_when_the_next_one_is_due() -> None:
-    told = request_lost(LOST)
+    told = EVENTS.request_lost(LOST)
     assert (told.severity, told.reason) == (Severity.NORMAL, "RemediationRestricted")
     assert told.message == (
         f"Machine {NAMED} remediation restricted: "
@@ -102,6 +102,6 @@ def test_event_about_a_deleted_request_says_when_the_next_one_is_due() -> None:
 
 @pytest.mark.rule("rule 14/event", "rule 15")
 def test_each_loss_is_reported_once() -> None:
-    told, later = request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
-    assert request_lost(later).seed == told.seed, "the attempt that found it was made again"
-    assert request_lost(replace(LOST, uids=("request-2",))).seed != told.seed
+    told, later = EVENTS.request_lost(LOST), replace(LOST, due=datetime(2026, 3, 1, 12, 1, tzinfo=UTC))
+    assert EVENTS.request_lost(later).seed == told.seed, "the attempt that found it was made again"
+    assert EVENTS.request_lost(replace(LOST, uids=("request-2",))).seed != told.seed

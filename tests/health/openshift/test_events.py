@@ -7,7 +7,7 @@ import pytest
 from health.check.check_hold import CheckHolds
 from health.check.check_snapshot import CheckSnapshot
 from health.cluster.global_stop import Stop
-from health.kinds.openshift.events import events
+from health.kinds.openshift.events import EVENTS
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.openshift.status import status_patch
 from tests.health.openshift.told import (
@@ -228,7 +228,7 @@ def test_sight_that_shows_nothing_new_tells_nothing_that_the_api_server_would_ha
         snapshot(of=INVALID),
     ):
         stored = status_patch(seen, {}, NOW)
-        assert events(seen, seen, stored, NOW) == []
+        assert EVENTS.events(seen, seen, stored, NOW) == []
 
 
 @pytest.mark.rule("rule 15")
@@ -238,6 +238,6 @@ def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
     others = [
         CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.holds) for seen in (one, free)
     ]
-    told = [note.seed for seen in (one, free, *others) for note in events(None, seen, {}, NOW)]
+    told = [note.seed for seen in (one, free, *others) for note in EVENTS.events(None, seen, {}, NOW)]
 
     assert len(told) == len(set(told)) > 4

@@ -1,0 +1,118 @@
+"""The conditions of a check of Machines that both APIs have (MHC A.1, CAPI B.1, rules 27, 31, 45 and 55).
+
+- `RemediationAllowed`: False while the check is held as a whole, with the reason; for the threshold with its
+  numbers. For a check that cannot be read it is False too, with the severity Error, the reason InvalidSpec,
+  and field and value. The reference controllers write it for the threshold only.
+- `ExternalRemediationTemplateAvailable`, only with a template: False while the template is unusable.
+- `ExternalRemediationRequestAvailable`, only with a template: False while a request cannot be created,
+  because its kind does not exist or the API server refused the latest one for an unhealthy Machine.
+
+Incidents report refusals of the API server. A new leader keeps the stored condition until all relevant
+incidents have reported, so a restart turns no condition True. The reference controllers only ever set the
+last two to False, and lose them; the reasons are theirs, except the one for an existing unusable template,
+which they do not report.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from health.check.check_snapshot import CheckSnapshot
+from health.cluster.cluster_context import CheckProblem
+from health.gate.check_holds import BRIEF_REASONS
+from health.kinds.check_kind import UNREADABLE, FailingCondition
+from health.kinds.machines.check import MachineCheck
+from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
+from health.kinds.machines.threshold import held_message
+from health.model.invalid_check import InvalidCheckError
+from health.model.observation import HoldReason
+from health.model.stored_status import stored_condition, string
+
+REMEDIATION_ALLOWED = "RemediationAllowed"
+TEMPLATE_AVAILABLE = "ExternalRemediationTemplateAvailable"
+REQUEST_AVAILABLE = "ExternalRemediationRequestAvailable"
+TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
+"""Two reasons of RemediationAllowed."""
+
+_CONFIRM = "restore what it names, or confirm with the annotation that the message names"
+FAILING = (
+    FailingCondition(
+        REMEDIATION_ALLOWED, "False", UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC
+    ),
+    *(
+        FailingCondition(REMEDIATION_ALLOWED, "False", reason.value, words, reason.value, _CONFIRM)
+        for reason, words in (
+            (HoldReason.WORKLOAD_CLUSTER_CHANGED, "is held until a person confirms its workload cluster"),
+            (HoldReason.NODES_VANISHED, "is held until its Nodes are back, or a person confirms their loss"),
+        )
+    ),
+    FailingCondition(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
+    FailingCondition(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
+)
+
+
+def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
+    """The changes to a list of conditions of a check that is not paused.
+
+    It is unknown whether a check that cannot be read still has a template.
+    """
+    if isinstance(snapshot.check, InvalidCheckError):
+        return Changes((not_allowed(INVALID_SPEC, str(snapshot.check), "Error"),))
+    if not isinstance(snapshot.check, MachineCheck) or snapshot.allowance is None:
+        return Changes()
+    allowed = _remediation_allowed(snapshot, snapshot.check)
+    if snapshot.check.template is None:
+        return Changes((allowed,), frozenset({TEMPLATE_AVAILABLE, REQUEST_AVAILABLE}))
+    return Changes((allowed, _template_available(snapshot), *_request_available(snapshot, stored)))
+
+
+def not_allowed(reason: str, message: str, severity: str = "Warning") -> StatusCondition:
+    return StatusCondition(REMEDIATION_ALLOWED, "False", reason, message, severity)
+
+
+def is_restricted_by_threshold(snapshot: CheckSnapshot) -> bool:
+    """True if the threshold holds the check, and no earlier rule does."""
+    hold = snapshot.holds.first
+    return hold is not None and hold.reason is HoldReason.THRESHOLD
+
+
+def was_restricted(stored: Mapping[str, Any]) -> bool:
+    """True if the status says that targets got no Events: there was a hold, or no status at all."""
+    known = stored_condition(stored, REMEDIATION_ALLOWED)
+    return known.get("status") != "True" and string(known, "reason") not in BRIEF_REASONS
+
+
+def _remediation_allowed(snapshot: CheckSnapshot, check: MachineCheck[Any]) -> StatusCondition:
+    held = _restriction(snapshot)
+    if held is not None:
+        return not_allowed(held.reason, held.message)
+    if snapshot.allowance is None or snapshot.allowance.allowed:
+        return _true(REMEDIATION_ALLOWED)
+    return not_allowed(TOO_MANY_UNHEALTHY, held_message(snapshot.allowance, check.spec.trigger))
+
+
+def _restriction(snapshot: CheckSnapshot) -> CheckProblem | None:
+    """The hold of the check besides its threshold, as reason and message of the condition."""
+    hold = snapshot.holds.first
+    if hold is None or hold.reason is HoldReason.THRESHOLD:
+        return None
+    return snapshot.holds.shown(hold)
+
+
+def _template_available(snapshot: CheckSnapshot) -> StatusCondition:
+    problem = snapshot.holds.problem
+    if problem is None or problem.reason == NOT_CREATED:
+        return _true(TEMPLATE_AVAILABLE)
+    return StatusCondition(TEMPLATE_AVAILABLE, "False", f"External{problem.reason}", problem.message, "Error")
+
+
+def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusCondition, ...]:
+    error = request_error(snapshot)
+    if error:
+        return (StatusCondition(REQUEST_AVAILABLE, "False", f"External{NOT_CREATED}", error, "Error"),)
+    is_known_as_false = string(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
+    return () if may_be_untold(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
+
+
+def _true(type_: str) -> StatusCondition:
+    return StatusCondition(type_, "True", type_)

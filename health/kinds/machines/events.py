@@ -1,0 +1,221 @@
+"""Events of checks of Machines for the changes between two snapshots, once per transition (rule 15).
+
+The Event RemediationRestricted says that a check may not remediate. The reference controllers emit it on each
+pass, and only for the threshold; we emit it once, and also for other holds of the whole check. During a hold
+the check has that one Event and its Machines have none (rule 6). A paused check gets no Events. For an
+unknown policy the ConfigMap has the Event.
+
+A Machine that waits for back-off, or that another holder has, gets RemediationRestricted too; the reference
+controllers have it for whole checks only (rules 13 and 14). The seed of an act's Event names the incident and
+its run, so a repeated attempt emits no second Event.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
+from health.check.pause import is_paused
+from health.check.threshold import Allowance
+from health.gate.back_off import LostRequest
+from health.kinds.machines.check import MachineCheck
+from health.kinds.machines.conditions import (
+    INVALID_SPEC,
+    REMEDIATION_ALLOWED,
+    TOO_MANY_UNHEALTHY,
+    is_restricted_by_threshold,
+    was_restricted,
+)
+from health.kinds.machines.machine import KIND as MACHINE
+from health.kinds.machines.threshold import Trigger
+from health.model.invalid_check import InvalidCheckError
+from health.model.observation import Hold, HoldReason
+from health.model.references import CheckReference
+from health.model.remediation_request import RemediationAttempt
+from health.model.stored_status import stored_condition, string
+from objects.event import Event, InvolvedObject, Severity
+
+RESTRICTED, _UNREADABLE = "RemediationRestricted", "InvalidSpec"
+"""Two reasons; a check that cannot be read has the same reason in its condition."""
+REMEDIATE = "Remediate"
+"""The action in Events about a remediation."""
+_TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
+
+Stored: TypeAlias = Mapping[str, Any]
+"""The status of a check before the new one."""
+
+
+@dataclass(frozen=True)
+class MachineNote:
+    """An Event about one target, always of type Normal."""
+
+    reason: str
+    message: str
+    action: str = REMEDIATE
+    seed: str = ""
+    """Distinguishes repeated Events during one failure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineEvents:
+    """The Events of one kind of checks; the fields are what the two reference controllers do differently."""
+
+    path: Callable[[CheckReference, str, str], str]
+    """How Events name a Machine, by check, Machine and Node (existing or not)."""
+    notes: Callable[[CheckReference, TargetSnapshot | None, TargetSnapshot], Iterator[MachineNote]]
+    """The Events about an unhealthy Machine besides its restrictions; None: nothing was reported about it."""
+    exceeded: Callable[[Allowance, Trigger], str]
+    """The message when the threshold begins to hold the check."""
+    needs_failure: bool = False
+    """True if too many unhealthy Machines are no reason for that Event before one of them failed."""
+    was_paused: Callable[[Stored], bool] = lambda _: False
+    """True if a stored status says that the check was paused."""
+
+    def events(
+        self, before: CheckSnapshot | None, after: CheckSnapshot, stored: Stored, now: datetime
+    ) -> list[Event]:
+        """The Events; `before` is None at the start."""
+        if is_paused(after):
+            return []
+        if isinstance(after.check, InvalidCheckError):
+            return [*_invalid(after, after.check, stored)]
+        if not isinstance(after.check, MachineCheck):
+            return []
+        is_unreported = before is None or isinstance(before.check, InvalidCheckError) or is_paused(before)
+        known = None if is_unreported else before
+        was_held = was_restricted(stored) or self.was_paused(stored)
+        of_machines = after if before is not None else after.unreported(now, was_held=was_held)
+        return [
+            *self._exceeded(known, after, after.check, stored),
+            *_restricted(known, after, stored, now),
+            *self._of_machines(known, of_machines, after.check, now),
+        ]
+
+    def request_lost(self, lost: LostRequest) -> Event:
+        """The Event that a Machine waits because another actor deleted its request."""
+        incident = lost.incident
+        path = self.path(incident.check, incident.target.name, lost.node_name)
+        return Event(lost.seed, Severity.NORMAL, RESTRICTED, restricted(path, lost.words), action=REMEDIATE)
+
+    def _exceeded(
+        self, before: CheckSnapshot | None, after: CheckSnapshot, check: MachineCheck[Any], stored: Stored
+    ) -> Iterator[Event]:
+        """The Event of the threshold, if no earlier rule holds the check."""
+        if after.allowance is None or not is_restricted_by_threshold(after):
+            return
+        known = stored_condition(stored, REMEDIATION_ALLOWED)
+        if not self._is_reported(before, after, known):
+            message = self.exceeded(after.allowance, check.spec.trigger)
+            yield _of_check(after, RESTRICTED, message, "threshold", string(known, "lastTransitionTime"))
+
+    def _is_reported(self, before: CheckSnapshot | None, after: CheckSnapshot, known: Stored) -> bool:
+        is_stored = (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
+        if not self.needs_failure:
+            return is_stored
+        return not after.is_blocked or (is_stored and (before is None or before.is_blocked))
+
+    def _of_machines(
+        self, before: CheckSnapshot | None, after: CheckSnapshot, check: MachineCheck[Any], now: datetime
+    ) -> Iterator[Event]:
+        """The Events about Machines, unless the whole check is held; `before` was already reported."""
+        if after.suppresses_target_events:
+            return
+        known = {} if before is None or before.suppresses_target_events else before.targets
+        namespace = check.metadata.namespace
+        for name, target in sorted(after.targets.items()):
+            is_new = before is not None and before.fact(name) is None
+            subject = InvolvedObject(check.api_version, MACHINE, namespace, target.name, target.uid)
+            for note in self._notes(check.reference, known.get(name), target):
+                yield _of_target(after.uid, target, note, subject, now.isoformat() if is_new else "")
+
+    def _notes(
+        self, check: CheckReference, before: TargetSnapshot | None, after: TargetSnapshot
+    ) -> Iterator[MachineNote]:
+        yield from self.notes(check, before, after)
+        path = self.path(check, after.name, after.node_name)
+        for hold, seed in _target_restrictions(before, after):
+            yield MachineNote(RESTRICTED, restricted(path, hold), seed=seed)
+
+
+def restricted(path: str, why: object) -> str:
+    return f"Machine {path} remediation restricted: {why}"
+
+
+def of_act(attempt: RemediationAttempt, severity: Severity, reason: str, message: str) -> Event:
+    seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
+    return Event(seed, severity, reason, message, action=REMEDIATE)
+
+
+def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Stored) -> Iterator[Event]:
+    """The Event that the check cannot be read, unless its stored status already says so."""
+    known = stored_condition(stored, REMEDIATION_ALLOWED)
+    if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
+        return
+    seed = (str(problem), string(known, "lastTransitionTime"))
+    message = f"Remediation is not allowed, the check cannot be read: {problem}"
+    yield _of_check(after, _UNREADABLE, message, *seed)
+
+
+def _restricted(
+    before: CheckSnapshot | None, after: CheckSnapshot, stored: Stored, now: datetime
+) -> Iterator[Event]:
+    """The Events for new holds, each with the reason that conditions show.
+
+    At the start only what the status does not say yet; it does not say the version of a hold.
+    """
+    known = _shown_reasons(before) if before else _stored_restriction(stored)
+    again = now.isoformat() if before else ""
+    for one, _ in after.holds.events():
+        is_unversioned = before is not None or not one.version
+        if after.holds.shown(one.hold).reason in known and is_unversioned:
+            continue
+        words = one.hold.message
+        message = f"Remediation restricted: {words}"
+        yield _of_check(after, RESTRICTED, message, words, one.version, again=again)
+
+
+def _shown_reasons(snapshot: CheckSnapshot) -> Collection[str]:
+    return {snapshot.holds.shown(one.hold).reason for one, _ in snapshot.holds.events()}
+
+
+def _stored_restriction(stored: Stored) -> Collection[str]:
+    """The reason in the stored status for which the check may not remediate."""
+    said = stored_condition(stored, REMEDIATION_ALLOWED)
+    return [string(said, "reason")] if said.get("status") == "False" else []
+
+
+def _of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
+    return Event(
+        seed="\n".join((snapshot.uid, reason, *seed)),
+        severity=Severity.WARNING,
+        reason=reason,
+        message=message,
+        again=again,
+        action=REMEDIATE,
+    )
+
+
+def _target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[tuple[Hold, str]]:
+    """New holds of this target alone, each with a seed for repetitions."""
+    back_off = after.new_back_off(before)
+    if back_off is not None:
+        yield back_off, f"back-off {after.earlier_attempts}"
+    taken, known = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
+    if taken is not None and (known is None or known.reason is not taken.reason):
+        yield taken, taken.reason
+
+
+def _of_target(
+    uid: str, target: TargetSnapshot, note: MachineNote, subject: InvolvedObject, again: str
+) -> Event:
+    fact = target.verdict.fact
+    return Event(
+        seed="\n".join((uid, note.reason, target.uid, fact.identity if fact else "", note.seed)),
+        severity=Severity.NORMAL,
+        reason=note.reason,
+        message=note.message,
+        again=again,
+        subject=subject,
+        action=note.action,
+    )
