@@ -97,7 +97,7 @@ class IncidentPage:
     def orders(self) -> PossibleOrders | None:
         """The orders that the incident can obey; None if its state is unknown."""
         state, cluster = self.summary.state, self.summary.incident.cluster
-        return PossibleOrders(state, self.name, cluster, self.command) if state else None
+        return PossibleOrders(state, self.name, cluster, self.now, self.command) if state else None
 
 
 def incident_page(page: IncidentPage) -> Table:
@@ -145,6 +145,9 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
     for order in memory.standing:
         spec = ORDERS.get(order.order)
         yield spec.label if spec else order.order, _order(order, now)
+    for order in memory.orders:
+        if order.is_pending or (order is memory.orders[-1] and order.refused):
+            yield "Order", _decision(order)
     if state.observation and (proof := words(state.observation, memory, now)):
         yield "Recovery", proof
     lease = memory.lease
@@ -226,6 +229,11 @@ def _story(page: IncidentPage) -> Iterator[Line]:
 
 def _order(order: OrderRecord, now: datetime) -> str:
     return f"{order.reason}; {'until resume' if order.until is None else f'ends {_in(order.until, now)}'}"
+
+
+def _decision(order: OrderRecord) -> str:
+    named = f"{order.order} {order.step}".strip()
+    return f"{named}: refused, {order.refused}" if order.refused else f"{named}: waits for the detector"
 
 
 def _in(when: datetime, now: datetime) -> str:

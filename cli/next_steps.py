@@ -7,6 +7,7 @@ back-off and restarts an exhausted escalation; with `--step`, any escalation.
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -29,6 +30,7 @@ class PossibleOrders:
     state: State
     name: str
     cluster: str
+    now: datetime
     command: str = "paramedic"
     """The command with the options that select this Temporal, as they were given."""
 
@@ -62,7 +64,7 @@ class PossibleOrders:
     @property
     def _situation(self) -> Situation:
         state = self.state
-        return Situation(phase=state.phase, memory=state.memory, seen=state.observation)
+        return state.situation(self.now)
 
 
 def http_address(text: str) -> str:

@@ -5,7 +5,7 @@ command sends a signal instead: Temporal keeps it, and the incident obeys it whe
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from inspect import signature
 from typing import Annotated, Any
@@ -19,12 +19,12 @@ from cli.ages import OrderTime
 from cli.connection import because, temporal
 from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.history import is_of_a_failing_task, read_task_failure
-from cli.incident_queries import AT_ONCE, NO_WORKER
+from cli.incident_queries import AT_ONCE, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
 from cli.names import NAME_HELP, find_open, incident_name
 from cli.parameters import filled
 from cli.updating import RPC_TIMEOUT, answered, ended
-from health.model.order import OrderMessage, StandingOrder
+from health.model.order import OrderMessage, Refusal, StandingOrder
 from health.runbook.orders import OrderSpec, spec_of
 from kube.bounded import bounded
 from objects.durations import in_words
@@ -128,7 +128,7 @@ async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandErro
     """Give the order to one incident. Its error is returned, so that the others still get the order."""
     try:
         summary = await find_open(client, name, order.cluster)
-        answer = await send(client, summary, order)
+        answer = await send(client, summary, await _completed(client, summary, order))
     except CommandError as error:
         return error
     except RPCError as error:
@@ -137,6 +137,23 @@ async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandErro
     incident = summary.incident
     typer.echo(f"{incident.cluster}: {incident.check.name}/{incident.target.name}: {answer}")
     return None
+
+
+async def _completed(client: Client, summary: IncidentSummary, order: GivenOrder) -> GivenOrder:
+    """The order with the fields that the state of the incident supplies.
+
+    Raises:
+        CommandError: the state does not supply them.
+
+    """
+    complete = spec_of(order.message).complete
+    if complete is None or summary.unreadable:
+        return order
+    state = (await StateQueries(client).one(summary)).state
+    message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
+    if isinstance(message, Refusal):
+        raise CommandError(f"{summary.incident.workflow_id}: {message.why}; nothing was ordered")
+    return replace(order, message=message)
 
 
 async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:

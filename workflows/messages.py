@@ -15,6 +15,7 @@ from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.memory import Memory
+from health.runbook.orders import Situation
 from objects.frozen import Frozen, OpenEnum
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
 from workflows.kit.runs import RunInput
@@ -78,3 +79,6 @@ class State(Frozen):
     """When its timer ends, by Temporal's clock; None: it waits for a wake or an order only."""
     next_transition: NextTransition | None = None
     """What moves it on by itself; None: unknown while it asks the detector."""
+
+    def situation(self, now: datetime) -> Situation:
+        return Situation(phase=self.phase, memory=self.memory, seen=self.observation, now=now)

@@ -84,9 +84,10 @@ class Remediation:
         self._start_seen_at = start.observation.seen_at if start.observation else None
         self._seen = start.fresh_observation(workflow.now())
         """The observation to act on; None: ask first."""
-        self._requests: tuple[RequestSnapshot, ...] = ()
+        self._learned: Observation | None = None
+        """The latest observation, also while the incident asks for the next one."""
         self._step_names: tuple[str, ...] = ()
-        """The templates of the check; like the requests, as last seen."""
+        """The templates of the check, as last seen."""
         self._status = IncidentStatus()
         for spec in ORDERS.values():
             accept(spec, start.incident.target, self._orders.give, self._situation)
@@ -135,8 +136,16 @@ class Remediation:
 
     def _situation(self) -> Situation:
         return Situation(
-            phase=self._status.phase, memory=self._memory, seen=self._seen, templates=self._step_names
+            phase=self._status.phase,
+            memory=self._memory,
+            seen=self._seen or self._learned,
+            now=workflow.now(),
+            templates=self._step_names,
         )
+
+    @property
+    def _requests(self) -> tuple[RequestSnapshot, ...]:
+        return self._learned.requests if self._learned else ()
 
     async def _observe(self) -> Observation:
         """The current observation; the detector is asked unless the last answer is still to be acted on."""
@@ -197,7 +206,7 @@ class Remediation:
     def _learn(self, answer: Observation) -> Observation:
         seen = self._memory.complete(answer)
         self._memory = learned(self._memory, seen, workflow.now())
-        self._requests = seen.requests
+        self._learned = seen
         self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
         return seen
 

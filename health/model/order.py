@@ -3,6 +3,7 @@
 `health.runbook.orders` is the table of all orders to an incident.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -47,6 +48,15 @@ class Blocks(StrEnum):
     """It deletes its requests, takes no step, and leaves the target alone."""
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why an order would have no effect, or another one than a person wants."""
+
+    why: str
+    field: str = ""
+    """The field of the message that is refused; "": the whole order."""
+
+
 class OrderRecord(Frozen):
     """One order of a person, with its reason and times."""
 
@@ -58,6 +68,13 @@ class OrderRecord(Frozen):
     """When the order expires; None: never."""
     blocks: OpenEnum[Blocks] | None = None
     """The restriction while it stands. The record has it, so that a worker without the row obeys it too."""
+
+    step: ShortText = ""
+    """The step that the order names by its template; "": it names none."""
+    is_pending: bool = False
+    """True until an observation decides whether the incident obeys."""
+    refused: ShortText = ""
+    """Why that decision was a refusal; "": the incident obeys."""
 
     def is_over(self, now: datetime) -> bool:
         return self.until is not None and now >= self.until

@@ -77,7 +77,7 @@ class Incident:
 
     @property
     def plan(self) -> Plan:
-        return Plan(self.observation.steps, self.memory.spent)
+        return self.memory.plan(self.observation)
 
     @cached_property
     def course(self) -> Course:
@@ -149,5 +149,5 @@ def becomes_overdue_at(observation: Observation, memory: Memory) -> datetime | N
 def _overdue_at(proven: Observation, memory: Memory) -> datetime | None:
     if not proven.requests or proven.state is not TargetState.EXPIRED:
         return None
-    plan = Plan(proven.steps, memory.spent)
+    plan = memory.plan(proven)
     return memory.lease.overdue_at(plan, plan.latest(proven.requests))

@@ -13,6 +13,7 @@ from health.runbook import shadow
 from health.runbook.disruption import Disruption
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory import Memory
+from health.runbook.orders import obeyed
 from health.runbook.proven_recovery import with_proof
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
@@ -46,6 +47,7 @@ def _learned(memory: Memory, seen: Observation, now: datetime) -> Memory:
     memory = _recording(memory, seen, now)
     memory = _forgetting_what_was_found(memory, seen)
     memory = _ending_the_row_of_failures(memory, seen)
+    memory = obeyed(memory, seen, now)
     memory = _spending(memory, seen, now)
     memory = _starting_over(memory, seen)
     return _exhausting(memory, seen, now)
@@ -135,7 +137,7 @@ def _ending_the_row_of_failures(memory: Memory, seen: Observation) -> Memory:
 def _spending(memory: Memory, seen: Observation, now: datetime) -> Memory:
     if seen.state is not TargetState.EXPIRED:
         return memory
-    plan = Plan(seen.steps, memory.spent)
+    plan = memory.plan(seen)
     over = {plan.step_of(request.reference) for request in plan.course(seen.requests, now).over}
     # A classic remediation has one step, never spent: if its request is deleted, another one is made.
     steps = [step for step in seen.steps if step in over and step.timeout_seconds is not None]
@@ -160,5 +162,5 @@ def _exhausting(memory: Memory, seen: Observation, now: datetime) -> Memory:
     if seen.state is TargetState.UNKNOWN:
         return memory
     is_tried = seen.state not in ENDED and bool(seen.requests or memory.spent)
-    is_exhausted = is_tried and Plan(seen.steps, memory.spent).course(seen.requests, now).is_exhausted
+    is_exhausted = is_tried and memory.plan(seen).course(seen.requests, now).is_exhausted
     return memory.model_copy(update={"is_exhausted": is_exhausted})

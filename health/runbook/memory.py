@@ -21,7 +21,7 @@ from health.model.shadow_record import ShadowRecord
 from health.runbook.annotations import merged, patched
 from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, after_attempt, still_ahead
 from health.runbook.disruption import Disruption
-from health.runbook.escalation import lease_duration
+from health.runbook.escalation import Plan, Stepped, lease_duration
 from health.runbook.failing_acts import FailingActs, after_failure, lasts
 from health.runbook.lease_memory import LeaseMemory
 from health.runbook.recovery_memory import RecoveryMemory
@@ -153,6 +153,10 @@ class Memory(Frozen):
             skips_back_off=self.skips_back_off,
             unproven_boot=self.recovery.boot_id_before or "",
         )
+
+    def plan(self, check: Stepped) -> Plan:
+        """The steps of a check or an observation, with those that this incident has tried."""
+        return Plan(check.steps, self.spent)
 
     def attempt_of(self, seen: Observation) -> int:
         """The number, in a row, of the remediation that a request made now, or existing now, belongs to."""
@@ -289,6 +293,11 @@ class Memory(Frozen):
             standing=self.standing if order.blocks is None else (*others, order),
             clean_up_at=None,
         )
+
+    def having_decided(self, order: OrderRecord, refused: str = "") -> Self:
+        """The same once an observation decided whether a pending order is obeyed."""
+        decided = order.model_copy(update={"is_pending": False, "refused": refused})
+        return self._with(orders=tuple(decided if one is order else one for one in self.orders))
 
     def _blocking(self, blocked: Blocks) -> OrderRecord | None:
         """The latest standing order that blocks this."""

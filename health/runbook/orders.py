@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import Field
 
 from health.model.moves import Phase
-from health.model.observation import HoldReason, Observation
-from health.model.order import Blocks, OrderMessage, OrderRecord, StandingOrder, StepOrder
+from health.model.observation import HoldReason, Observation, TargetState
+from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
 from health.model.references import Action
 from health.runbook.memory import Memory, NewStart
 from objects.frozen import OpenEnum
@@ -56,18 +56,10 @@ class Situation:
     phase: OpenEnum[Phase]
     memory: Memory
     seen: Observation | None
-    """The observation that the incident acts on; None: it asks the detector."""
+    """The latest observation; None: unknown while the incident asks the detector."""
+    now: datetime
     templates: Sequence[str] = ()
     """The names of the templates of the check, as last seen."""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why an order would have no effect, or another one than a person wants."""
-
-    why: str
-    field: str = ""
-    """The field of the message that is refused; "": the whole order."""
 
 
 Message = TypeVar("Message", bound=OrderMessage)
@@ -83,7 +75,7 @@ class OrderSpec(Generic[Message]):
     help: str
     """The help of its command; the first line stands in the list of commands."""
     answer: str
-    """The answer of the update, followed by the reason."""
+    """The answer of the update, with the fields of `order`, and followed by the reason."""
     is_offered: Callable[[Situation], bool]
     """True if `paramedic show` proposes the order in this situation."""
     label: str = ""
@@ -92,13 +84,24 @@ class OrderSpec(Generic[Message]):
     """The restriction while the order stands; None: the order does not stand."""
     effect: Callable[[Memory, Message], Memory] = lambda memory, _: memory
     """Its change of the memory, beside standing and its record."""
+    obey: Callable[[Memory, OrderRecord, Observation, datetime], Memory | Refusal] | None = None
+    """Its effect by an observation after the order, where the memory alone is not enough."""
     refuse: Callable[[Message, Situation], Refusal | None] = lambda _order, _situation: None
+    complete: Callable[[Message, Situation | None], Message | Refusal] | None = None
+    """Adds to the message of a command what the state of the incident supplies; None: an unknown state."""
     steps: Callable[[Situation], Sequence[str]] = lambda _situation: ()
     """The values of `step` that `paramedic show` proposes."""
 
     def record(self, order: Message, now: datetime) -> OrderRecord:
-        until = order.until(now) if isinstance(order, StandingOrder) else None
-        return OrderRecord(order=self.name, reason=order.reason, given=now, until=until, blocks=self.blocks)
+        return OrderRecord(
+            order=self.name,
+            reason=order.reason,
+            given=now,
+            until=order.until(now) if isinstance(order, StandingOrder) else None,
+            blocks=self.blocks,
+            step=order.step if isinstance(order, StepOrder) else "",
+            is_pending=self.obey is not None,
+        )
 
 
 def _resumed(memory: Memory, order: ResumeOrder) -> Memory:
@@ -185,3 +188,20 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
     """The memory after an order given now; a pending clean-up is tried at once."""
     spec = spec_of(order)
     return spec.effect(memory.having_been_ordered(spec.record(order, now)), order)
+
+
+def obeyed(memory: Memory, seen: Observation, now: datetime) -> Memory:
+    """The memory after the pending orders are obeyed or refused; an unknown state decides nothing."""
+    if seen.state is TargetState.UNKNOWN:
+        return memory
+    for record in memory.orders:
+        spec = ORDERS.get(record.order)
+        if record.is_pending and spec is not None and spec.obey is not None:
+            memory = _decided(record, memory, spec.obey(memory, record, seen, now))
+    return memory
+
+
+def _decided(record: OrderRecord, memory: Memory, result: Memory | Refusal) -> Memory:
+    if isinstance(result, Refusal):
+        return memory.having_decided(record, refused=result.why)
+    return result.having_decided(record)

@@ -182,16 +182,16 @@ LEFT_ALONE = Memory(standing=standing("abort"))
     ],
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
-    found = PossibleOrders(of, "node-1", "prod").line
+    found = PossibleOrders(of, "node-1", "prod", NOW).line
     assert found.replace("paramedic ", "").replace(" node-1 --cluster prod", "") == expected
 
 
 def test_orders_can_be_typed_as_they_are_printed() -> None:
-    assert PossibleOrders(state(Phase.LEFT_ALONE, NOTHING), "it's", "prod").commands == [
+    assert PossibleOrders(state(Phase.LEFT_ALONE, NOTHING), "it's", "prod", NOW).commands == [
         """paramedic resume 'it'"'"'s' --cluster prod"""
     ]
     staging = "paramedic --namespace staging"
-    assert PossibleOrders(remediating(), "node-1", "prod", staging).commands[-1] == (
+    assert PossibleOrders(remediating(), "node-1", "prod", NOW, staging).commands[-1] == (
         "paramedic --namespace staging resume node-1 --cluster prod --step replace"
     )
 
