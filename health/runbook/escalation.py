@@ -1,14 +1,14 @@
 """Escalation: which request is running, until when, and which step comes next. Pure.
 
 Rule (NHC 2.4/2, NHC 2.4/6, rules 10, 18, 22): the steps are tried in their order, each once. A request is
-over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, or
-when it is annotated as timed out; it is not deleted then. A step without a timeout (a classic remediation)
-fails by that annotation alone. A request whose template the check no longer lists keeps running until it
-fails or is annotated, and the next step is taken from the new list. With no step left the remediation is
-exhausted.
+over when its step's timeout has passed since its creation, when its remediator reports Succeeded=False, when
+it is annotated as timed out, or by a person's order `skip`; it is not deleted then. A step without a timeout
+(a classic remediation) fails by that annotation alone. A request whose template the check no longer lists
+keeps running until it fails or is annotated, and the next step is taken from the new list. With no step left
+the remediation is exhausted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -64,6 +64,8 @@ class Plan:
     steps: Sequence[Step]
     spent: Sequence[TemplateReference] = ()
     """Templates that were tried; the cluster may no longer show their requests."""
+    skipped: Collection[str] = ()
+    """The uids of requests that a person's order ended."""
 
     def course(self, requests: Iterable[RequestSnapshot], now: datetime) -> Course:
         """The progress of a remediation with these requests at `now`."""
@@ -79,8 +81,8 @@ class Plan:
         return max(requests, key=lambda one: (one.created, numbers.get(self.step_of(one.reference), -1)))
 
     def is_over(self, request: RequestSnapshot, now: datetime) -> bool:
-        """True if the request has timed out or failed."""
-        if self.timed_out_at(request, now) is not None:
+        """True if the request has timed out, has failed, or was skipped."""
+        if request.uid in self.skipped or self.timed_out_at(request, now) is not None:
             return True
         step = self.step_of(request.reference)
         may_fail = step is None or step.timeout_seconds is not None

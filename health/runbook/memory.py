@@ -62,6 +62,8 @@ class Memory(Frozen):
     """Whether the target was last seen with a mark."""
     spent: tuple[TemplateReference, ...] = ()
     """Templates that were tried, whether or not their requests still exist."""
+    skipped: tuple[str, ...] = ()
+    """The uids of requests that count as timed out by a person's order."""
     is_exhausted: bool = False
     """Whether no step was left at the last observation that could tell."""
     patches: tuple[AnnotationPatch, ...] = ()
@@ -156,7 +158,7 @@ class Memory(Frozen):
 
     def plan(self, check: Stepped) -> Plan:
         """The steps of a check or an observation, with those that this incident has tried."""
-        return Plan(check.steps, self.spent)
+        return Plan(check.steps, self.spent, self.skipped)
 
     def attempt_of(self, seen: Observation) -> int:
         """The number, in a row, of the remediation that a request made now, or existing now, belongs to."""
@@ -254,7 +256,9 @@ class Memory(Frozen):
         """
         before = tuple(seen)
         not_ours = {one.uid for one in before if one.is_being_deleted}.difference(self.withdrawn)
-        nothing_left = {} if left.requests else {"spent": (), "patches": (), "is_exhausted": False}
+        nothing_left = (
+            {} if left.requests else {"spent": (), "skipped": (), "patches": (), "is_exhausted": False}
+        )
         is_over = not left.requests and not self.starts_over
         return self._with(
             requests=left.requests,
@@ -276,6 +280,10 @@ class Memory(Frozen):
     ) -> Self:
         """The same after an attempt at `chore` for the subjects `tried`, with notes for failures."""
         return self._with(notes=after_attempt(self.notes, chore, tried, failures, now, spread))
+
+    def having_skipped(self, uid: str) -> Self:
+        """The same once the request with that uid counts as timed out."""
+        return self._with(skipped=(*self.skipped, uid))
 
     def having_saved_evidence(self, record: EvidenceRecord) -> Self:
         """The same after the one attempt to save evidence; a step does not wait for a second one."""

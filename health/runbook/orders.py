@@ -19,6 +19,7 @@ from health.model.moves import Phase
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
 from health.model.references import Action
+from health.runbook import skipping
 from health.runbook.memory import Memory, NewStart
 from objects.frozen import OpenEnum
 from objects.short_text import ShortText
@@ -47,6 +48,18 @@ class ResumeOrder(StepOrder):
         default="", description="Delete all requests and start again at the step of this template."
     )
     """The template of the first step to take; "": the first step of the check."""
+
+
+class SkipOrder(StepOrder):
+    """End the running step of an escalation now, and take the next one when it is admitted.
+
+    It names the step that it ends: sent twice, or after that step has ended, it ends no other.
+    """
+
+    reason: ShortText = "skip was ordered"
+    step: ShortText = Field(
+        default="", description="The template of the step to end; by default the step that runs."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +157,27 @@ def _first_steps(situation: Situation) -> Sequence[str]:
     return found if len(found) > 1 else ()
 
 
+def _skip_refused(order: SkipOrder, situation: Situation) -> Refusal | None:
+    seen, memory, now = situation.seen, situation.memory, situation.now
+    if seen is None or seen.state is TargetState.UNKNOWN:
+        return skipping.why_blocked(memory)  # the next observation decides the rest
+    result = skipping.skip(memory, SKIP.record(order, now), seen, now)
+    return result if isinstance(result, Refusal) else None
+
+
+def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder | Refusal:
+    if order.step:
+        return order
+    if situation is None or situation.seen is None:
+        return Refusal("its running step is unknown now; name it with --step")
+    step = skipping.skippable(situation.memory, situation.seen, situation.now)
+    return step if isinstance(step, Refusal) else order.model_copy(update={"step": step})
+
+
+def _runs_a_step(situation: Situation) -> bool:
+    return not isinstance(_skip_completed(SkipOrder(), situation), Refusal)
+
+
 RESUME = OrderSpec(
     name="resume",
     message=ResumeOrder,
@@ -156,6 +190,16 @@ RESUME = OrderSpec(
     refuse=_unknown_step,
     is_offered=_ends_something,
     steps=_first_steps,
+)
+SKIP = OrderSpec(
+    name="skip",
+    message=SkipOrder,
+    help="End the running step of an escalation now, and take the next one when it is admitted.",
+    answer="ends the step {order.step} of {target}, and takes the next one when it is admitted",
+    obey=skipping.skip,
+    refuse=_skip_refused,
+    complete=_skip_completed,
+    is_offered=_runs_a_step,
 )
 HOLD = OrderSpec(
     name="hold",
@@ -175,7 +219,9 @@ ABORT = OrderSpec(
     blocks=Blocks.REMEDIATION,
     is_offered=lambda situation: situation.phase in _ABORT and not situation.memory.left_alone,
 )
-ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType({one.name: one for one in (ABORT, HOLD, RESUME)})
+ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType(
+    {one.name: one for one in (ABORT, HOLD, SKIP, RESUME)}
+)
 """Each order by its name, the one with the largest effect first."""
 
 

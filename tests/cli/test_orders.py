@@ -1,4 +1,4 @@
-"""`paramedic abort`, `hold` and `resume`."""
+"""`paramedic abort`, `hold`, `skip` and `resume`."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
 from tests.support.cluster.command import Command
 from tests.support.story.fleet import Fleet
 from tests.support.values.builders import NOW
-from tests.support.values.observations import FIRST, SECOND, expired, held
+from tests.support.values.observations import FIRST, SECOND, escalating, expired, held
 
 BAD_TIMES = ["1x", "", "-5m", "0s", "9000h", "99999999999h"]
 
@@ -119,3 +119,51 @@ async def test_step_of_a_template_that_the_check_does_not_have_is_refused_with_t
         f"paramedic: {fleet.incident('node-1').workflow_id} refuses resume: "
         "--step: no step uses the template 'x'; the templates are first, second\n"
     )
+
+
+async def test_skip_names_the_step_that_runs_and_is_refused_where_there_is_no_escalation(
+    fleet: Fleet, paramedic: Command
+) -> None:
+    await fleet.fail("node-1", escalating())
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+    await fleet.fail("node-2", expired())
+    await fleet.reaches("node-2", Phase.REMEDIATING)
+    await fleet.listed("Running", 2)
+    ran = await paramedic("skip", "node-1", "--reason", "it cannot boot", "--cluster", fleet.cluster)
+    assert ran.out == (
+        f"{fleet.cluster}: workers/node-1: ends the step RebootTemplate/first of Node/node-1, "
+        "and takes the next one when it is admitted: it cannot boot\n"
+    )
+    ran = await paramedic("skip", "node-2", "--cluster", fleet.cluster)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith("the check has no escalation, so no step follows; nothing was ordered\n")
+
+
+async def test_skip_of_another_step_is_refused_with_its_option(fleet: Fleet, paramedic: Command) -> None:
+    await fleet.fail("node-1", escalating())
+    await fleet.reaches("node-1", Phase.REMEDIATING)
+    await fleet.listed("Running", 1)
+    ran = await paramedic("skip", "node-1", "--step", "second", "--cluster", fleet.cluster)
+    assert ran.code == 1
+    assert ran.err.endswith(
+        "refuses skip: --step: the step 'second' does not run; RebootTemplate/first runs\n"
+    )
+
+
+async def test_skip_without_a_worker_needs_the_name_of_the_step_and_is_kept_by_temporal(
+    idle_fleet: Fleet, paramedic: Command
+) -> None:
+    await idle_fleet.fail("node-1", escalating())
+    await idle_fleet.listed("Running", 1)
+    skip = ("skip", "node-1", "--cluster", idle_fleet.cluster)
+    ran = await paramedic(*skip)
+    assert ran.code == 1
+    assert ran.err.endswith("its running step is unknown now; name it with --step; nothing was ordered\n")
+    ran = await paramedic(*skip, "--step", "first")
+    assert ran.code == 0
+    assert "Temporal keeps the skip, and it is obeyed as soon as a worker runs" in ran.out
+    async with idle_fleet.at_work():
+        await idle_fleet.reaches("node-1", Phase.REMEDIATING)
+        ran = await paramedic("show", "node-1", "--cluster", idle_fleet.cluster)
+    assert "skip first: refused, no step was taken yet; RebootTemplate/first is next" in ran.out
+    assert "step first" in ran.out

@@ -16,6 +16,7 @@ from health.model.details import Details
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
+from health.model.order import OrderRecord
 from health.runbook.chores import Chore, ChoreNote
 from health.runbook.failing_acts import FailingActs
 from health.runbook.lease_memory import LeaseMemory, LeaseState
@@ -173,7 +174,7 @@ LEFT_ALONE = Memory(standing=standing("abort"))
             id="held by a person",
         ),
         pytest.param(state(Phase.REMEDIATING, NOTHING, seen(steps=CLASSIC)), "hold, abort", id="one step"),
-        pytest.param(remediating(), f"hold, abort, {STEPS}", id="several steps"),
+        pytest.param(remediating(), f"skip, hold, abort, {STEPS}", id="several steps"),
         pytest.param(remediating(**HELD), f"resume, abort, {STEPS}", id="request under a hold"),
         pytest.param(state(Phase.EXHAUSTED, NOTHING, EXHAUSTED), f"resume, abort, {STEPS}", id="exhausted"),
         pytest.param(state(Phase.HEALTHY_DELAY, NOTHING, seen(steps=CLASSIC)), "abort", id="healthyDelay"),
@@ -184,6 +185,24 @@ LEFT_ALONE = Memory(standing=standing("abort"))
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
     found = PossibleOrders(of, "node-1", "prod", NOW).line
     assert found.replace("paramedic ", "").replace(" node-1 --cluster prod", "") == expected
+
+
+SKIPPED = OrderRecord(order="skip", reason="", given=NOW, step="reboot", is_pending=True)
+REFUSED = SKIPPED.model_copy(update={"is_pending": False, "refused": "no step runs"})
+
+
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [
+        ((SKIPPED,), "skip reboot: waits for the detector"),
+        ((REFUSED,), "skip reboot: refused, no step runs"),
+        ((REFUSED, SKIPPED), "skip reboot: waits for the detector"),
+    ],
+)
+def test_page_says_that_an_order_waits_and_why_the_latest_was_refused(
+    orders: tuple[OrderRecord, ...], expected: str
+) -> None:
+    assert line("Order", remediating(orders=orders)) == expected
 
 
 def test_orders_can_be_typed_as_they_are_printed() -> None:
@@ -202,7 +221,10 @@ def test_json_has_what_the_page_has() -> None:
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
-    assert view.orders[0] == "paramedic hold node-1 --cluster main-0a1b"
+    assert view.orders[:2] == (
+        "paramedic skip node-1 --cluster main-0a1b",
+        "paramedic hold node-1 --cluster main-0a1b",
+    )
     held = PageView.of_page(page(remediating(**HELD)))
     assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
 

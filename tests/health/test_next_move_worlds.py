@@ -40,7 +40,7 @@ from health.runbook.failed_attempts import RETRIES
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learning import learned
 from health.runbook.memory import Memory, NewStart
-from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
+from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, SkipOrder, ordered
 from tests.health.test_next_move import STEP
 from tests.support.values.builders import NOW, fact, request_snapshot
 
@@ -179,6 +179,17 @@ class World(RuleBasedStateMachine):
         self.order(HoldOrder(for_seconds=seconds))
 
     @precondition(lambda self: self.is_open)
+    @rule(step=st.sampled_from(["reboot", "reset"]))
+    def person_skips(self, step: str) -> None:
+        self.order(SkipOrder(step=step))
+
+    @invariant()
+    def each_skip_ended_one_step_at_most(self) -> None:
+        obeyed = [one for one in self.memory.orders if one.order == "skip" and not one.refused]
+        assert len(self.memory.skipped) <= len(obeyed), self.log
+        assert len(self.memory.skipped) == len(set(self.memory.skipped)), self.log
+
+    @precondition(lambda self: self.is_open)
     @rule()
     def incident_is_terminated_and_started_anew(self) -> None:
         self.memory = Memory()
@@ -272,7 +283,7 @@ class World(RuleBasedStateMachine):
         assert seen.hold is None or is_skipped, self.log
         assert not self.memory.left_alone, self.log
         assert not self.memory.held, self.log
-        plan = Plan(self.steps)
+        plan = Plan(self.steps, skipped=self.memory.skipped)
         for request in self.requests.values():
             assert plan.is_over(request, self.now), self.log
             assert request.timed_out_at or request.succeeded or self.is_waited_for(request), self.log

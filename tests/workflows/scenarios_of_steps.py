@@ -2,7 +2,7 @@
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason
-from health.runbook.orders import HoldOrder, ResumeOrder
+from health.runbook.orders import HoldOrder, ResumeOrder, SkipOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import exhaust, fail_steps, take_first_step
 from tests.support.story.settling import pass_until, rests
@@ -102,6 +102,16 @@ async def resumed_from_a_named_step(incident: IncidentDriver) -> None:
     await recover(incident)
 
 
+async def skipped_by_a_person(incident: IncidentDriver) -> None:
+    await begin(incident, take_first_step)
+    await incident.skip(SkipOrder(step="first", reason="it cannot boot"))
+    await incident.happens("created", 2)
+    await rests(incident, Phase.REMEDIATING)
+    await incident.handle.signal("skip", SkipOrder(step="first"))
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
 async def step_overdue_while_held(incident: IncidentDriver) -> None:
     await begin(incident, take_first_step)
     began = incident.cluster.request_of("first").created
@@ -140,4 +150,5 @@ SCENARIOS = (
     exhausted_and_resumed,
     resumed_from_a_named_step,
     step_overdue_while_held,
+    skipped_by_a_person,
 )

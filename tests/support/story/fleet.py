@@ -127,7 +127,12 @@ class Fleet:
     async def act(self, asked: ActInput) -> ActResult:
         node = asked.incident.target.name
         reference = RequestReference(
-            api_version="example.com/v1", kind="Reboot", namespace="ns", name=node, uid=f"request-{node}"
+            api_version="example.com/v1",
+            kind="Reboot",
+            namespace="ns",
+            name=node,
+            uid=f"request-{node}",
+            template=asked.step.template.name,
         )
         self.requests[node] = RequestSnapshot(reference=reference, created=datetime.now(UTC))
         return ActResult.requested(self.requests[node])

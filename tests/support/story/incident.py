@@ -151,6 +151,9 @@ class IncidentDriver:
         self.cluster.note("resume", await self.now())
         return await self._order("resume", *order)
 
+    async def skip(self, *order: object) -> str:
+        return await self._order("skip", *order)
+
     async def sends(self, order: Coroutine[None, None, str]) -> asyncio.Task[str]:
         """Send an order; return when Temporal has it, even if the incident is too busy to answer."""
         number, giving = self._orders + 1, asyncio.create_task(order)

@@ -1,0 +1,134 @@
+"""Skipping: how an order ends the running step of an escalation before its timeout. Pure.
+
+The request of that step counts as timed out: its remediator is asked to stop (NHC 2.4/6), and the next step
+is due. The next step needs an admission, so holds and limits apply to it. The first row that matches refuses:
+
+| state                                      | why                                                    |
+|--------------------------------------------|--------------------------------------------------------|
+| a person's order blocks steps, or shadow   | a skip is no `resume`, and in shadow no step is taken  |
+| healthy, gone or released                  | the remediation is over                                |
+| a remediation without timeouts             | there is no escalation: all checks of Machines, and    |
+|                                            | NodeHealthChecks with one `remediationTemplate`        |
+| a person ordered a restart                 | its requests are deleted                               |
+| no request runs                            | no step was taken yet, or the step is over already     |
+| the order names another step, or several   | a second skip of a step must not end the next one      |
+| no step follows                            | the request of the last step is kept                   |
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from health.model.observation import ENDED, Observation
+from health.model.order import OrderRecord, Refusal
+from health.model.references import TemplateReference
+from health.model.request_snapshot import RequestSnapshot
+from health.runbook.escalation import Course, Plan, is_classic
+from health.runbook.memory import Memory
+from health.runbook.proven_recovery import with_proof
+
+
+def skip(memory: Memory, order: OrderRecord, seen: Observation, now: datetime) -> Memory | Refusal:
+    """The memory after the running step ended by an order, or why it does not end."""
+    running = _running(memory, seen, now)
+    if isinstance(running, Refusal):
+        return running
+    refusal = _other_step(order.step, running, memory.plan(seen)) or _last(running, memory, seen, now)
+    return refusal or memory.having_skipped(running.uid)
+
+
+def skippable(memory: Memory, seen: Observation, now: datetime) -> str | Refusal:
+    """The name of the step that an order would end now, or why it would end none."""
+    running = _running(memory, seen, now)
+    if isinstance(running, Refusal):
+        return running
+    return _last(running, memory, seen, now) or _name_of(running, memory.plan(seen))
+
+
+def why_blocked(memory: Memory) -> Refusal | None:
+    """The reason by which an incident refuses, whatever runs."""
+    if memory.standing:
+        order = memory.standing[-1]
+        return Refusal(f"the order {order.order} stands: {order.reason}; it needs resume first")
+    return Refusal("the check is in shadow, so no step is taken") if memory.is_shadow else None
+
+
+def _running(memory: Memory, seen: Observation, now: datetime) -> RequestSnapshot | Refusal:
+    seen = with_proof(memory.complete(seen), memory)
+    if refusal := why_blocked(memory) or _not_escalating(memory, seen):
+        return refusal
+    plan = memory.plan(seen)
+    course = plan.course(seen.requests, now)
+    if course.running is None:
+        return Refusal(_nothing_runs(course, plan))
+    return course.running
+
+
+def _last(running: RequestSnapshot, memory: Memory, seen: Observation, now: datetime) -> Refusal | None:
+    without = memory.having_skipped(running.uid).plan(seen).course(seen.requests, now)
+    why = f"no step follows {_name_of(running, memory.plan(seen))}"
+    return Refusal(why) if without.is_exhausted else None
+
+
+def _name_of(running: RequestSnapshot, plan: Plan) -> str:
+    """The shortest name with its kind that means the step of this request and no other step."""
+    return _short(_template(running, plan), _templates(running, plan))
+
+
+def _not_escalating(memory: Memory, seen: Observation) -> Refusal | None:
+    if seen.state in ENDED:
+        return Refusal(f"no step runs: {seen.reason}")
+    if seen.steps and is_classic(seen):
+        return Refusal("the check has no escalation, so no step follows")
+    return Refusal("it starts over by order, which deletes its requests") if memory.starts_over else None
+
+
+def _nothing_runs(course: Course, plan: Plan) -> str:
+    if course.next_step is None:
+        return "no step runs, and no template is left to try"
+    following = plan.steps[course.next_step].template
+    next_name = _short(following, (step.template for step in plan.steps))
+    is_over = course.over or plan.spent
+    return (
+        f"no step runs, and {next_name} is next" if is_over else f"no step was taken yet; {next_name} is next"
+    )
+
+
+def _other_step(name: str, running: RequestSnapshot, plan: Plan) -> Refusal | None:
+    """The refusal of a name that is missing, or does not mean the running step alone."""
+    runs = f"{_name_of(running, plan)} runs"
+    if not name:
+        return Refusal(f"an order to skip names the step; {runs}", field="step")
+    meant = {one for one in _templates(running, plan) if name in _names(one)}
+    if meant == {_template(running, plan)}:
+        return None
+    if len(meant) > 1:
+        return Refusal(f"{name!r} names {len(meant)} steps; {runs}", field="step")
+    return Refusal(f"the step {name!r} does not run; {runs}", field="step")
+
+
+def _templates(running: RequestSnapshot, plan: Plan) -> frozenset[TemplateReference]:
+    return frozenset({_template(running, plan), *(step.template for step in plan.steps)})
+
+
+def _template(running: RequestSnapshot, plan: Plan) -> TemplateReference:
+    """The template of a request; if the check does not list it, as the request names it."""
+    step = plan.step_of(running.reference)
+    if step is not None:
+        return step.template
+    request = running.reference
+    return TemplateReference(
+        api_version=request.api_version,
+        kind=f"{request.kind}Template",
+        namespace=request.namespace,
+        name=request.template or request.name,
+    )
+
+
+def _short(template: TemplateReference, all_templates: Iterable[TemplateReference]) -> str:
+    name = f"{template.kind}/{template.name}"
+    others = (one for one in all_templates if one != template)
+    return str(template) if any(name in _names(one) for one in others) else name
+
+
+def _names(template: TemplateReference) -> tuple[str, ...]:
+    return template.name, f"{template.kind}/{template.name}", str(template)

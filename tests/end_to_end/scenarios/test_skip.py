@@ -1,0 +1,62 @@
+"""`paramedic skip`: a person ends a step of an escalation long before its timeout."""
+
+import os
+
+import pytest
+
+from devcluster.temporal import TemporalServer
+from health.model.remediation_request import TEMPLATE_NAME
+from tests.support.cluster.command import Command
+from tests.support.story.escalation import Escalation, timed_out
+from tests.support.story.world import World
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def command(temporal_server: TemporalServer) -> Command:
+    return Command(
+        {
+            "TEMPORAL_ADDRESS": temporal_server.address,
+            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            "TEMPORAL_CONFIG_FILE": os.devnull,
+        }
+    )
+
+
+@pytest.mark.rule("NHC 1.7/nhc-timed-out", "NHC 2.4/6/kept")
+async def test_person_skips_a_step_by_the_command_once_and_the_last_step_not_at_all(
+    world: World, command: Command
+) -> None:
+    """Each step has an hour, so no timeout passes during the test."""
+    escalation = Escalation(world)
+    (node,) = await world.add_nodes(1)
+    await escalation.add("first", "second", each="1h")
+    await world.fail(node)
+    await escalation.until_steps(node, "first")
+    await world.until_phase(node, "Remediating")
+
+    skipped = await command("skip", node, "--reason", "it cannot boot")
+    assert (skipped.code, skipped.err) == (0, "")
+    assert "and takes the next one when it is admitted: it cannot boot" in skipped.out
+    requests = await escalation.until_steps(node, "first", "second")
+    await escalation.until_timed_out(node, "first")
+    assert not timed_out(requests["second"])
+    await escalation.until_in_status(node, over=("first",), running=("second",))
+    await world.until_phase(node, "Remediating")
+
+    again = await command("skip", node, "--step", requests["first"]["metadata"]["annotations"][TEMPLATE_NAME])
+    assert again.code == 1
+    assert "does not run" in again.err
+    last = await command("skip", node)
+    assert last.code == 1
+    assert "no step follows" in last.err
+    assert "nothing was ordered" in last.err
+    assert escalation.taken(node) == ["first", "second"]
+
+    page = await command("show", node)
+    assert "ordered by ada@" in page.out
+    assert "it cannot boot" in page.out
+    await world.recover(node)
+    assert await world.outcome(node) == "Remediated"
+    await world.until_clean(node)
