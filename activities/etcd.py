@@ -5,7 +5,7 @@ from contextlib import suppress
 from activities.attempt import InputRefused
 from activities.own_requests import OwnRequests
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld
-from health.check.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
+from health.gate.etcd_disruption import NAMESPACE, DisruptionBudget, GuardPod, objection
 from health.model.observation import HoldReason
 from health.model.target import Target
 from kube.connection import ClusterConnection

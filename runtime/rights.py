@@ -6,8 +6,8 @@ requests of our processes. Rights for one kind of check are in the kind's folder
 
 from collections.abc import Iterator
 
-from health.check.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.cluster.upgrade import UpgradeSignal
+from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
 from health.kinds.registry import CHECK_KINDS
 from health.kinds.right import Process, Right, RightsGroup
 from health.policy.policy_document import POLICY

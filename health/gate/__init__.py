@@ -1,1 +1,1 @@
-"""Decides whether an incident may act now: one table of rules, and the answers it gives."""
+"""Decides whether an incident may act now: the ordered rows of holds, and the answers."""

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from health.model.observation import Hold
 from health.model.references import CheckReference
-from health.policy.applied_limit import AppliedLimit, applied_limits
 from health.policy.limits import HOUR, LimitedRemediation, ScopesOf, Waiting, limit_hold
 from health.policy.selection import Selection
-from health.policy.slots import Slot, slot_of_starts, slots_in_flight
+from health.policy.slots import AppliedLimit, Slot, applied_limits, slot_of_starts, slots_in_flight
 
 _ASK_AGAIN_SECONDS = 30 * 60.0
 """A fallback: the detector wakes a waiting incident when its turn comes."""

@@ -1,6 +1,7 @@
-"""Slots: the keys under which limits count remediations."""
+"""The limits that apply to one remediation, and the slots under which they count remediations. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from health.model.references import CheckReference
 from health.policy.limits import LimitedRemediation, LimitScope
@@ -36,3 +37,34 @@ def slots_of_value(scope: LimitScope, label: str, value: str | None) -> tuple[Sl
     if value is None:
         return (slot_of_all(scope),)
     return (scope.check, label, value), (scope.check, label, None)
+
+
+class AppliedLimit(NamedTuple):
+    """One limit of a scope; the slots are those that count for it."""
+
+    most: int
+    scope: LimitScope
+    slots: tuple[Slot, ...]
+    label: str = ""
+    """The label whose values are limited; "": none."""
+    value: str | None = None
+    """The label's value of the remediation; None: unknown."""
+    is_of_starts: bool = False
+
+    @property
+    def labelled(self) -> str:
+        """The label and its value, such as "zone=a"; "zone=?" if the value is unknown."""
+        return f"{self.label}={'?' if self.value is None else self.value}"
+
+
+def applied_limits(scopes: Iterable[LimitScope], remediation: LimitedRemediation) -> Iterator[AppliedLimit]:
+    """Return the limits that a remediation must satisfy."""
+    for scope in scopes:
+        limits = scope.limits
+        if limits.max_in_flight is not None:
+            yield AppliedLimit(limits.max_in_flight, scope, (slot_of_all(scope),))
+        for label, most in limits.max_in_flight_by_label.items():
+            value = remediation.labels.get(label)
+            yield AppliedLimit(most, scope, slots_of_value(scope, label, value), label, value)
+        if limits.max_starts_per_hour is not None:
+            yield AppliedLimit(limits.max_starts_per_hour, scope, (slot_of_starts(scope),), is_of_starts=True)

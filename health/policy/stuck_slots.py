@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from health.model.references import CheckReference
-from health.policy.applied_limit import AppliedLimit, applied_limits
 from health.policy.limits import LimitedRemediation, ScopesOf, Waiting
-from health.policy.slots import Slot, slots_in_flight
+from health.policy.slots import AppliedLimit, Slot, applied_limits, slots_in_flight
 from objects.durations import in_words
 from objects.timestamps import stamp
 

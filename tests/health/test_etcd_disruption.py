@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.check.etcd_disruption import DisruptionBudget, GuardPod, objection
+from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 
 pytestmark = pytest.mark.rule("NHC 2.4/1/etcd")
 

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ValidationError
 
 from detector.state.check_state import CheckRecord
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
-from health.check.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.check.storm import storm_hold
 from health.check.template_validity import Template
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import LeaseNamespace, Stop
 from health.cluster.upgrade import CLUSTER_VERSION, SignallingObject, upgrade, upgrade_hold
+from health.gate.etcd_disruption import DisruptionBudget, GuardPod, objection
 from health.kinds.check_kind import CheckKind
 from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation, refusals
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK

@@ -45,7 +45,7 @@ OF_THE_PLATFORM = {
     ("activities/etcd.py", "config.openshift.io/v1"),
     ("activities/etcd.py", "_OPENSHIFT"),
     ("activities/etcd.py", "_is_openshift"),
-    ("health/check/etcd_disruption.py", "openshift-etcd"),
+    ("health/gate/etcd_disruption.py", "openshift-etcd"),
     ("health/check/pause.py", "cluster.x-k8s.io/paused"),
     ("health/cluster/upgrade.py", "config.openshift.io"),
     ("health/cluster/upgrade.py", "config.openshift.io/v1"),
@@ -72,7 +72,7 @@ EXAMPLES = {
 """Docstrings that explain what holds for every kind by one of them."""
 PLATFORM_IN_PROSE = {
     "activities/etcd.py",
-    "health/check/etcd_disruption.py",
+    "health/gate/etcd_disruption.py",
     "health/cluster/upgrade.py",
     "runtime/rights.py",
 }
