@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
     from health.model.references import IncidentReference
-    from health.runbook.decision import Event
+    from health.runbook.decision import NextEvent
     from health.runbook.memory import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
@@ -54,7 +54,7 @@ def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait
     is_held = waiting.phase is Phase.HELD and not memory.held
     if not is_held or timeout is None or timeout < SPREAD_FROM:
         return waiting
-    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), Event.ASKS_AGAIN))
+    return waiting.or_until(Until(now + timeout * random.uniform(*SPREAD), NextEvent.ASKS_AGAIN))
 
 
 def after_late_answers(late: int, random: Random) -> timedelta:

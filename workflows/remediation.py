@@ -33,7 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.order import OrderMessage
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.decide import next_move
-    from health.runbook.decision import Event
+    from health.runbook.decision import NextEvent
     from health.runbook.learning import learned
     from health.runbook.memory import Memory
     from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
@@ -187,7 +187,7 @@ class Remediation:
             await self._do(chores.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
-        until = Until(workflow.now() + min(pause, longest or pause), Event.ASKS_AGAIN)
+        until = Until(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
         await self._wait(Wait(self._status.phase, Details(reason=TOO_LATE)).or_until(until))
 
     async def _ask(self) -> Observation | None:

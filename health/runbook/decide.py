@@ -32,9 +32,9 @@ from health.runbook.decision import (
     Annotated,
     Decision,
     Ended,
-    Event,
     Maintenance,
     Moment,
+    NextEvent,
     Reason,
     RecordedStep,
     Row,
@@ -166,19 +166,19 @@ def _delay_ends(incident: Incident) -> Moment | None:
     left = [delay.remaining(one, incident.now) for one in kept if delay.keeps_requests]
     delayed = incident.now + max((rest for rest in left if rest is not None), default=timedelta())
     if proven is not None and proven >= delayed:
-        return Moment(proven, Event.RECOVERY_IS_PROVEN)
-    return Moment(delayed, Event.DELAY_ENDS)
+        return Moment(proven, NextEvent.RECOVERY_IS_PROVEN)
+    return Moment(delayed, NextEvent.DELAY_ENDS)
 
 
 def _abort_ends(incident: Incident) -> Moment | None:
     order = incident.memory.left_alone
-    return Moment(order.until, Event.ABORT_ENDS) if order and order.until else None
+    return Moment(order.until, NextEvent.ABORT_ENDS) if order and order.until else None
 
 
 def _clean_up_is_due(incident: Incident) -> Moment | None:
     at = incident.memory.clean_up_at
     has_failed = any(note.chore is Chore.CLEAN_UP for note in incident.memory.notes)
-    return Moment(at, Event.CLEANS_UP_AGAIN if has_failed else None) if at else None
+    return Moment(at, NextEvent.CLEANS_UP_AGAIN if has_failed else None) if at else None
 
 
 def _held_no_more(incident: Incident) -> Moment | None:

@@ -49,7 +49,7 @@ class Reason(Enum):
     """In shadow: nothing is left to do, and requests of others still exist."""
 
 
-class Event(StrEnum):
+class NextEvent(StrEnum):
     """An event that moves the incident on, in words that may begin a sentence."""
 
     ABORT_ENDS = "the abort ends"
@@ -70,7 +70,7 @@ class Moment:
     """A moment at which a wait ends, and the event that happens then."""
 
     at: datetime
-    event: Event | None = None
+    event: NextEvent | None = None
     """None: a maintenance task or a safety net, which does not move the incident on."""
     is_passed: bool = False
     """True if nothing happens at exactly `at`: the time must have passed."""

@@ -28,9 +28,9 @@ from health.runbook.chores import Chore
 from health.runbook.decision import (
     Annotated,
     Decision,
-    Event,
     Maintenance,
     Moment,
+    NextEvent,
     Reason,
     Row,
     TakenStep,
@@ -132,7 +132,7 @@ def safety_net(incident: Incident) -> Moment:
 def hold_ends(incident: Incident) -> Moment | None:
     """When a person's hold expires; None: it does not."""
     held = incident.memory.held
-    return Moment(held.until, Event.HOLD_ENDS) if held and held.until else None
+    return Moment(held.until, NextEvent.HOLD_ENDS) if held and held.until else None
 
 
 def grows_old(requests: Iterable[RequestSnapshot], now: datetime) -> Moment | None:
@@ -147,11 +147,11 @@ def _asks_again(incident: Incident) -> Moment | None:
     hold = incident.observation.hold
     if hold is None:
         return None
-    return Moment(incident.now + timedelta(seconds=hold.ask_again_seconds), Event.ASKS_AGAIN)
+    return Moment(incident.now + timedelta(seconds=hold.ask_again_seconds), NextEvent.ASKS_AGAIN)
 
 
 def _asks_again_soon(incident: Incident) -> Moment:
-    return Moment(incident.now + ASK_AGAIN, Event.ASKS_AGAIN)
+    return Moment(incident.now + ASK_AGAIN, NextEvent.ASKS_AGAIN)
 
 
 def _deadline(incident: Incident) -> Moment | None:
@@ -159,12 +159,12 @@ def _deadline(incident: Incident) -> Moment | None:
     if incident.observation.state is not TargetState.WAITING:
         return None
     left = timedelta(seconds=incident.observation.remaining_seconds)
-    return Moment(incident.now + left, Event.DEADLINE_PASSES)
+    return Moment(incident.now + left, NextEvent.DEADLINE_PASSES)
 
 
 def _step_times_out(incident: Incident) -> Moment | None:
     at = incident.course.until
-    return Moment(at, Event.STEP_TIMES_OUT, is_passed=True) if at else None
+    return Moment(at, NextEvent.STEP_TIMES_OUT, is_passed=True) if at else None
 
 
 def _renewal(incident: Incident) -> Moment | None:
@@ -178,23 +178,23 @@ def _overdue(incident: Incident) -> Moment | None:
     if at is None or not _may_release(incident):
         return None
     if stop is not None and at < incident.now < stop:
-        return Moment(stop, Event.LEASE_IS_RELEASED)
-    return Moment(at, Event.LEASE_IS_RELEASED, is_passed=True)
+        return Moment(stop, NextEvent.LEASE_IS_RELEASED)
+    return Moment(at, NextEvent.LEASE_IS_RELEASED, is_passed=True)
 
 
 def _stop_is_given_up(incident: Incident) -> Moment | None:
     at = incident.stop_awaited_until(incident.course.over)
-    return Moment(at, Event.STOP_IS_GIVEN_UP) if at else None
+    return Moment(at, NextEvent.STOP_IS_GIVEN_UP) if at else None
 
 
 def _act_is_due(incident: Incident) -> Moment | None:
     failing = incident.memory.failing
-    return Moment(failing.next_act, Event.ACT_IS_DUE) if failing else None
+    return Moment(failing.next_act, NextEvent.ACT_IS_DUE) if failing else None
 
 
 def _back_off_ends(incident: Incident) -> Moment | None:
     due = incident.due_after_loss
-    return Moment(due, Event.ASKS_AGAIN) if due else None
+    return Moment(due, NextEvent.ASKS_AGAIN) if due else None
 
 
 def _take_step(incident: Incident) -> TakenStep | None:

@@ -28,9 +28,9 @@ from health.runbook.decision import (
     Annotated,
     Decision,
     Ended,
-    Event,
     Maintenance,
     Moment,
+    NextEvent,
     Reason,
     RecordedStep,
     SavedEvidence,
@@ -222,16 +222,16 @@ def _until(moment: Moment, incident: Incident) -> Until:
     return Until(moment.at, words, moment.is_passed)
 
 
-def _happening(event: Event, at: datetime, incident: Incident) -> str:
+def _happening(event: NextEvent, at: datetime, incident: Incident) -> str:
     """The event, with the step that follows it."""
     match event:
-        case Event.STEP_TIMES_OUT:
+        case NextEvent.STEP_TIMES_OUT:
             return f"{_running_step(incident)} times out{_after_timeout(at, incident)}"
-        case Event.DELAY_ENDS | Event.RECOVERY_IS_PROVEN if incident.kept_requests:
+        case NextEvent.DELAY_ENDS | NextEvent.RECOVERY_IS_PROVEN if incident.kept_requests:
             return f"{event}, and the requests are deleted"
-        case Event.DEADLINE_PASSES if incident.course.running is None:
+        case NextEvent.DEADLINE_PASSES if incident.course.running is None:
             return f"{event}{_followed(incident.step_at(at))}"
-        case Event.STOP_IS_GIVEN_UP:
+        case NextEvent.STOP_IS_GIVEN_UP:
             return f"{event}{_followed(incident.step_at(incident.now))}"
     return event
 
