@@ -13,7 +13,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_
 SCALARS = st.none() | st.booleans() | st.integers(-(10**18) + 1, 10**18 - 1) | TEXT
 DOCUMENTS = st.dictionaries(
     TEXT,
-    st.recursive(SCALARS, lambda parts: st.lists(parts) | st.dictionaries(TEXT, parts)),
+    st.recursive(SCALARS, lambda parts: st.lists(parts) | st.dictionaries(TEXT, parts), max_leaves=10),
     min_size=1,
 )
 SYNTAX = st.lists(

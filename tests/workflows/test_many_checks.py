@@ -3,12 +3,11 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
 from detector.upgrade.check_changes import CheckChanges
 from health.upgrade.memory import CheckPauseState
-from tests.support.story.upgrading import Handle, Upgrading
+from tests.support.story.upgrading import Handle, Upgrading, upgrading_cluster
 from workflows.upgrade_contracts import MOST_IN_RESULT
 from workflows.upgrade_pause import STATE_PAGE, UpgradePause
 
@@ -18,12 +17,8 @@ BLOB_WARNING = 256 * 1024
 
 @pytest.fixture
 async def upgrading(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgrading]:
-    one = Upgrading(time_skipping)
-    async with one.detector(), one.worker():
+    async with upgrading_cluster(time_skipping) as one:
         yield one
-        described = await one.handle.describe()
-        if described.status is WorkflowExecutionStatus.RUNNING:
-            await one.handle.terminate()
 
 
 async def largest_payload(upgrading: Upgrading) -> int:

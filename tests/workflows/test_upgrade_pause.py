@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from temporalio.client import (
     WithStartWorkflowOperation,
-    WorkflowExecutionStatus,
     WorkflowHistory,
     WorkflowUpdateFailedError,
 )
@@ -21,7 +20,7 @@ from health.upgrade.orders import OrderName
 from health.upgrade.packed_memory import packed
 from health.upgrade.pausable_check import PauseAction
 from tests.support.api.eventually import eventually
-from tests.support.story.upgrading import Upgrading
+from tests.support.story.upgrading import Upgrading, upgrading_cluster
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
 from workflows.upgrade_orders import NO_UPGRADE, NOT_OURS, UNKNOWN_CHECK
@@ -39,12 +38,8 @@ SETTLE = PauseAction.SETTLE
 @pytest.fixture
 async def upgrading(time_skipping: WorkflowEnvironment) -> AsyncIterator[Upgrading]:
     """An upgrade that has begun, with a detector and a worker of its cluster."""
-    one = Upgrading(time_skipping)
-    async with one.detector(), one.worker():
+    async with upgrading_cluster(time_skipping) as one:
         yield one
-        described = await one.handle.describe()
-        if described.status is WorkflowExecutionStatus.RUNNING:
-            await one.handle.terminate()
     await replay(await one.handle.fetch_history())
 
 

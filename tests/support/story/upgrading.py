@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from temporalio import activity
-from temporalio.client import WorkflowHandle, WorkflowHistory
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor
@@ -41,6 +41,17 @@ from workflows.upgrade_pause import UpgradePause
 
 POLL_SECONDS = 0.005
 Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
+
+
+@asynccontextmanager
+async def upgrading_cluster(environment: WorkflowEnvironment) -> AsyncIterator["Upgrading"]:
+    """An upgrade with the detector and worker of its cluster; its pause is terminated at the end."""
+    one = Upgrading(environment)
+    async with one.detector(), one.worker():
+        yield one
+        described = await one.handle.describe()
+        if described.status is WorkflowExecutionStatus.RUNNING:
+            await one.handle.terminate()
 
 
 class Upgrading:
