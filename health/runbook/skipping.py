@@ -7,8 +7,7 @@ is due. The next step needs an admission, so holds and limits apply to it. The f
 |--------------------------------------------|--------------------------------------------------------|
 | a person's order blocks steps, or shadow   | a skip is no `resume`, and in shadow no step is taken  |
 | healthy, gone or released                  | the remediation is over                                |
-| a remediation without timeouts             | there is no escalation: all checks of Machines, and    |
-|                                            | NodeHealthChecks with one `remediationTemplate`        |
+| a remediation without timeouts             | the check has no escalation                            |
 | a person ordered a restart                 | its requests are deleted                               |
 | no request runs                            | no step was taken yet, or the step is over already     |
 | the order names another step, or several   | a second skip of a step must not end the next one      |
