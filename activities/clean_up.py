@@ -15,13 +15,13 @@ import asyncio
 
 from temporalio import activity
 
-from activities.chores import ChoreAttempt
+from activities.maintenance import TaskAttempt
 from activities.own_requests import NotOwn, OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
-from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.references import RequestReference
-from health.runbook.chores import deleting, releasing_lease, removing_confirmation
+from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
+from health.runbook.maintenance import deleting, releasing_lease, removing_confirmation
 from kube.client import Client
 from kube.resource import Object
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
@@ -46,7 +46,7 @@ class CleanUp:
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         """Delete the requests of the incident; return what remains, and why."""
-        attempt = ChoreAttempt(CLEAN_UP)
+        attempt = TaskAttempt(CLEAN_UP)
         gone = await asyncio.gather(*(self._delete(one, asked, attempt) for one in asked.requests))
         hanging = tuple(one for one, is_gone in zip(asked.requests, gone, strict=True) if is_gone is False)
         if hanging or attempt.failures:
@@ -56,10 +56,10 @@ class CleanUp:
         return CleanUpResult(failures=attempt.failures, has_lease=has_lease)
 
     async def _delete(
-        self, request: RequestReference, asked: CleanUpInput, attempt: ChoreAttempt
+        self, request: RequestReference, asked: CleanUpInput, attempt: TaskAttempt
     ) -> bool | None:
         """True once it is gone, False while a finalizer keeps it; None: the deletion failed."""
-        subject = ChoreSubject.of_request(request.uid)
+        subject = TaskSubject.of_request(request.uid)
         return await attempt.item(subject, deleting(request), self._is_gone(request, asked))
 
     async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
@@ -75,7 +75,7 @@ class CleanUp:
                 return None
             raise
 
-    async def _give_back(self, asked: CleanUpInput, attempt: ChoreAttempt) -> bool | None:
+    async def _give_back(self, asked: CleanUpInput, attempt: TaskAttempt) -> bool | None:
         """True once the Lease is released; None: that failed."""
 
         async def release() -> bool:
@@ -84,7 +84,7 @@ class CleanUp:
 
         return await attempt.item(OF_LEASE, releasing_lease(asked.incident.target), release())
 
-    async def _remove_confirmation(self, asked: CleanUpInput, attempt: ChoreAttempt) -> None:
+    async def _remove_confirmation(self, asked: CleanUpInput, attempt: TaskAttempt) -> None:
         kind = KIND_ACTIVITIES.get(asked.incident.check.group_kind)
         if not (asked.is_confirmed and self._removes_confirmations):
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from health.model.observation import Hold, HoldReason, failed
-from health.runbook.failing_acts import AT_ONCE
+from health.runbook.failures import AT_ONCE
 from kube.errors import Forbidden, Invalid, KindUnknown, KubernetesError, NotFound, retry_after
 from objects.event import Event
 from workflows.contracts import ActResult

@@ -20,7 +20,7 @@ from health.model.order import OrderRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
 from health.runbook.orders import ORDERS
-from health.runbook.proven_recovery import words
+from health.runbook.recovery import words
 from workflows.messages import State
 
 SHOWN = 12
@@ -58,7 +58,7 @@ class Retry:
     """An operation that has failed and will be retried."""
 
     what: str
-    """"act", or a chore such as "delete Reboot/ns/node-1"."""
+    """"act", or a maintenance task such as "delete Reboot/ns/node-1"."""
     why: str
     """The latest error."""
     failures: int
@@ -69,7 +69,7 @@ class Retry:
 
 
 def retries(state: State) -> Iterator[Retry]:
-    """The failed act first, then failed chores, ordered by their next try."""
+    """The failed act first, then failed maintenance tasks, ordered by their next try."""
     failing = state.memory.failing
     if failing is not None and state.phase is Phase.HELD:
         yield Retry("act", str(failing.hold), failing.count, failing.since, failing.next_act)

@@ -11,7 +11,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.shadow_record import ShadowRecord
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.messages import State
 

@@ -1,4 +1,4 @@
-"""MetricsInterceptor: counts acts, evidence, chores, ended incidents and long upgrades.
+"""MetricsInterceptor: counts acts, evidence, maintenance tasks, ended incidents and long upgrades.
 
 Activities and workflows do not know about metrics. Unknown activities and workflows are not counted.
 
@@ -19,7 +19,7 @@ from temporalio.worker import (
 )
 
 from health.model.references import Action
-from health.runbook.chores import Chore
+from health.runbook.maintenance import MaintenanceTask
 from worker.worker_metrics import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, WorkerMetrics
 from workflows.contracts import (
     ACT,
@@ -73,7 +73,7 @@ class _CountedActivity(ActivityInboundInterceptor):
                 return await self._act(input)
             case ANNOTATE.name | RENEW.name | CLEAN_UP.name as name:
                 result = await super().execute_activity(input)
-                self._count_chore(Chore(name), result)
+                self._count_task(MaintenanceTask(name), result)
                 return result
             case SAVE_EVIDENCE.name:
                 return self._count_evidence(await super().execute_activity(input))
@@ -98,9 +98,11 @@ class _CountedActivity(ActivityInboundInterceptor):
             self._metrics.evidence_tried(is_saved=result.record.is_saved)
         return result
 
-    def _count_chore(self, chore: Chore, result: AnnotateResult | RenewResult | CleanUpResult) -> None:
+    def _count_task(
+        self, task: MaintenanceTask, result: AnnotateResult | RenewResult | CleanUpResult
+    ) -> None:
         for failure in result.failures:
-            self._metrics.chore_failed(chore, FORBIDDEN if failure.is_forbidden else FAILED)
+            self._metrics.task_failed(task, FORBIDDEN if failure.is_forbidden else FAILED)
 
     def _count_act(self, request: ActInput, result: ActResult) -> None:
         match result.outcome:

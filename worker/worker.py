@@ -16,7 +16,6 @@ from temporalio.worker import (
 )
 
 from activities.act import Act, steps
-from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
 from activities.event_recorder import EventRecorder
 from activities.evidence.config_maps import EvidenceConfigMaps
@@ -27,6 +26,7 @@ from activities.fact_age import Clock
 from activities.known_clusters import KnownClustersOnLease
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
+from activities.maintenance import Annotate, Renew
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation

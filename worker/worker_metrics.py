@@ -1,4 +1,4 @@
-"""WorkerMetrics: counts ended incidents, acts, evidence, failed chores, and long upgrades.
+"""WorkerMetrics: counts ended incidents, acts, evidence, failed maintenance tasks, and long upgrades.
 
 All known series exist from the start, with the value 0: Prometheus sees no increase in a series that begins
 at 1.
@@ -11,7 +11,7 @@ from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome
 from health.model.references import CheckReference
-from health.runbook.chores import Chore
+from health.runbook.maintenance import MaintenanceTask
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"
@@ -34,10 +34,10 @@ class WorkerMetrics:
             ("result", "reason"),
             registry=registry,
         )
-        self._chores = Counter(
-            "paramedic_chore_failures",
+        self._task_failures = Counter(
+            "paramedic_maintenance_failures",
             "Operations beside steps (annotate, renew, delete, release) that failed and are retried.",
-            ("chore", "reason"),
+            ("task", "reason"),
             registry=registry,
         )
         self._evidence = Counter(
@@ -59,9 +59,9 @@ class WorkerMetrics:
         self._acts.labels(REQUESTED, "")
         for result in (SAVED, NOT_SAVED):
             self._evidence.labels(result)
-        for chore in Chore:
+        for task in MaintenanceTask:
             for reason in (FAILED, FORBIDDEN):
-                self._chores.labels(chore, reason)
+                self._task_failures.labels(task, reason)
         for kind in map(kind_name, CHECK_KINDS):
             for outcome in Outcome:
                 self._incidents.labels(kind, outcome)
@@ -73,9 +73,9 @@ class WorkerMetrics:
     def act_ended(self, result: str, reason: str = "") -> None:
         self._acts.labels(result, reason).inc()
 
-    def chore_failed(self, chore: Chore, reason: str) -> None:
-        """Count one item of a chore that failed."""
-        self._chores.labels(chore.value, reason).inc()
+    def task_failed(self, task: MaintenanceTask, reason: str) -> None:
+        """Count one item of a maintenance task that failed."""
+        self._task_failures.labels(task.value, reason).inc()
 
     def evidence_tried(self, *, is_saved: bool) -> None:
         self._evidence.labels(SAVED if is_saved else NOT_SAVED).inc()

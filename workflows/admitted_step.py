@@ -19,7 +19,7 @@ from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
 from health.runbook.escalation import Plan
 from health.runbook.incident import due_after_loss
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from workflows.contracts import (
     ACT,
     SAVE_EVIDENCE,
@@ -40,7 +40,7 @@ class AfterAct:
     """The state of an incident after an act."""
 
     memory: Memory
-    seen: Observation | None
+    observation: Observation | None
     """The observation for the next act; None: ask the detector first."""
     has_untold_finding: bool = False
     """Whether the act found a hold that the detector has not received yet."""
@@ -52,39 +52,39 @@ class AdmittedStep:
 
     step: Step
     admission: Admission
-    seen: Observation
+    observation: Observation
     before: Memory
     began: datetime
 
     def asks(self, incident: IncidentReference, run_id: str) -> ActInput:
-        if self.seen.fact is None:
+        if self.observation.fact is None:
             raise ApplicationError(f"an observation admitted {incident.target} without a fact")
         return ActInput(
             incident=incident,
             run_id=run_id,
             step=self.step,
             admission=self.admission,
-            fact=self.seen.fact,
-            seen_at=self.seen.seen_at,
-            generation=self.seen.generation,
+            fact=self.observation.fact,
+            seen_at=self.observation.seen_at,
+            generation=self.observation.generation,
             known=self._known,
-            settled=self.before.settled(self._known, self.seen),
+            settled=self.before.settled(self._known, self.observation),
             due_after_loss=self._due_after_loss,
-            attempt=self.before.attempt_of(self.seen),
+            attempt=self.before.attempt_of(self.observation),
             holds_lease=self.before.lease.is_held,
-            requests=tuple(request.reference for request in self.seen.requests),
+            requests=tuple(request.reference for request in self.observation.requests),
         )
 
     @property
     def _due_after_loss(self) -> datetime | None:
         """When the incident will make the next request, if the act finds the known ones lost."""
-        lost = self.before.having_lost(self._known, self.seen, self.began)
-        return due_after_loss(self.seen, lost) if self._known else None
+        lost = self.before.having_lost(self._known, self.observation, self.began)
+        return due_after_loss(self.observation, lost) if self._known else None
 
     @property
     def _known(self) -> tuple[RequestReference, ...]:
         """Requests of this step, or of templates no longer listed, that the detector does not see."""
-        plan, visible = Plan(self.seen.steps), {request.uid for request in self.seen.requests}
+        plan, visible = Plan(self.observation.steps), {request.uid for request in self.observation.requests}
         unseen = [one for one in self.before.requests if one.uid not in visible]
         return tuple(one for one in unseen if plan.step_of(one) in (self.step, None))
 
@@ -95,14 +95,18 @@ class AdmittedStep:
         """
         match result.outcome:
             case RequestExists(request=request, lease_acquired_at=acquired):
-                seen = self._spent.model_copy(update={"requests": (*self.seen.requests, request)})
-                return AfterAct(memory.having_acted(self.step, request, acquired, now), seen)
+                observation = self._spent.model_copy(
+                    update={"requests": (*self.observation.requests, request)}
+                )
+                return AfterAct(memory.having_acted(self.step, request, acquired, now), observation)
             case TargetDisrupted(lease_acquired_at=acquired):
-                return AfterAct(memory.having_disrupted(self.step, self.seen, acquired, now), None)
+                return AfterAct(memory.having_disrupted(self.step, self.observation, acquired, now), None)
             case RequestsLost():
-                return AfterAct(memory.having_lost(self._known, self.seen, self.began), self._spent)
+                return AfterAct(memory.having_lost(self._known, self.observation, self.began), self._spent)
             case ActHeld(hold=hold, is_forbidden=is_forbidden):
-                held = memory.having_failed_to_act(hold, self.seen, now, spread, is_forbidden=is_forbidden)
+                held = memory.having_failed_to_act(
+                    hold, self.observation, now, spread, is_forbidden=is_forbidden
+                )
                 return self._after_hold(hold, held, memory)
 
     def _after_hold(self, hold: Hold, held: Memory, memory: Memory) -> AfterAct:
@@ -113,14 +117,14 @@ class AdmittedStep:
 
     def _seen_after(self, hold: Hold, memory: Memory) -> Observation | None:
         if memory.failing is None:
-            return self.seen.held_by(hold)
+            return self.observation.held_by(hold)
         # The effects of an act that broke off are unknown: its request may exist, so the incident asks first.
         return None if hold.reason in (HoldReason.FAILED, HoldReason.STALE_FACTS) else self._spent
 
     @property
     def _spent(self) -> Observation:
         """The observation without its admission, which is valid for one act with any result."""
-        return self.seen.without_admission()
+        return self.observation.without_admission()
 
     def _may_have_deleted(self, hold: Hold) -> bool:
         """True if an act that broke off may nevertheless have deleted the target."""
@@ -128,19 +132,19 @@ class AdmittedStep:
 
 
 def evidence_before(
-    due: TakeStep | RecordStep, seen: Observation, incident: IncidentReference, first_run_id: str
+    due: TakeStep | RecordStep, observation: Observation, incident: IncidentReference, first_run_id: str
 ) -> EvidenceInput:
     """The input of the activity that saves evidence before the step that is due."""
-    if seen.fact is None or seen.evidence is None:
+    if observation.fact is None or observation.evidence is None:
         raise ApplicationError(f"nothing says which evidence of {incident.target} is to be saved")
     return EvidenceInput(
         incident=incident,
         first_run_id=first_run_id,
-        store=seen.evidence,
-        step=seen.steps[due.step],
-        reason=seen.reason,
-        fact=seen.fact,
-        generation=seen.generation,
+        store=observation.evidence,
+        step=observation.steps[due.step],
+        reason=observation.reason,
+        fact=observation.fact,
+        generation=observation.generation,
         admission=due.admission if isinstance(due, TakeStep) else Admission(),
         is_shadow=isinstance(due, RecordStep),
     )

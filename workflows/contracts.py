@@ -2,11 +2,11 @@
 
 Temporal retries only `observe`, without limit, because an incident without a detector can only wait. `act`
 is not retried with the same input, because its admission expires: a failed act is a hold, and the incident
-asks the detector again with back-off (`health.runbook.failing_acts`). The chores (annotate, renew, clean up)
-return their failures; if the worker was lost the chore is repeated once. The incident goes on in any case
-and tries again by its own back-off (`health.runbook.chores`), no earlier than Retry-After. Permanent
-problems (a missing template, a refused request) are returned in the same way, for people to read. No
-incident fails because the API server is away.
+asks the detector again with back-off (`health.runbook.failures`). The maintenance tasks (annotate, renew,
+clean up) return their failures; if the worker was lost, a task is repeated once. The incident goes on in any
+case and tries again by its own back-off (`health.runbook.maintenance`), no earlier than Retry-After.
+Permanent problems (a missing template, a refused request) are returned in the same way, for people to read.
+No incident fails because the API server is away.
 
 Evidence is tried once per incident: a slow API server delays the first step by `EVIDENCE_LONGEST`, a lost
 worker by the whole of `SAVE_EVIDENCE`. Worker, detector and tests implement these contracts; no other module
@@ -25,7 +25,7 @@ from health.model.observation import Hold, failed
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
-from health.runbook.chores import Chore, ChoreFailure
+from health.runbook.maintenance import MaintenanceTask, TaskFailure
 from objects.frozen import Frozen, OpenEnum
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
 
@@ -204,7 +204,7 @@ class CleanUpResult(Frozen):
 
     remaining: tuple[RequestReference, ...] = ()
     """Requests that are being deleted and kept by a finalizer."""
-    failures: tuple[ChoreFailure, ...] = ()
+    failures: tuple[TaskFailure, ...] = ()
     """Deletions, releases and removals that failed."""
     has_lease: bool = False
     """Whether the Lease of the target was kept."""
@@ -224,7 +224,7 @@ class RenewResult(Frozen):
 
     acquired_at: datetime | None = None
     """When the Lease was acquired; None: it is not ours and was left unchanged."""
-    failures: tuple[ChoreFailure, ...] = ()
+    failures: tuple[TaskFailure, ...] = ()
     """The failed renewal, if it failed."""
 
 
@@ -238,7 +238,7 @@ class AnnotateInput(Frozen):
 class AnnotateResult(Frozen):
     """The result of writing annotations: the failed patches."""
 
-    failures: tuple[ChoreFailure, ...] = ()
+    failures: tuple[TaskFailure, ...] = ()
     """The patches that were not written."""
 
 
@@ -253,9 +253,9 @@ EVIDENCE_LONGEST = timedelta(seconds=3)
 SAVE_EVIDENCE = Contract("save_evidence", timedelta(seconds=4), timedelta(seconds=9), TWICE)
 """Retried only after the loss of a worker."""
 ACT = Contract("act", _ATTEMPT, timedelta(seconds=20), ONCE)
-CLEAN_UP = Contract(Chore.CLEAN_UP.value, _ATTEMPT, _CHORE, TWICE)
-RENEW = Contract(Chore.RENEW.value, _ATTEMPT, _CHORE, TWICE)
-ANNOTATE = Contract(Chore.ANNOTATE.value, _ATTEMPT, _CHORE, TWICE)
+CLEAN_UP = Contract(MaintenanceTask.CLEAN_UP.value, _ATTEMPT, _CHORE, TWICE)
+RENEW = Contract(MaintenanceTask.RENEW.value, _ATTEMPT, _CHORE, TWICE)
+ANNOTATE = Contract(MaintenanceTask.ANNOTATE.value, _ATTEMPT, _CHORE, TWICE)
 
 
 def worker_queue(cluster: str) -> str:

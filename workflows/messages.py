@@ -14,8 +14,8 @@ from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.memory import Memory
 from health.runbook.orders import Situation
+from health.runbook.state import Memory
 from objects.frozen import Frozen, OpenEnum
 from workflows.contracts import CLOCK_TOLERANCE, FRESH
 from workflows.kit.runs import RunInput

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.order import OrderMessage
     from health.model.references import IncidentReference
     from health.runbook.decision import NextEvent
-    from health.runbook.memory import Memory
+    from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
     from workflows.kit.standing_orders import StandingOrders

@@ -34,11 +34,11 @@ with workflow.unsafe.imports_passed_through():
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.decide import next_move
     from health.runbook.decision import NextEvent
-    from health.runbook.learning import learned
-    from health.runbook.memory import Memory
+    from health.runbook.learn import learned
     from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
     from health.runbook.shadow import having_recorded
-    from workflows import chore_calls as chores
+    from health.runbook.state import Memory
+    from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
     from workflows.kit.calls import FinishedCalls
@@ -108,11 +108,11 @@ class Remediation:
                     case SaveEvidence() | RecordStep() | TakeStep():
                         await self._step(move, seen)
                     case AnnotateRequests(patches=patches):
-                        await self._do(chores.annotation(self._incident, patches))
+                        await self._do(tasks.annotation(self._incident, patches))
                     case RenewLease():
-                        await self._do(chores.renewal(self._incident, self._memory))
+                        await self._do(tasks.renewal(self._incident, self._memory))
                     case ReleaseLease():
-                        await self._do(chores.release(self._incident, self._memory))
+                        await self._do(tasks.release(self._incident, self._memory))
                     case RemoveRequests():
                         await self._clean_up(seen)
                     case End() if not self._is_woken():
@@ -184,7 +184,7 @@ class Remediation:
             return
         due = renewal_at(self._memory)
         if due is not None and due <= workflow.now():
-            await self._do(chores.renewal(self._incident, self._memory))
+            await self._do(tasks.renewal(self._incident, self._memory))
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
         until = Until(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
@@ -200,7 +200,7 @@ class Remediation:
             try:
                 return await answer(self._incident, self._memory, self._orders, self._status.details)
             except ActivityError:  # no detector answered the question in time
-                await self._do(chores.renewal(self._incident, self._memory))
+                await self._do(tasks.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
 
     def _learn(self, answer: Observation) -> Observation:
@@ -240,7 +240,7 @@ class Remediation:
 
     async def _go_on_after(self, step: AdmittedStep, result: ActResult) -> None:
         after = step.after(result, self._memory, workflow.now(), workflow.random().random())
-        self._memory, self._seen = after.memory, after.seen
+        self._memory, self._seen = after.memory, after.observation
         if after.has_untold_finding:
             await self._tell_what_was_found()
 
@@ -252,15 +252,15 @@ class Remediation:
             self._seen = self._seen.held_by(hold)
 
     async def _clean_up(self, seen: Observation) -> None:
-        await self._do(chores.clean_up(self._incident, self._memory, seen, self._requests))
+        await self._do(tasks.clean_up(self._incident, self._memory, seen, self._requests))
         if seen is NOT_ASKED:
             self._seen = None
         elif self._memory.clean_up_at is None:
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
-    async def _do(self, chore: chores.ChoreCall[chores.Result]) -> None:
-        result = await chore.done(self._calls, self._status.details)
-        self._memory = chore.after(result, self._memory, workflow.now(), workflow.random().random())
+    async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
+        result = await task.done(self._calls, self._status.details)
+        self._memory = task.after(result, self._memory, workflow.now(), workflow.random().random())
 
     async def _rest(self, move: Wait) -> None:
         self._begin_a_new_run_if_due()

@@ -25,7 +25,7 @@ from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.request_record import ended
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from workflows.messages import State
 
 STARTING = Details()
@@ -77,7 +77,9 @@ class IncidentStatus:
         says_left_alone = self.phase is Phase.LEFT_ALONE
         return says_left_alone is (memory.left_alone is not None) and self.held == memory.held
 
-    def state(self, seen: Observation | None, requests: Iterable[RequestSnapshot], memory: Memory) -> State:
+    def state(
+        self, observation: Observation | None, requests: Iterable[RequestSnapshot], memory: Memory
+    ) -> State:
         """The answer to the query; the next transition is unknown while the detector is being asked."""
         return State(
             phase=self.phase,
@@ -85,10 +87,10 @@ class IncidentStatus:
             why=self.why,
             outcome=self.outcome,
             requests=tuple(requests),
-            observation=seen,
+            observation=observation,
             memory=memory,
             wakes_at=self.wakes_at,
-            next_transition=self.next_transition if seen else None,
+            next_transition=self.next_transition if observation else None,
         )
 
     def __str__(self) -> str:

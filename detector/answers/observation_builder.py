@@ -19,7 +19,7 @@ from health.check.health_check import HealthCheck
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
 from health.gate.admission import Question, admission
-from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import Unseen, stale_cache
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason, Observation, TargetState
@@ -46,7 +46,7 @@ class ObservationBuilder:
     now: datetime
     storm: Hold | None = None
     """The storm of the check, if it holds new requests."""
-    back_off: BackOff = NO_BACK_OFF
+    back_off: RemediationBackOff = NO_BACK_OFF
     """The latest remediation of the target."""
     clock: Hold | None = None
     """Why deadlines cannot be judged; None if the clock is right."""
@@ -262,7 +262,7 @@ class Observer:
     cluster_state: ClusterState
     freshness: Callable[[CheckReference], CheckFreshness]
     storms: Storms
-    back_off: Callable[[TargetName, Target | None], BackOff]
+    back_off: Callable[[TargetName, Target | None], RemediationBackOff]
     clock_hold: Callable[[], Hold | None]
     limits: RemediationLimits
     now: Callable[[], datetime]

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.state.target_store import place_of
-from health.gate.back_off import BackOff, EndedAttempt
+from health.gate.back_off import EndedAttempt, RemediationBackOff
 from health.model.target import Target, TargetName, TargetPlace, owner_name
 from health.policy.policy import CurrentPolicy
 
@@ -115,11 +115,11 @@ class Attempts:
         young = [one for one in others if one.metadata.creation_timestamp >= deletion.ended - LATE]
         return frozenset(one.metadata.uid for one in young if one.replaced_by == deletion.target.replaced_by)
 
-    def before(self, name: TargetName, seen: Target | None = None) -> BackOff:
+    def before(self, name: TargetName, seen: Target | None = None) -> RemediationBackOff:
         """The latest remediation of a target, or of the target that it replaces."""
         own = self._ended.get(name, [])[-1:]
         replaced = self._replaced(name.namespace, seen) if seen is not None else []
-        return BackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
+        return RemediationBackOff(self.limit, max([*own, *replaced], key=_end, default=None), self._unread)
 
     def _replaced(self, namespace: str, seen: Target) -> list[EndedAttempt]:
         """The latest deletion under the same owner before `seen` was created, or an empty list (rule 14)."""

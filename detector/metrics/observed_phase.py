@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from health.model.observation import ENDED, HoldReason, Observation, TargetState
 from health.runbook.escalation import Plan
-from health.runbook.proven_recovery import with_proof_of_requests
+from health.runbook.recovery import with_proof_of_requests
 from objects.frozen import label
 
 

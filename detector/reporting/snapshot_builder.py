@@ -17,7 +17,7 @@ from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.check.storm import Storm, storm_hold
 from health.gate.admission import target_hold
-from health.gate.back_off import BackOff
+from health.gate.back_off import RemediationBackOff
 from health.gate.check_holds import ALL_SEEN, Unseen
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
@@ -45,7 +45,7 @@ class SnapshotDraft:
     """The targets that the snapshot will have."""
     state: StateView
     """Does not change while `in_pieces` runs."""
-    back_offs: Mapping[str, BackOff]
+    back_offs: Mapping[str, RemediationBackOff]
     now: datetime
 
     def in_one_stretch(self) -> CheckSnapshot:
@@ -103,7 +103,7 @@ class SnapshotBuilder:
     """Takes the snapshots of checks, for status and Events."""
 
     cluster_state: ClusterState
-    before: Callable[[TargetName, Target | None], BackOff]
+    before: Callable[[TargetName, Target | None], RemediationBackOff]
     """Returns the latest remediation of a target."""
     unseen: Callable[[CheckReference], Unseen] = _all_seen
 
@@ -143,6 +143,6 @@ class SnapshotBuilder:
             entry.record, numbered, tuple(names), state, self._back_offs(reference, names), now
         )
 
-    def _back_offs(self, reference: CheckReference, names: Iterable[str]) -> dict[str, BackOff]:
+    def _back_offs(self, reference: CheckReference, names: Iterable[str]) -> dict[str, RemediationBackOff]:
         place, targets = place_of(reference), self.cluster_state.targets.of(reference)
         return {name: self.before(place.named(name), targets.get(name)) for name in names}

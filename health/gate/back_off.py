@@ -46,7 +46,7 @@ class EndedAttempt:
 
 
 @dataclass(frozen=True)
-class BackOff:
+class RemediationBackOff:
     """The latest remediation of one target, and the limit of its back-off."""
 
     limit: timedelta
@@ -84,7 +84,7 @@ class BackOff:
         return _hold(words, (due - now).total_seconds())
 
 
-NO_BACK_OFF = BackOff(timedelta())
+NO_BACK_OFF = RemediationBackOff(timedelta())
 
 
 def _hold(message: str, ask_again_seconds: float) -> Hold:

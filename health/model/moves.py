@@ -8,10 +8,10 @@ from typing import Self
 from pydantic import Field
 
 from health.model.admission import Admission
-from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.references import RequestReference
 from health.model.remediation_request import INCIDENT
+from health.model.task_subject import TaskSubject
 from objects.durations import JUST_AFTER
 from objects.frozen import Frozen
 
@@ -56,9 +56,9 @@ class AnnotationPatch(Frozen):
     """Whether to write the incident annotation too. The activity fills in its value."""
 
     @property
-    def subject(self) -> ChoreSubject:
+    def subject(self) -> TaskSubject:
         """Distinguishes this patch from others of the same request: a failed one delays no other."""
-        return ChoreSubject.of_annotations(self.request.uid, self._names)
+        return TaskSubject.of_annotations(self.request.uid, self._names)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class Until:
 
     at: datetime
     what: str = ""
-    """What happens then; "" for a chore, a flag or a safety net, which do not move the incident on."""
+    """What happens then; "": a task, a flag or a safety net, which does not move the incident on."""
     is_passed: bool = False
     """Whether the time must have passed, because nothing happens at exactly `at`."""
 
@@ -226,7 +226,7 @@ def phase_of(move: Move) -> Phase:
 
 
 def next_transition_of(move: Move) -> NextTransition:
-    """The event that moves the incident on after this move: a chore comes between a wait and its end."""
+    """The event that moves the incident on after this move: a task comes between a wait and its end."""
     match move:
         case SaveEvidence():
             return EVIDENCE_IS_SAVED

@@ -26,8 +26,6 @@ from datetime import datetime, timedelta
 from health.model.moves import REQUESTS_ARE_GONE, Move, NextTransition, Outcome, Phase
 from health.model.observation import Observation, TargetState
 from health.runbook import shadow
-from health.runbook.annotations import adopted, healthy, old
-from health.runbook.chores import Chore, still_ahead
 from health.runbook.decision import (
     Annotated,
     Decision,
@@ -44,10 +42,11 @@ from health.runbook.decision import (
     decided,
     matching,
 )
-from health.runbook.disruption import SEEN_AFTER
 from health.runbook.incident import Incident
-from health.runbook.memory import Memory
+from health.runbook.maintenance import MaintenanceTask, adopted, healthy, old, still_ahead
+from health.runbook.memory_parts import SEEN_AFTER
 from health.runbook.remediating import BY_RESUME, grows_old, hold_ends, new_step, remediating, safety_net
+from health.runbook.state import Memory
 from health.runbook.words import in_words
 
 CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
@@ -102,7 +101,7 @@ def _in_shadow(decision: Decision, incident: Incident) -> Decision:
 
 
 def _with_retries(decision: Decision, incident: Incident) -> Decision:
-    """The same, but no wait is longer than until the next try of a failed chore."""
+    """The same, but no wait is longer than until the next try of a failed maintenance task."""
     if decision.act is not None:
         return decision
     return decision.or_until(
@@ -177,7 +176,7 @@ def _abort_ends(incident: Incident) -> Moment | None:
 
 def _clean_up_is_due(incident: Incident) -> Moment | None:
     at = incident.memory.clean_up_at
-    has_failed = any(note.chore is Chore.CLEAN_UP for note in incident.memory.notes)
+    has_failed = any(note.task is MaintenanceTask.CLEAN_UP for note in incident.memory.notes)
     return Moment(at, NextEvent.CLEANS_UP_AGAIN if has_failed else None) if at else None
 
 
@@ -218,7 +217,7 @@ def _annotate_after_recovery(incident: Incident) -> Annotated | None:
     since = (healthy(one, now) for one in kept) if is_stamped else ()
     of_each = (patch for one in kept for patch in (adopted(one), old(one, now)))
     wanted = (patch for patch in (*since, *of_each) if patch is not None)
-    due = tuple(one for one in wanted if not incident.is_put_off(Chore.ANNOTATE, one.subject))
+    due = tuple(one for one in wanted if not incident.is_put_off(MaintenanceTask.ANNOTATE, one.subject))
     return Annotated(due) if due else None
 
 
@@ -246,7 +245,7 @@ _ENDED = (
         _is_in_between,
         Phase.REMEDIATING,
         Reason.DISRUPTED,
-        until=(safety_net, _mark_is_seen, _renewal),
+        until=(_mark_is_seen, _renewal, safety_net),
         otherwise=REMEDIATOR_IS_DONE,
         acts=(_renew,),
     ),
@@ -254,7 +253,7 @@ _ENDED = (
         _is_recovering,
         Phase.HEALTHY_DELAY,
         Reason.RECOVERING,
-        until=(safety_net, _delay_ends, _renewal_after_recovery, _grows_old),
+        until=(_delay_ends, _renewal_after_recovery, _grows_old, safety_net),
         otherwise=CONFIRMED,
         acts=(_annotate_after_recovery, _renew_after_recovery),
     ),
@@ -269,7 +268,7 @@ _ENDED = (
         _is_clean_up_needed,
         Phase.CLEANING_UP,
         Reason.NOT_NEEDED,
-        until=(safety_net, _clean_up_is_due),
+        until=(_clean_up_is_due, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
@@ -281,7 +280,7 @@ _UNHEALTHY = (
         _is_left_alone_with_objects,
         Phase.CLEANING_UP,
         Reason.LEFT_ALONE,
-        until=(safety_net, _clean_up_is_due),
+        until=(_clean_up_is_due, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
@@ -290,7 +289,7 @@ _UNHEALTHY = (
         _starts_over,
         Phase.CLEANING_UP,
         Reason.STARTS_OVER,
-        until=(safety_net, _clean_up_is_due, _held_no_more),
+        until=(_clean_up_is_due, _held_no_more, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
@@ -298,7 +297,7 @@ _UNHEALTHY = (
         lambda incident: incident.is_disrupted,
         Phase.REMEDIATING,
         Reason.DISRUPTED,
-        until=(safety_net, _mark_is_seen, hold_ends, _renewal),
+        until=(_mark_is_seen, hold_ends, _renewal, safety_net),
         acts=(_renew,),
     ),
 )

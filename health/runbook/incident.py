@@ -10,17 +10,16 @@ from functools import cached_property
 from typing import Self
 
 from health.gate.back_off import delay
-from health.model.chore_subject import ChoreSubject
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
+from health.model.task_subject import TaskSubject
 from health.runbook import shadow
-from health.runbook.chores import Chore, is_put_off
 from health.runbook.escalation import Course, Plan
-from health.runbook.healthy_delay import Delay
-from health.runbook.memory import Memory
-from health.runbook.proven_recovery import proven_at, with_proof
+from health.runbook.maintenance import MaintenanceTask, is_put_off
+from health.runbook.recovery import Delay, proven_at, with_proof
+from health.runbook.state import Memory
 
 STOP_PATIENCE = timedelta(minutes=1)
 """How long the next step waits for the stop annotation, from the first failure to write it."""
@@ -119,18 +118,18 @@ class Incident:
 
     def stop_awaited_until(self, over: Iterable[RequestSnapshot]) -> datetime | None:
         """Until when the stop annotations of requests that are over are awaited; None: they are written."""
-        notes = {note.subject: note for note in self.memory.notes if note.chore is Chore.ANNOTATE}
+        notes = {note.subject: note for note in self.memory.notes if note.task is MaintenanceTask.ANNOTATE}
         unasked = (one for one in over if one.timed_out_at is None and not one.succeeded)
-        stops = (ChoreSubject.of_annotations(one.uid, [TIMED_OUT]) for one in unasked)
+        stops = (TaskSubject.of_annotations(one.uid, [TIMED_OUT]) for one in unasked)
         return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)
 
     @property
     def due_after_loss(self) -> datetime | None:
         return due_after_loss(self.observation, self.memory)
 
-    def is_put_off(self, chore: Chore, subject: ChoreSubject) -> bool:
+    def is_put_off(self, task: MaintenanceTask, subject: TaskSubject) -> bool:
         """True if the task failed and waits for its next try."""
-        return is_put_off(self.memory.notes, chore, subject, self.now)
+        return is_put_off(self.memory.notes, task, subject, self.now)
 
 
 def due_after_loss(observation: Observation, memory: Memory) -> datetime | None:

@@ -20,7 +20,7 @@ from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
 from health.model.references import Action
 from health.runbook import skipping
-from health.runbook.memory import Memory, NewStart
+from health.runbook.state import Memory, NewStart
 from objects.frozen import OpenEnum
 from objects.short_text import ShortText
 

@@ -3,7 +3,7 @@
 Maintenance comes first, during any hold (rule 7): ask the remediator of a request that is over to stop,
 release the Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing
 escalates: no remediator is asked to stop, and only the Lease is renewed (NHC 2.1/13). A request of an overdue
-remediation (`health.runbook.lease_memory`) is annotated as timed out and stays until the target is healthy.
+remediation (`health.runbook.memory_parts`) is annotated as timed out and stays until the target is healthy.
 Another check may act on the target only after the Lease is released.
 
 A further step is a new act and needs an admission like the first one. A remediator may still work until an
@@ -19,12 +19,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from health.model.chore_subject import OF_LEASE
 from health.model.moves import LONGEST_WAIT, AnnotationPatch, NextTransition, Phase
 from health.model.observation import HoldReason, TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import adopted, grows_old_at, old, timed_out, unhealthy
-from health.runbook.chores import Chore
+from health.model.task_subject import OF_LEASE
 from health.runbook.decision import (
     Annotated,
     Decision,
@@ -38,6 +36,7 @@ from health.runbook.decision import (
     decided,
 )
 from health.runbook.incident import Incident
+from health.runbook.maintenance import MaintenanceTask, adopted, grows_old_at, old, timed_out, unhealthy
 
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 NO_TEMPLATE_LEFT = NextTransition(what=f"{BY_RESUME.what}: no template is left to try")
@@ -63,7 +62,7 @@ def _in_time(decision: Decision, incident: Incident) -> Decision:
         ends = [end and replace(end, event=None) for end in ends]
     requests = incident.observation.requests if incident.is_state_known else ()
     ages = grows_old(requests, incident.now)
-    return decision.or_until([safety_net(incident), _renewal(incident), ages, *ends])
+    return decision.or_until([_renewal(incident), ages, *ends, safety_net(incident)])
 
 
 def _maintained(decision: Decision, incident: Incident) -> Decision:
@@ -95,7 +94,7 @@ def _due_patches(incident: Incident) -> tuple[AnnotationPatch, ...]:
     return tuple(
         patch
         for patch in wanted
-        if patch is not None and not incident.is_put_off(Chore.ANNOTATE, patch.subject)
+        if patch is not None and not incident.is_put_off(MaintenanceTask.ANNOTATE, patch.subject)
     )
 
 
@@ -115,7 +114,7 @@ def _is_release_due(incident: Incident) -> bool:
 
 
 def _may_release(incident: Incident) -> bool:
-    return incident.memory.lease.may_be_held and not incident.is_put_off(Chore.CLEAN_UP, OF_LEASE)
+    return incident.memory.lease.may_be_held and not incident.is_put_off(MaintenanceTask.CLEAN_UP, OF_LEASE)
 
 
 def _keeps_lease(incident: Incident) -> bool:
@@ -275,20 +274,20 @@ def _is_exhausted(incident: Incident) -> bool:
 _NEW_STEP = (
     Row(_is_held_by_person, Phase.HELD, Reason.HELD_BY_PERSON, (hold_ends,), BY_RESUME),
     Row(_is_unasked, Phase.HELD, Reason.HELD_BY_DETECTOR),
-    Row(_is_unknown, Phase.HELD, Reason.HELD_BY_DETECTOR, (safety_net, _asks_again)),
-    Row(_is_timer_running, Phase.WAITING, Reason.TIMER_RUNS, (safety_net, _deadline)),
-    Row(_is_stop_awaited, Phase.HELD, Reason.STOP_AWAITED, (safety_net, _stop_is_given_up)),
-    Row(_is_held, Phase.HELD, Reason.HELD_BY_DETECTOR, (safety_net, _asks_again)),
-    Row(_has_nothing_to_act_on, Phase.HELD, Reason.NOTHING_TO_ACT_ON, (safety_net, _asks_again_soon)),
-    Row(_backs_off, Phase.HELD, Reason.ACTS_FAIL, (safety_net, _act_is_due)),
-    Row(_is_loss_recent, Phase.HELD, Reason.REQUEST_LOST, (safety_net, _back_off_ends)),
+    Row(_is_unknown, Phase.HELD, Reason.HELD_BY_DETECTOR, (_asks_again, safety_net)),
+    Row(_is_timer_running, Phase.WAITING, Reason.TIMER_RUNS, (_deadline, safety_net)),
+    Row(_is_stop_awaited, Phase.HELD, Reason.STOP_AWAITED, (_stop_is_given_up, safety_net)),
+    Row(_is_held, Phase.HELD, Reason.HELD_BY_DETECTOR, (_asks_again, safety_net)),
+    Row(_has_nothing_to_act_on, Phase.HELD, Reason.NOTHING_TO_ACT_ON, (_asks_again_soon, safety_net)),
+    Row(_backs_off, Phase.HELD, Reason.ACTS_FAIL, (_act_is_due, safety_net)),
+    Row(_is_loss_recent, Phase.HELD, Reason.REQUEST_LOST, (_back_off_ends, safety_net)),
     Row(_is_admitted, Phase.ACTING, Reason.STEP_DUE, acts=(_take_step,)),
-    Row(_has_hold, Phase.HELD, Reason.HELD_BY_DETECTOR, (safety_net, _asks_again)),
-    Row(always, Phase.HELD, Reason.ADMISSION_MISSING, (safety_net, _asks_again_soon)),
+    Row(_has_hold, Phase.HELD, Reason.HELD_BY_DETECTOR, (_asks_again, safety_net)),
+    Row(always, Phase.HELD, Reason.ADMISSION_MISSING, (_asks_again_soon, safety_net)),
 )
 """The rows of the next step; it is taken only if the detector admits it."""
 _STEP_BEHIND = (
-    Row(_is_undisturbed, Phase.REMEDIATING, Reason.STATE_UNKNOWN, (safety_net, _asks_again, hold_ends)),
+    Row(_is_undisturbed, Phase.REMEDIATING, Reason.STATE_UNKNOWN, (_asks_again, hold_ends, safety_net)),
     Row(_runs, Phase.REMEDIATING, Reason.REQUEST_RUNS, (_step_times_out, hold_ends)),
     Row(_is_exhausted, Phase.EXHAUSTED, Reason.EXHAUSTED, otherwise=NO_TEMPLATE_LEFT),
     *_NEW_STEP,

@@ -14,19 +14,19 @@ from health.model.references import Action, RequestReference, Step
 from health.model.request_record import MOST_RECORDS, RequestRecord, recorded
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord, ShadowStep
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 
 
-def ours(seen: Observation, memory: Memory) -> Observation:
+def ours(observation: Observation, memory: Memory) -> Observation:
     """The observation without the actions of others."""
     known = {request.uid for request in memory.requests}
-    changes: dict[str, object] = {"requests": tuple(one for one in seen.requests if one.uid in known)}
+    changes: dict[str, object] = {"requests": tuple(one for one in observation.requests if one.uid in known)}
     if not memory.has_acted:
         changes |= {"under_way": "", "is_marked": False}
     if not memory.owns_something:
         # A person's confirmation is for the controller that keeps the requests of the Node.
         changes |= {"lease_acquired_at": None, "is_confirmed": False}
-    return seen.model_copy(update=changes)
+    return observation.model_copy(update=changes)
 
 
 def others(observation: Observation, memory: Memory) -> tuple[RequestSnapshot, ...]:
@@ -92,24 +92,26 @@ def is_over(step: Step, record: ShadowRecord) -> bool:
     )
 
 
-def having_recorded(memory: Memory, number: int, seen: Observation, now: datetime) -> Memory:
+def having_recorded(memory: Memory, number: int, observation: Observation, now: datetime) -> Memory:
     """The memory once the step with that index would have been taken."""
-    step, record = seen.steps[number], memory.shadow
-    new = ShadowStep(number=number + 1, action=step.action, template=step.template, at=now, why=seen.reason)
+    step, record = observation.steps[number], memory.shadow
+    new = ShadowStep(
+        number=number + 1, action=step.action, template=step.template, at=now, why=observation.reason
+    )
     kept = (*record.steps, new)[-MOST_RECORDS:]
     forgotten = len(record.steps) + 1 - len(kept)
     shadow = ShadowRecord(steps=kept, spent=max(0, record.spent - forgotten), others=record.others)
     return memory.model_copy(update={"shadow": shadow, "skips_back_off": False})
 
 
-def entered_or_left(memory: Memory, seen: Observation) -> Memory:
+def entered_or_left(memory: Memory, observation: Observation) -> Memory:
     """The memory with the current shadow state; an unknown state changes nothing.
 
     Steps of an earlier shadow do not count in a later one.
     """
-    if seen.is_shadow is None or seen.is_shadow == memory.is_shadow:
+    if observation.is_shadow is None or observation.is_shadow == memory.is_shadow:
         return memory
-    return begun_anew(memory).model_copy(update={"is_shadow": seen.is_shadow})
+    return begun_anew(memory).model_copy(update={"is_shadow": observation.is_shadow})
 
 
 def begun_anew(memory: Memory) -> Memory:
@@ -118,13 +120,13 @@ def begun_anew(memory: Memory) -> Memory:
     return memory.model_copy(update={"shadow": shadow})
 
 
-def watching_others(memory: Memory, seen: Observation, now: datetime) -> Memory:
+def watching_others(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory with the current actions of others on the target."""
     known = {request.uid for request in memory.requests}
-    requests = [one for one in seen.requests if one.uid not in known]
+    requests = [one for one in observation.requests if one.uid not in known]
     others = recorded(memory.shadow.others, requests, (), now)
     if not memory.has_acted:
-        others = _with_deed(others, seen.under_way, now)
+        others = _with_deed(others, observation.under_way, now)
     return memory.model_copy(update={"shadow": memory.shadow.model_copy(update={"others": others})})
 
 

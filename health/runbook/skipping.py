@@ -22,25 +22,27 @@ from health.model.order import OrderRecord, Refusal
 from health.model.references import TemplateReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Course, Plan, is_classic
-from health.runbook.memory import Memory
-from health.runbook.proven_recovery import with_proof
+from health.runbook.recovery import with_proof
+from health.runbook.state import Memory
 
 
-def skip(memory: Memory, order: OrderRecord, seen: Observation, now: datetime) -> Memory | Refusal:
+def skip(memory: Memory, order: OrderRecord, observation: Observation, now: datetime) -> Memory | Refusal:
     """The memory after the running step ended by an order, or why it does not end."""
-    running = _running(memory, seen, now)
+    running = _running(memory, observation, now)
     if isinstance(running, Refusal):
         return running
-    refusal = _other_step(order.step, running, memory.plan(seen)) or _last(running, memory, seen, now)
+    refusal = _other_step(order.step, running, memory.plan(observation)) or _last(
+        running, memory, observation, now
+    )
     return refusal or memory.having_skipped(running.uid)
 
 
-def skippable(memory: Memory, seen: Observation, now: datetime) -> str | Refusal:
+def skippable(memory: Memory, observation: Observation, now: datetime) -> str | Refusal:
     """The name of the step that an order would end now, or why it would end none."""
-    running = _running(memory, seen, now)
+    running = _running(memory, observation, now)
     if isinstance(running, Refusal):
         return running
-    return _last(running, memory, seen, now) or _name_of(running, memory.plan(seen))
+    return _last(running, memory, observation, now) or _name_of(running, memory.plan(observation))
 
 
 def why_blocked(memory: Memory) -> Refusal | None:
@@ -51,20 +53,22 @@ def why_blocked(memory: Memory) -> Refusal | None:
     return Refusal("the check is in shadow, so no step is taken") if memory.is_shadow else None
 
 
-def _running(memory: Memory, seen: Observation, now: datetime) -> RequestSnapshot | Refusal:
-    seen = with_proof(memory.complete(seen), memory)
-    if refusal := why_blocked(memory) or _not_escalating(memory, seen):
+def _running(memory: Memory, observation: Observation, now: datetime) -> RequestSnapshot | Refusal:
+    observation = with_proof(memory.complete(observation), memory)
+    if refusal := why_blocked(memory) or _not_escalating(memory, observation):
         return refusal
-    plan = memory.plan(seen)
-    course = plan.course(seen.requests, now)
+    plan = memory.plan(observation)
+    course = plan.course(observation.requests, now)
     if course.running is None:
         return Refusal(_nothing_runs(course, plan))
     return course.running
 
 
-def _last(running: RequestSnapshot, memory: Memory, seen: Observation, now: datetime) -> Refusal | None:
-    without = memory.having_skipped(running.uid).plan(seen).course(seen.requests, now)
-    why = f"no step follows {_name_of(running, memory.plan(seen))}"
+def _last(
+    running: RequestSnapshot, memory: Memory, observation: Observation, now: datetime
+) -> Refusal | None:
+    without = memory.having_skipped(running.uid).plan(observation).course(observation.requests, now)
+    why = f"no step follows {_name_of(running, memory.plan(observation))}"
     return Refusal(why) if without.is_exhausted else None
 
 
@@ -73,10 +77,10 @@ def _name_of(running: RequestSnapshot, plan: Plan) -> str:
     return _short(_template(running, plan), _templates(running, plan))
 
 
-def _not_escalating(memory: Memory, seen: Observation) -> Refusal | None:
-    if seen.state in ENDED:
-        return Refusal(f"no step runs: {seen.reason}")
-    if seen.steps and is_classic(seen):
+def _not_escalating(memory: Memory, observation: Observation) -> Refusal | None:
+    if observation.state in ENDED:
+        return Refusal(f"no step runs: {observation.reason}")
+    if observation.steps and is_classic(observation):
         return Refusal("the check has no escalation, so no step follows")
     return Refusal("it starts over by order, which deletes its requests") if memory.starts_over else None
 

@@ -16,7 +16,7 @@ from operator import attrgetter
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState
 from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.escalation import Plan
-from health.runbook.healthy_delay import Delay
+from health.runbook.recovery import Delay
 
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
@@ -78,8 +78,8 @@ def _is_recorded_in_shadow(last: Observation, now: Observation) -> bool:
     """True if an incident in shadow must record an action of others."""
     if not now.is_shadow:
         return False
-    seen, before = ({request.uid for request in one.requests} for one in (now, last))
-    return (seen, now.under_way) != (before, last.under_way)
+    uids, before = ({request.uid for request in one.requests} for one in (now, last))
+    return (uids, now.under_way) != (before, last.under_way)
 
 
 def _reports_else(last: Observation, now: Observation) -> bool:
@@ -159,14 +159,16 @@ _NAMED = tuple(
 )
 
 
-def has_remediator_at_work(seen: Observation, now: datetime) -> bool:
+def has_remediator_at_work(observation: Observation, now: datetime) -> bool:
     """True if its incident waits for a remediator and not for an admission.
 
     Decided by the times and reports of the requests, because annotating a request that is over may be
     impossible.
     """
-    plan = Plan(seen.steps)
-    return bool(seen.requests) and not any(one.succeeded or plan.is_over(one, now) for one in seen.requests)
+    plan = Plan(observation.steps)
+    return bool(observation.requests) and not any(
+        one.succeeded or plan.is_over(one, now) for one in observation.requests
+    )
 
 
 def admitted_at(last: Observation, *, would_act: bool, before: datetime | None) -> datetime | None:

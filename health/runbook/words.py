@@ -5,7 +5,6 @@ from datetime import datetime
 from types import MappingProxyType
 
 from health.gate.back_off import after_a_loss
-from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
@@ -22,7 +21,7 @@ from health.model.moves import (
     Wait,
 )
 from health.model.references import Action, Step
-from health.runbook.chores import Chore
+from health.model.task_subject import TaskSubject
 from health.runbook.decision import (
     Act,
     Annotated,
@@ -37,7 +36,8 @@ from health.runbook.decision import (
     TakenStep,
 )
 from health.runbook.incident import Incident
-from health.runbook.proven_recovery import lasting_words
+from health.runbook.maintenance import MaintenanceTask
+from health.runbook.recovery import lasting_words
 from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 
@@ -200,9 +200,9 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
 
 
 def _hanging(incident: Incident) -> str:
-    failed = {note.subject for note in incident.memory.notes if note.chore is Chore.CLEAN_UP}
+    failed = {note.subject for note in incident.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
     requests = incident.memory.requests
-    hanging = [str(one) for one in requests if ChoreSubject.of_request(one.uid) not in failed]
+    hanging = [str(one) for one in requests if TaskSubject.of_request(one.uid) not in failed]
     return f"{', '.join(hanging)} hangs on a finalizer" if hanging else ""
 
 

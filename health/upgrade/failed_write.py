@@ -9,7 +9,7 @@ as written nor as unchanged.
 from datetime import datetime
 from enum import StrEnum
 
-from health.runbook.failed_attempts import Failed, FailedAttempts, once_more
+from health.runbook.failures import Failed, FailedAttempts, once_more
 from health.upgrade.pausable_check import PausePatch
 from objects.frozen import Frozen, OpenEnum
 from objects.short_text import ShortText

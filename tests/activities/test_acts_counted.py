@@ -12,7 +12,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
 from health.model.verdict import Fact
-from health.runbook.chores import ChoreFailure
+from health.runbook.maintenance import TaskFailure
 from tests.support.values.metric_samples import Series, scrape, series
 from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
@@ -86,12 +86,12 @@ async def test_deletions_that_were_asked_for_are_counted_by_their_check(
         pytest.param(CLEAN_UP, "clean_up", id="clean-up"),
     ],
 )
-async def test_each_failure_of_a_chore_is_counted(contract: Contract, label: str) -> None:
-    refused = ChoreFailure(what="", why="", is_forbidden=True)
-    result = RenewResult(failures=(ChoreFailure(what="", why=""), refused, refused))
+async def test_each_failure_of_a_task_is_counted(contract: Contract, label: str) -> None:
+    refused = TaskFailure(what="", why="", is_forbidden=True)
+    result = RenewResult(failures=(TaskFailure(what="", why=""), refused, refused))
     assert await counted(contract.name, None, result) == {
-        series("paramedic_chore_failures_total", chore=label, reason="Failed"): 1,
-        series("paramedic_chore_failures_total", chore=label, reason="Forbidden"): 2,
+        series("paramedic_maintenance_failures_total", task=label, reason="Failed"): 1,
+        series("paramedic_maintenance_failures_total", task=label, reason="Forbidden"): 2,
     }
 
 

@@ -1,9 +1,9 @@
 import pytest
 
-from health.model.chore_subject import ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.model.references import RequestReference
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY, NODE_NAME, TIMED_OUT
+from health.model.task_subject import TaskSubject
 from kube.transport import Transport
 from tests.activities.dead_webhook import dead_webhook
 from tests.activities.overtaken import Keeps
@@ -90,7 +90,7 @@ async def test_request_that_may_not_be_written_is_answered_and_keeps_no_other_fr
     assert await annotations(world) == {TIMED_OUT: WHEN}
     (failure,) = result.failures
     assert failure.is_forbidden
-    assert failure.subject == ChoreSubject.of_annotations(kept.uid, [TIMED_OUT])
+    assert failure.subject == TaskSubject.of_annotations(kept.uid, [TIMED_OUT])
     assert failure.what == f"annotate {kept} with {TIMED_OUT}"
 
 
@@ -112,5 +112,5 @@ async def test_annotation_that_was_not_written_is_answered(
 ) -> None:
     request = RequestReference(api_version=DEMO, kind="PowerCycleRemediation", name="any", uid="any")
     (failure,) = (await worker_in_the_dark.annotate(order(world, (request, {TIMED_OUT: WHEN})))).failures
-    assert failure.subject == ChoreSubject.of_annotations("any", [TIMED_OUT])
+    assert failure.subject == TaskSubject.of_annotations("any", [TIMED_OUT])
     assert not failure.is_forbidden

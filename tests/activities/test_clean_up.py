@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.model.chore_subject import OF_LEASE
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
+from health.model.task_subject import OF_LEASE
 from kube.resource import NODES
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import DEMO, FINALIZER, NAMESPACE, World

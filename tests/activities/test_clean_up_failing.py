@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from health.model.chore_subject import OF_CONFIRMATION, ChoreSubject
 from health.model.node import CONFIRMED_HEALTHY
 from health.model.references import RequestReference
 from health.model.remediation_request import NODE_NAME
-from health.runbook.chores import removing_confirmation
+from health.model.task_subject import OF_CONFIRMATION, TaskSubject
+from health.runbook.maintenance import removing_confirmation
 from kube.errors import Forbidden
 from kube.resource import NODES
 from kube.transport import Transport
@@ -38,7 +38,7 @@ async def test_request_that_may_not_be_deleted_keeps_the_lease_and_no_other_requ
     (failure,) = result.failures
     assert failure.is_forbidden
     assert (failure.subject, failure.what) == (
-        ChoreSubject.of_request(kept.uid),
+        TaskSubject.of_request(kept.uid),
         f"delete {kept}",
     )
     assert result.has_lease
@@ -57,7 +57,7 @@ async def test_request_whose_webhook_is_dead_keeps_no_other_and_goes_when_that_l
         assert found is not None
         assert found["metadata"]["uid"] == guarded.uid
         (failure,) = result.failures
-        assert failure.subject == ChoreSubject.of_request(guarded.uid)
+        assert failure.subject == TaskSubject.of_request(guarded.uid)
         assert not failure.is_forbidden
         assert "failed calling webhook" in failure.why
         assert await world.lease() is not None

@@ -6,8 +6,8 @@ import pytest
 
 from activities.own_requests import TRIES
 from devcluster.control_plane import ControlPlane
-from health.model.chore_subject import ChoreSubject
 from health.model.references import RequestReference
+from health.model.task_subject import TaskSubject
 from kube.client import Client
 from kube.resource import NODES, Object, Resource
 from kube.transport import Transport
@@ -105,6 +105,6 @@ async def test_request_that_changes_all_the_time_is_left_to_the_next_try(
 
     result = await clean_up(world, Overtaken(transport, *changes), transport, ours)
     (failure,) = result.failures
-    assert (failure.subject, failure.what) == (ChoreSubject.of_request(ours.uid), f"delete {ours}")
+    assert (failure.subject, failure.what) == (TaskSubject.of_request(ours.uid), f"delete {ours}")
     assert result.has_lease
     assert await world.request() is not None

@@ -9,7 +9,7 @@ from health.model.moves import Phase, next_transition_of
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.values.builders import INCIDENT, NOW, seen
 from workflows.messages import State
 

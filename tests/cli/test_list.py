@@ -85,7 +85,7 @@ def next_of(table: str) -> dict[str, str]:
     return {line.split()[0]: line.split()[4] for line in table.splitlines()[1:]}
 
 
-async def test_next_is_when_it_goes_on_and_not_when_it_wakes_for_a_chore(
+async def test_next_is_when_it_goes_on_and_not_when_it_wakes_for_a_task(
     fleet: Fleet, paramedic: Command
 ) -> None:
     await three(fleet)

@@ -11,17 +11,16 @@ from cli.history import Episode
 from cli.incident_page import IncidentPage, incident_page
 from cli.incident_view import IncidentView, PageView
 from cli.next_steps import PossibleOrders
-from health.model.chore_subject import ChoreSubject
 from health.model.details import Details
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import Outcome, Phase
 from health.model.observation import Hold, HoldReason, TargetState, failed
 from health.model.order import OrderRecord
-from health.runbook.chores import Chore, ChoreNote
-from health.runbook.failing_acts import FailingActs
-from health.runbook.lease_memory import LeaseMemory, LeaseState
-from health.runbook.memory import Memory
-from health.runbook.recovery_memory import RecoveryMemory
+from health.model.task_subject import TaskSubject
+from health.runbook.failures import FailingActs
+from health.runbook.maintenance import MaintenanceTask, TaskNote
+from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
+from health.runbook.state import Memory
 from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
 from tests.support.values.builders import (
     CLASSIC,
@@ -229,9 +228,9 @@ def test_json_has_what_the_page_has() -> None:
     assert (held.goes_on_at, held.goes_on_in_seconds) == (None, None)
 
 
-UNMARKED = ChoreNote(
-    chore=Chore.ANNOTATE,
-    subject=ChoreSubject.of_request("uid"),
+UNMARKED = TaskNote(
+    task=MaintenanceTask.ANNOTATE,
+    subject=TaskSubject.of_request("uid"),
     what="annotate Reboot/ns/node-1",
     why="failed calling webhook",
     since=NOW - 3 * MINUTE,
@@ -241,7 +240,7 @@ UNMARKED = ChoreNote(
 )
 RIGHT_MISSING = UNMARKED.model_copy(
     update={
-        "chore": Chore.CLEAN_UP,
+        "task": MaintenanceTask.CLEAN_UP,
         "what": "delete Reboot/ns/node-1",
         "why": "403",
         "forbidden_since": NOW - MINUTE,

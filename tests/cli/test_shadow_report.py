@@ -10,7 +10,7 @@ from cli.shadow_report import Acted, Comparison, ShadowReport, Sums, peaks
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.cli.summaries import UNHEALTHY, state, summary
 from tests.support.values.builders import FIRST, MINUTE, NOW
 

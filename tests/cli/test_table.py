@@ -12,7 +12,7 @@ from health.cluster.global_stop import Stop
 from health.model.details import Details
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.cli.summaries import CONDITION, state, summary, unhealthy
 from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, with_steps_tried
 from tests.support.values.memories import ACTED, standing

@@ -17,7 +17,7 @@ from detector.context.check_freshness import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
-from health.gate.back_off import BackOff
+from health.gate.back_off import RemediationBackOff
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import Node
 from health.model.observation import Observation
@@ -90,7 +90,7 @@ class Cluster:
         found = []
         for incident in list(self.cluster_state.all_wanted()):
             target = self.cluster_state.targets.get(CHECK, incident.target.name)
-            before: BackOff = self.attempts.before(TargetName.of(incident.target), target)
+            before: RemediationBackOff = self.attempts.before(TargetName.of(incident.target), target)
             self.storms.advance(incident.check)
             storm = self.storms.hold(incident.check)
             found.append(

@@ -13,7 +13,7 @@ from health.check.template_validity import Template, TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
 from health.cluster.upgrade import Upgrade, UpgradePhase
-from health.gate.back_off import NO_BACK_OFF, BackOff
+from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.kinds.nodehealthcheck.disabled import CONFLICT
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
@@ -32,7 +32,7 @@ STOPPED = ClusterContext(stop=Stop("power work"))
 TERMINATING_ONLY = ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.TERMINATING_ONLY})
 
 
-def none_before(_name: TargetName, _target: object) -> BackOff:
+def none_before(_name: TargetName, _target: object) -> RemediationBackOff:
     return NO_BACK_OFF
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from health.cluster.cluster_context import ClusterContext
-from health.gate.back_off import BackOff, EndedAttempt
+from health.gate.back_off import EndedAttempt, RemediationBackOff
 from health.model.admission import Admission
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import HoldReason, Observation, failed
@@ -17,9 +17,9 @@ from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from health.policy.shadow import SHADOW
 from health.runbook.decide import next_move
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
 from health.runbook.shadow import having_recorded
+from health.runbook.state import Memory
 from tests.detector.test_remediation_limits import KNOWN, ZONE, Leader, leader
 from tests.support.values.builders import TEMPLATE, limits
 
@@ -214,7 +214,9 @@ def test_resume_while_questions_wait_takes_no_slot_unasked() -> None:
     incidents = [Runbook(detector, f"n{number}") for number in range(3)]
     questions = [one.memory.intent(detector.now()) for one in incidents]
     for number in range(3):
-        detector.back_offs[f"n{number}"] = BackOff(timedelta(hours=1), EndedAttempt(9, detector.now()))
+        detector.back_offs[f"n{number}"] = RemediationBackOff(
+            timedelta(hours=1), EndedAttempt(9, detector.now())
+        )
     for incident, intent in zip(incidents, questions, strict=True):
         incident.memory = incident.memory.model_copy(update={"skips_back_off": True})
         incident.act_on(detector.answer(incident.name, intent))

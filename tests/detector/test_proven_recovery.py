@@ -8,7 +8,7 @@ from detector.answers.observation_builder import ObservationBuilder
 from detector.context.check_freshness import CheckFreshness
 from detector.state.check_state import CheckRecord
 from health.check.same_boot import SAME_BOOT
-from health.gate.back_off import BackOff
+from health.gate.back_off import RemediationBackOff
 from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.node import EXCLUDE_LABEL, Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
@@ -48,7 +48,7 @@ def put_node(
 
 def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
     return ObservationBuilder(
-        one.cluster_state, INCIDENT, FRESH, NOW, back_off=BackOff(BACK_OFF_LIMIT), clock=clock
+        one.cluster_state, INCIDENT, FRESH, NOW, back_off=RemediationBackOff(BACK_OFF_LIMIT), clock=clock
     ).observation()
 
 

@@ -18,7 +18,7 @@ from detector.limits.remediation_limits import RemediationLimits
 from detector.limits.reservations import LIVES
 from detector.metrics.limit_metrics import LimitMetrics
 from detector.state.in_flight import Remediated
-from health.gate.back_off import NO_BACK_OFF, BackOff, EndedAttempt
+from health.gate.back_off import NO_BACK_OFF, EndedAttempt, RemediationBackOff
 from health.model.admission import Intent
 from health.model.observation import HoldReason, Observation
 from health.model.references import CheckReference
@@ -48,7 +48,7 @@ class Leader:
         """Up to when all that was written is seen."""
         self.limits = RemediationLimits(cluster.cluster_state, lambda: self.policy, self.proves, self.now)
         self.told: list[str] = []
-        self.back_offs: dict[str, BackOff] = {}
+        self.back_offs: dict[str, RemediationBackOff] = {}
         cluster.cluster_state.event_handlers.add_change_handler(self.limits.changed)
         cluster.cluster_state.event_handlers.add_change_handler(self.changed)
         cluster.cluster_state.event_handlers.add_request_handler(self.limits.request_changed)
@@ -261,7 +261,7 @@ def test_target_that_would_not_act_blocks_no_other() -> None:
 @pytest.mark.parametrize("skips_back_off", [False, True])
 def test_target_in_back_off_blocks_no_other_unless_a_user_skips_the_back_off(*, skips_back_off: bool) -> None:
     detector = leader(limits(maxInFlight=1))
-    detector.back_offs["n0"] = BackOff(HOUR, EndedAttempt(9, detector.now()))
+    detector.back_offs["n0"] = RemediationBackOff(HOUR, EndedAttempt(9, detector.now()))
     answer = detector.ask("n0", skips_back_off=skips_back_off)
     held = None if answer.hold is None else answer.hold.reason
     assert (held, answer.is_admitted) == ((None, True) if skips_back_off else (HoldReason.BACK_OFF, False))

@@ -16,7 +16,7 @@ from health.model.references import IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import TargetName
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from health.runbook.wake_up import needs_wake_up
 from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.detector.small_machines import CHECK as MACHINE_CHECK

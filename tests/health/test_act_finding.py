@@ -5,8 +5,8 @@ import pytest
 from health.gate.act_finding import finding
 from health.model.observation import Hold, HoldReason, Observation, TargetState, failed
 from health.model.references import Action, Step
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.state import Memory
 from tests.support.values.builders import NOW, request_snapshot
 
 SILENT = {HoldReason.FAILED, HoldReason.NOT_TRUE, HoldReason.STALE_FACTS, HoldReason.STOPPED}

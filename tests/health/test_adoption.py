@@ -7,7 +7,7 @@ from health.model.observation import Observation, TargetState
 from health.model.references import is_id_of
 from health.model.remediation_request import INCIDENT as INCIDENT_ANNOTATION
 from health.model.remediation_request import TARGET_UID, TIMED_OUT, RemediationRequest
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from objects.timestamps import stamp
 from tests.support.values.builders import FIRST, INCIDENT, MINUTE, NOW, request_of, seen
 from tests.support.values.memories import ACTED, AN_INSTANT, move

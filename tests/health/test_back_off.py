@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gate.back_off import BackOff, EndedAttempt, delay
+from health.gate.back_off import EndedAttempt, RemediationBackOff, delay
 from health.model.observation import HoldReason
 from tests.support.values.builders import NOW
 
@@ -17,10 +17,12 @@ SECOND = timedelta(seconds=1)
 LIMITS = st.timedeltas(min_value=timedelta(), max_value=timedelta(days=366))
 
 
-def back_off(number: int, *, limit: timedelta = LIMIT, requested: timedelta | None = None) -> BackOff:
+def back_off(
+    number: int, *, limit: timedelta = LIMIT, requested: timedelta | None = None
+) -> RemediationBackOff:
     """The `number`-th remediation in a row ended NOW; its request was made so long before."""
     made = None if requested is None else NOW - requested
-    return BackOff(limit, EndedAttempt(number, NOW, made))
+    return RemediationBackOff(limit, EndedAttempt(number, NOW, made))
 
 
 @pytest.mark.rule("rule 14", "rule 14/limit")
@@ -46,8 +48,8 @@ def test_wait_never_shrinks_and_never_exceeds_the_limit(earlier: int, limit: tim
 
 
 def test_target_without_an_earlier_remediation_does_not_wait() -> None:
-    assert BackOff(LIMIT).hold(NOW, NOW) is None
-    assert BackOff(LIMIT).earlier(NOW) == 0
+    assert RemediationBackOff(LIMIT).hold(NOW, NOW) is None
+    assert RemediationBackOff(LIMIT).earlier(NOW) == 0
 
 
 @pytest.mark.rule("rule 14")
@@ -80,13 +82,13 @@ def test_target_is_held_until_its_time_and_not_an_instant_longer() -> None:
 
 @pytest.mark.rule("rule 14/limit")
 def test_limit_of_zero_turns_it_off_even_where_nothing_is_known() -> None:
-    assert BackOff(timedelta(), unread="not read yet").hold(NOW, NOW) is None
+    assert RemediationBackOff(timedelta(), unread="not read yet").hold(NOW, NOW) is None
     assert back_off(7, limit=timedelta()).hold(NOW, NOW) is None
 
 
 @pytest.mark.rule("rule 3", "rule 14")
 def test_unknown_attempts_hold_with_their_reason() -> None:
-    hold = BackOff(LIMIT, unread="not read yet").hold(NOW, NOW)
+    hold = RemediationBackOff(LIMIT, unread="not read yet").hold(NOW, NOW)
 
     assert hold is not None
     assert (hold.reason, hold.message) == (HoldReason.BACK_OFF, "not read yet")

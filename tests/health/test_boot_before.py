@@ -14,7 +14,7 @@ from health.model.moves import (
     phase_of,
 )
 from health.model.remediation_request import BOOT_ID, RemediationRequest
-from health.runbook.memory import Memory, NewStart
+from health.runbook.state import Memory, NewStart
 from tests.support.values import proving
 from tests.support.values.builders import (
     MINUTE,

@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.moves import End, Phase, RemoveRequests, Wait
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import CHECK_HANGING_AFTER, Chore, ChoreFailure, LeftBehind
+from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.maintenance import CHECK_HANGING_AFTER, LeftBehind, MaintenanceTask, TaskFailure
+from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, HOLD, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, standing, timer_of
 
@@ -29,11 +29,11 @@ def cleaned(
     memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
     for _ in range(times):
         failures = [
-            ChoreFailure(subject=ChoreSubject.of_request(one.uid), what=f"delete {one.reference}", why="500")
+            TaskFailure(subject=TaskSubject.of_request(one.uid), what=f"delete {one.reference}", why="500")
             for one in failed
         ]
-        tried = {ChoreSubject.of_request(one.uid) for one in (ONE, OTHER)} | {OF_LEASE}
-        memory = memory.having_tried(Chore.CLEAN_UP, tried, failures, now, 1)
+        tried = {TaskSubject.of_request(one.uid) for one in (ONE, OTHER)} | {OF_LEASE}
+        memory = memory.having_tried(MaintenanceTask.CLEAN_UP, tried, failures, now, 1)
         left = LeftBehind(
             hanging=tuple(one.reference for one in hanging),
             failed=tuple(one.reference for one in failed),
@@ -100,8 +100,8 @@ def test_lease_stays_until_the_last_request_is_gone_and_then_the_incident_ends()
 @pytest.mark.rule("NHC 2.6/confirmed")
 def test_mark_that_could_not_be_taken_off_keeps_the_incident_and_not_the_lease() -> None:
     confirmed = healthy().model_copy(update={"is_confirmed": True})
-    failure = ChoreFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_forbidden=True)
-    tried = ACTED.having_tried(Chore.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
+    failure = TaskFailure(subject=OF_CONFIRMATION, what="take the mark off", why="403", is_forbidden=True)
+    tried = ACTED.having_tried(MaintenanceTask.CLEAN_UP, {OF_LEASE, OF_CONFIRMATION}, [failure], NOW, 1)
     memory = tried.having_cleaned_up(LeftBehind(), (), NOW)
     assert not memory.lease.may_be_held
     move = next_move(confirmed, memory, NOW)

@@ -20,10 +20,10 @@ from health.model.moves import (
 from health.model.observation import Observation, TargetState
 from health.model.remediation_request import EVER, GREW_OLD, GREW_OLD_FLAG, HEALTHY_DELAY
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import OLD
 from health.runbook.decide import next_move
-from health.runbook.lease_memory import LeaseMemory, LeaseState
-from health.runbook.memory import Memory
+from health.runbook.maintenance import OLD
+from health.runbook.memory_parts import LeaseMemory, LeaseState
+from health.runbook.state import Memory
 from objects.timestamps import stamp
 from tests.support.values.builders import MINUTE, NOW, request, request_snapshot, seen
 from tests.support.values.memories import Timed, because, standing, timed, with_lease

@@ -8,11 +8,11 @@ from health.model.details import Details
 from health.model.moves import End, Outcome, Phase, RemoveRequests, RenewLease, TakeStep, Wait
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
-from health.runbook.chores import LeftBehind
 from health.runbook.decide import next_move
-from health.runbook.disruption import SEEN_AFTER, Disruption
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind
+from health.runbook.memory_parts import SEEN_AFTER, Disruption
+from health.runbook.state import Memory
 from health.runbook.wake_up import needs_wake_up
 from tests.support.values.builders import ADMITTED, NOW, fact, request_snapshot
 from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, timer_of, with_lease

@@ -10,8 +10,8 @@ from health.gate.answer import answered
 from health.model.moves import Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, failed
 from health.runbook.decide import next_move
-from health.runbook.failing_acts import FailingActs, after_failure, lasts
-from health.runbook.memory import Memory
+from health.runbook.failures import FailingActs, after_failure, lasts
+from health.runbook.state import Memory
 from tests.support.values.builders import NOW, seen
 from tests.support.values.memories import HELD_LEASE, timer_of
 

@@ -11,7 +11,7 @@ from health.model.moves import TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from objects.frozen import OTHER, label
 from tests.support.values.builders import NOW, fact, seen
 

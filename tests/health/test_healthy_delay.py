@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.remediation_request import EVER, HEALTHY_DELAY, RemediationRequest
-from health.runbook.healthy_delay import Delay
+from health.runbook.recovery import Delay
 from tests.support.values.builders import NOW, request_snapshot
 
 A_MOMENT = timedelta(microseconds=1)

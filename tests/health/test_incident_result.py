@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from health.model.order import OrderRecord
 from health.model.request_record import MOST_RECORDS, RequestRecord, ended, recorded
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, NOW, SECOND, request_of, request_snapshot
 
 ONE, OTHER = request_of(FIRST), request_of(SECOND)

@@ -12,10 +12,10 @@ from health.model.observation import Observation, TargetState
 from health.model.references import RequestReference, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LeftBehind
-from health.runbook.learning import learned
-from health.runbook.lease_memory import LeaseMemory, LeaseState
-from health.runbook.memory import Loss, Memory, NewStart
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind
+from health.runbook.memory_parts import LeaseMemory, LeaseState
+from health.runbook.state import Loss, Memory, NewStart
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     CLASSIC,

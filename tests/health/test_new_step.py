@@ -10,7 +10,7 @@ from health.model.admission import Admission
 from health.model.moves import LONGEST_WAIT, Phase, RecordStep, TakeStep, Wait
 from health.model.observation import Hold, HoldReason
 from health.runbook.decide import next_move
-from health.runbook.memory import Loss, Memory
+from health.runbook.state import Loss, Memory
 from health.runbook.words import NO_WORD_OF_ADMISSION
 from tests.support.values.builders import FIRST, MINUTE, NOW, SECOND, seen
 from tests.support.values.memories import Timed, because, timed, timer_of

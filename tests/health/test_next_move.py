@@ -11,8 +11,8 @@ from health.model.references import Step, TemplateReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
 from health.runbook.escalation import lease_duration
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.state import Memory
 from tests.support.values.builders import ADMITTED, NOW, fact, request, request_snapshot
 from tests.support.values.memories import HELD_LEASE, Timed, because, standing, timed, with_lease
 

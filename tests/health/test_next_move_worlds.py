@@ -13,7 +13,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.moves import (
     AnnotateRequests,
     AnnotationPatch,
@@ -32,15 +31,15 @@ from health.model.order import OrderMessage
 from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import patched
-from health.runbook.chores import Chore, ChoreFailure, LeftBehind, next_try_of
+from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
 from health.runbook.decide import next_move
 from health.runbook.escalation import Plan
-from health.runbook.failed_attempts import RETRIES
+from health.runbook.failures import RETRIES
 from health.runbook.incident import STOP_PATIENCE
-from health.runbook.learning import learned
-from health.runbook.memory import Memory, NewStart
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, SkipOrder, ordered
+from health.runbook.state import Memory, NewStart
 from tests.health.test_next_move import STEP
 from tests.support.values.builders import NOW, fact, request_snapshot
 
@@ -141,7 +140,7 @@ class World(RuleBasedStateMachine):
         self.taken |= {uid for uid, one in self.requests.items() if not one.is_being_deleted}
         self.delete(tuple(self.requests))
 
-    @rule(broken=st.frozensets(st.sampled_from([*Chore, ACT])))
+    @rule(broken=st.frozensets(st.sampled_from([*MaintenanceTask, ACT])))
     def api_server_fails(self, broken: frozenset[str]) -> None:
         self.broken = broken
 
@@ -149,7 +148,7 @@ class World(RuleBasedStateMachine):
     @rule(more=st.sampled_from([0, 59, 61]))
     def step_fails_and_nobody_can_tell_its_remediator(self, more: int) -> None:
         self.remediation_is_admitted()
-        self.broken = frozenset({Chore.ANNOTATE})
+        self.broken = frozenset({MaintenanceTask.ANNOTATE})
         self.requests = {
             uid: one.model_copy(update={"succeeded": False}) for uid, one in self.requests.items()
         }
@@ -223,7 +222,7 @@ class World(RuleBasedStateMachine):
             case RenewLease():
                 self.renew()
             case ReleaseLease():
-                if self.tries(Chore.CLEAN_UP, OF_LEASE):
+                if self.tries(MaintenanceTask.CLEAN_UP, OF_LEASE):
                     self.has_lease = False
                     self.memory = self.memory.having_released_lease()
             case RemoveRequests():
@@ -234,26 +233,26 @@ class World(RuleBasedStateMachine):
                 self.memory = self.memory.resting(self.now)
         return move
 
-    def tries(self, chore: Chore, *subjects: ChoreSubject) -> bool:
-        """True if the chore succeeds; a failed chore is noted."""
-        failures = [ChoreFailure(subject=one, what="do it", why="500") for one in subjects]
-        is_done = chore not in self.broken
+    def tries(self, task: MaintenanceTask, *subjects: TaskSubject) -> bool:
+        """True if the maintenance task succeeds; a failed maintenance task is noted."""
+        failures = [TaskFailure(subject=one, what="do it", why="500") for one in subjects]
+        is_done = task not in self.broken
         self.memory = self.memory.having_tried(
-            chore, subjects, () if is_done else failures, self.now, spread=0.5
+            task, subjects, () if is_done else failures, self.now, spread=0.5
         )
         return is_done
 
     def annotate(self, patches: tuple[AnnotationPatch, ...]) -> None:
-        if self.tries(Chore.ANNOTATE, *{patch.subject for patch in patches}):
+        if self.tries(MaintenanceTask.ANNOTATE, *{patch.subject for patch in patches}):
             annotated = patched(self.requests.values(), patches)
             self.requests = {one.uid: one for one in annotated}
             self.memory = self.memory.having_annotated(patches)
 
     def renew(self) -> None:
-        if self.tries(Chore.RENEW, OF_LEASE):
+        if self.tries(MaintenanceTask.RENEW, OF_LEASE):
             self.remember(lease=self.memory.lease.renewed(None, self.now))
         else:
-            next_try = next_try_of(self.memory.notes, Chore.RENEW, OF_LEASE)
+            next_try = next_try_of(self.memory.notes, MaintenanceTask.RENEW, OF_LEASE)
             self.remember(lease=self.memory.lease.renewed_later(next_try))
 
     def judge(self, seen: Observation, move: Move) -> None:
@@ -299,8 +298,8 @@ class World(RuleBasedStateMachine):
         notes = [
             one
             for one in self.memory.notes
-            if (one.chore, one.subject)
-            == (Chore.ANNOTATE, ChoreSubject.of_annotations(request.uid, [TIMED_OUT]))
+            if (one.task, one.subject)
+            == (MaintenanceTask.ANNOTATE, TaskSubject.of_annotations(request.uid, [TIMED_OUT]))
         ]
         return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
@@ -354,8 +353,8 @@ class World(RuleBasedStateMachine):
 
     def clean_up(self) -> None:
         known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())
-        requests = map(ChoreSubject.of_request, known)
-        if not self.tries(Chore.CLEAN_UP, *requests, OF_LEASE, OF_CONFIRMATION):
+        requests = map(TaskSubject.of_request, known)
+        if not self.tries(MaintenanceTask.CLEAN_UP, *requests, OF_LEASE, OF_CONFIRMATION):
             left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.lease.may_be_held)
             self.memory = self.memory.having_cleaned_up(left, before, self.now)
             return

@@ -1,7 +1,7 @@
-"""When an incident goes on by itself: chores and safety nets are not reported.
+"""When an incident goes on by itself: maintenance tasks and safety nets are not reported.
 
-The oracle is the runbook itself: an incident in a cluster where nothing changes is carried on in time, chores
-and all, until it does something that people would notice.
+The oracle is the runbook itself: an incident in a cluster where nothing changes is carried on in time, with
+its maintenance tasks, until it does something that people would notice.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from health.model.chore_subject import ChoreSubject
 from health.model.moves import (
     AnnotateRequests,
     Move,
@@ -28,13 +27,14 @@ from health.model.observation import Observation, TargetState, failed
 from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import Chore, ChoreFailure, LeftBehind
+from health.model.task_subject import TaskSubject
 from health.runbook.decide import next_move
-from health.runbook.failing_acts import after_failure
+from health.runbook.failures import after_failure
 from health.runbook.incident import STOP_PATIENCE, becomes_overdue_at
-from health.runbook.learning import learned
-from health.runbook.lease_memory import LeaseMemory, LeaseState
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure
+from health.runbook.memory_parts import LeaseMemory, LeaseState
+from health.runbook.state import Memory
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
@@ -230,8 +230,8 @@ def test_wake_up_of_a_request_with_a_finalizer_is_no_transition() -> None:
 
 
 def test_failed_deletion_is_tried_again_at_its_time() -> None:
-    failure = ChoreFailure(subject=ChoreSubject.of_request("reboot"), what="delete it", why="500")
-    memory = ABORTED.having_tried(Chore.CLEAN_UP, {failure.subject}, [failure], NOW, 1)
+    failure = TaskFailure(subject=TaskSubject.of_request("reboot"), what="delete it", why="500")
+    memory = ABORTED.having_tried(MaintenanceTask.CLEAN_UP, {failure.subject}, [failure], NOW, 1)
     request = request_of(FIRST)
     memory = memory.having_cleaned_up(LeftBehind(failed=(request.reference,), has_lease=True), [request], NOW)
     assert told(seen(request), memory) == NextTransition(
@@ -239,11 +239,13 @@ def test_failed_deletion_is_tried_again_at_its_time() -> None:
     )
 
 
-def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> None:
+def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_task_is() -> None:
     observation = seen()
     failing = after_failure(None, failed("away"), observation, NOW, 0)
-    failure = ChoreFailure(subject=ChoreSubject.of_request("reboot"), what="delete it", why="500")
-    memory = Memory(failing=failing).having_tried(Chore.CLEAN_UP, {failure.subject}, [failure], NOW, 0)
+    failure = TaskFailure(subject=TaskSubject.of_request("reboot"), what="delete it", why="500")
+    memory = Memory(failing=failing).having_tried(
+        MaintenanceTask.CLEAN_UP, {failure.subject}, [failure], NOW, 0
+    )
     assert timer_of(move(observation, memory)) == 1
     due = NextTransition(at=NOW + timedelta(seconds=5), what="its next attempt to act is due")
     assert told(observation, memory) == due
@@ -255,14 +257,14 @@ def test_act_that_failed_is_made_again_at_its_time_and_not_when_a_chore_is() -> 
 @pytest.mark.rule("rule 47")
 def test_step_that_waits_for_the_end_of_the_one_before_says_until_when() -> None:
     over = request_of(FIRST, succeeded=False)
-    stop = ChoreSubject.of_annotations(over.uid, [TIMED_OUT])
-    failure = ChoreFailure(subject=stop, what="annotate it", why="500")
-    memory = ACTED.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW, 1)
+    stop = TaskSubject.of_annotations(over.uid, [TIMED_OUT])
+    failure = TaskFailure(subject=stop, what="annotate it", why="500")
+    memory = ACTED.having_tried(MaintenanceTask.ANNOTATE, {stop}, [failure], NOW, 1)
     words = (
         "it stops waiting for the stop annotation of the previous request, and RebootTemplate/reset is next"
     )
     assert told(seen(over), memory) == NextTransition(at=NOW + STOP_PATIENCE, what=words)
-    later = memory.having_tried(Chore.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
+    later = memory.having_tried(MaintenanceTask.ANNOTATE, {stop}, [failure], NOW + STOP_PATIENCE, 1)
     assert told(seen(over, hold=HOLD), later, NOW + STOP_PATIENCE).what == "asks the detector again"
 
 
@@ -270,7 +272,7 @@ def test_act_that_is_under_way_is_the_next_transition() -> None:
     assert told(seen(), NEW) == NextTransition(what="when its attempt to act is over")
 
 
-def test_chore_hides_nothing_of_what_comes_after_it() -> None:
+def test_task_hides_nothing_of_what_comes_after_it() -> None:
     observation = seen(request_of(FIRST))
     due = with_lease(ACTED, renew_at=NOW)
     assert isinstance(move(observation, due), RenewLease)

@@ -7,8 +7,8 @@ import pytest
 from health.model.moves import Phase, Wait
 from health.model.order import Blocks, OrderRecord, StandingOrder
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
 from health.runbook.orders import ORDERS, OrderSpec, Situation, ordered, spec_of
+from health.runbook.state import Memory
 from tests.support.values.builders import MINUTE, NOW, seen
 
 ROWS = pytest.mark.parametrize("spec", ORDERS.values(), ids=list(ORDERS))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan, lease_duration
-from health.runbook.lease_memory import LeaseMemory
+from health.runbook.memory_parts import LeaseMemory
 from tests.support.values.builders import CLASSIC, ESCALATION, FIRST, MINUTE, NOW, SECOND, THIRD, request_of
 
 

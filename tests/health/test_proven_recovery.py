@@ -20,9 +20,9 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.remediation_request import HEALTHY_DELAY
 from health.runbook.decide import next_move
 from health.runbook.incident import becomes_overdue_at
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
-from health.runbook.proven_recovery import words
+from health.runbook.learn import learned
+from health.runbook.recovery import words
+from health.runbook.state import Memory
 from health.runbook.wake_up import admitted_at, needs_wake_up
 from tests.support.values import proving
 from tests.support.values.builders import (

@@ -13,7 +13,7 @@ from health.model.moves import End, Move, RemoveRequests
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Step
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.failed_attempts import RETRIES
+from health.runbook.failures import RETRIES
 from tests.health.test_next_move_worlds import MOST_MOVES_TO_THE_END, World
 from tests.support.values.builders import NOW, fact
 

@@ -4,7 +4,7 @@ import pytest
 
 from health.model.moves import AnnotateRequests, AnnotationPatch, Phase, RenewLease, TakeStep, Wait
 from health.model.remediation_request import TIMED_OUT
-from health.runbook.learning import learned
+from health.runbook.learn import learned
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     ADMITTED,

@@ -7,8 +7,8 @@ import pytest
 from health.model.moves import Phase, ReleaseLease, RenewLease, Wait
 from health.model.observation import Hold, HoldReason, TargetState
 from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
-from health.runbook.annotations import OLD
-from health.runbook.learning import learned
+from health.runbook.learn import learned
+from health.runbook.maintenance import OLD
 from tests.support.values.builders import CLASSIC, FIRST, HOLD, MINUTE, NOW, request_of, seen
 from tests.support.values.memories import (
     ACTED,
@@ -50,7 +50,7 @@ def test_hold_stops_the_next_step(fields: dict[str, Any], orders: dict[str, Any]
 @pytest.mark.parametrize(
     ("fields", "orders"), [({"hold": HOLD}, {}), ({}, BY_A_PERSON)], ids=["by the detector", "by a person"]
 )
-def test_hold_stops_no_chore(fields: dict[str, Any], orders: dict[str, Any]) -> None:
+def test_hold_stops_no_task(fields: dict[str, Any], orders: dict[str, Any]) -> None:
     memory = ACTED.model_copy(update=orders)
     assert TIMED_OUT in annotations_of(move(seen(request_of(FIRST, 6 * MINUTE), **fields), memory))
     due = with_lease(memory, renew_at=NOW)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from health.model.chore_subject import ChoreSubject
 from health.model.moves import (
     AnnotateRequests,
     Phase,
@@ -12,9 +11,9 @@ from health.model.moves import (
     Wait,
 )
 from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
-from health.runbook.annotations import OLD
-from health.runbook.chores import Chore, ChoreFailure
-from health.runbook.learning import learned
+from health.model.task_subject import TaskSubject
+from health.runbook.learn import learned
+from health.runbook.maintenance import OLD, MaintenanceTask, TaskFailure
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     ADMITTED,
@@ -78,13 +77,15 @@ def test_lease_is_renewed_when_it_is_due_and_not_before() -> None:
 def test_overdue_lease_stays_for_a_minute_where_the_remediator_cannot_be_stopped() -> None:
     late, stop = (
         NOW + 15 * MINUTE + AN_INSTANT,
-        ChoreSubject.of_annotations(request_of(FIRST).uid, [TIMED_OUT]),
+        TaskSubject.of_annotations(request_of(FIRST).uid, [TIMED_OUT]),
     )
-    failure = ChoreFailure(subject=stop, what="annotate it", why="500")
-    memory = with_lease(ACTED, renew_at=late).having_tried(Chore.ANNOTATE, {stop}, [failure], late, 1)
+    failure = TaskFailure(subject=stop, what="annotate it", why="500")
+    memory = with_lease(ACTED, renew_at=late).having_tried(
+        MaintenanceTask.ANNOTATE, {stop}, [failure], late, 1
+    )
     running = seen(request_of(FIRST, late - NOW), hold=HOLD)
     assert isinstance(move(running, memory, late), Wait), "neither given back nor renewed"
-    later = memory.having_tried(Chore.ANNOTATE, {stop}, [failure], late + MINUTE, 1)
+    later = memory.having_tried(MaintenanceTask.ANNOTATE, {stop}, [failure], late + MINUTE, 1)
     assert isinstance(move(running, later, late + MINUTE), ReleaseLease)
 
 

@@ -8,9 +8,9 @@ from health.model.details import Details
 from health.model.moves import Phase, RemoveRequests, TakeStep, Wait
 from health.model.observation import TargetState
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LeftBehind
-from health.runbook.learning import learned
-from health.runbook.memory import NewStart
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind
+from health.runbook.state import NewStart
 from tests.support.values.builders import (
     ADMITTED,
     ESCALATION,

@@ -23,9 +23,9 @@ from health.policy.policy import Policy
 from health.policy.policy_in_force import NO_OBJECT, UNREAD, PolicyInForce
 from health.policy.shadow import SHADOW, is_in_shadow
 from health.runbook.decide import next_move
-from health.runbook.learning import learned
-from health.runbook.memory import Memory, NewStart
+from health.runbook.learn import learned
 from health.runbook.shadow import having_recorded
+from health.runbook.state import Memory, NewStart
 from health.runbook.wake_up import needs_wake_up
 from tests.support.values.builders import (
     ESCALATION,

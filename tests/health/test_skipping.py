@@ -12,11 +12,11 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LeftBehind
 from health.runbook.decide import next_move
-from health.runbook.learning import learned
-from health.runbook.memory import Memory, NewStart
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind
 from health.runbook.orders import ORDERS, HoldOrder, ResumeOrder, Situation, SkipOrder, ordered
+from health.runbook.state import Memory, NewStart
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,

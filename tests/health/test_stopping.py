@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from health.model.chore_subject import ChoreSubject
 from health.model.moves import AnnotateRequests, Move, Phase, TakeStep, Wait
 from health.model.remediation_request import GREW_OLD, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import Chore, ChoreFailure
+from health.model.task_subject import TaskSubject
 from health.runbook.decide import next_move
 from health.runbook.incident import STOP_PATIENCE
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.maintenance import MaintenanceTask, TaskFailure
+from health.runbook.state import Memory
 from tests.support.values.builders import FIRST, HOLD, MINUTE, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED, timer_of, with_lease
 
@@ -23,24 +23,26 @@ MOMENT = timedelta(seconds=1)
 PATIENT = with_lease(ACTED, renew_at=NOW + 60 * MINUTE)
 
 
-def stop_of(request: RequestSnapshot) -> ChoreSubject:
-    return ChoreSubject.of_annotations(request.uid, [TIMED_OUT])
+def stop_of(request: RequestSnapshot) -> TaskSubject:
+    return TaskSubject.of_annotations(request.uid, [TIMED_OUT])
 
 
 def untold(of: RequestSnapshot = FAILED, *, is_forbidden: bool = False) -> Memory:
     """The memory of an incident whose first try to stop a remediator failed just now."""
-    failure = ChoreFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
-    return PATIENT.having_tried(Chore.ANNOTATE, {stop_of(of)}, [failure], NOW, 1)
+    failure = TaskFailure(subject=stop_of(of), what="annotate it", why="no", is_forbidden=is_forbidden)
+    return PATIENT.having_tried(MaintenanceTask.ANNOTATE, {stop_of(of)}, [failure], NOW, 1)
 
 
 def move_after(time: timedelta, memory: Memory, *requests: RequestSnapshot) -> Move:
     """The next move, after the tries in between have failed as well."""
     now, look = NOW + time, seen(*(requests or (FAILED,)))
-    failing = ChoreFailure(subject=stop_of(FAILED), what="annotate it", why="no")
+    failing = TaskFailure(subject=stop_of(FAILED), what="annotate it", why="no")
     move = next_move(look, learned(memory, look, now), now)
     if not isinstance(move, AnnotateRequests):
         return move
-    after = learned(memory, look, now).having_tried(Chore.ANNOTATE, {stop_of(FAILED)}, [failing], now, 1)
+    after = learned(memory, look, now).having_tried(
+        MaintenanceTask.ANNOTATE, {stop_of(FAILED)}, [failing], now, 1
+    )
     return next_move(look, after, now)
 
 
@@ -71,10 +73,10 @@ def test_next_step_waits_for_no_request_that_is_annotated_or_succeeded() -> None
 
 
 def test_other_mark_of_the_request_that_failed_for_long_puts_the_stop_off_no_longer() -> None:
-    old, now = ChoreSubject.of_annotations(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
-    failure = ChoreFailure(subject=old, what="annotate it", why="no")
-    memory = PATIENT.having_tried(Chore.ANNOTATE, {old}, [failure], NOW, 1)
-    again = memory.having_tried(Chore.ANNOTATE, {old}, [failure], now, 1)
+    old, now = TaskSubject.of_annotations(FAILED.uid, [GREW_OLD]), NOW + 10 * MINUTE
+    failure = TaskFailure(subject=old, what="annotate it", why="no")
+    memory = PATIENT.having_tried(MaintenanceTask.ANNOTATE, {old}, [failure], NOW, 1)
+    again = memory.having_tried(MaintenanceTask.ANNOTATE, {old}, [failure], now, 1)
     move = next_move(seen(FAILED), learned(again, seen(FAILED), now), now)
     assert isinstance(move, AnnotateRequests)
     assert [list(mark.annotations) for mark in move.patches] == [[TIMED_OUT]]
@@ -93,7 +95,11 @@ def test_hold_of_the_detector_outlasts_the_wait() -> None:
         AnnotateRequests | Wait,
     )
     tried = untold().having_tried(
-        Chore.ANNOTATE, {stop_of(FAILED)}, [ChoreFailure(subject=stop_of(FAILED), what="", why="")], now, 1
+        MaintenanceTask.ANNOTATE,
+        {stop_of(FAILED)},
+        [TaskFailure(subject=stop_of(FAILED), what="", why="")],
+        now,
+        1,
     )
     waiting = next_move(held, tried, now)
     assert isinstance(waiting, Wait)

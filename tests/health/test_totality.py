@@ -17,13 +17,11 @@ from health.model.remediation_request import GREW_OLD, HEALTHY_DELAY, TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.decide import next_move
-from health.runbook.disruption import Disruption
 from health.runbook.incident import becomes_overdue_at
-from health.runbook.learning import learned
-from health.runbook.lease_memory import LeaseMemory, LeaseState
-from health.runbook.memory import Loss, Memory, NewStart
-from health.runbook.proven_recovery import words
-from health.runbook.recovery_memory import RecoveryMemory
+from health.runbook.learn import learned
+from health.runbook.memory_parts import Disruption, LeaseMemory, LeaseState, RecoveryMemory
+from health.runbook.recovery import words
+from health.runbook.state import Loss, Memory, NewStart
 from health.runbook.wake_up import needs_wake_up
 from objects.bounds import EARLIEST, LATEST
 from tests.support.values.builders import REBOOT, request

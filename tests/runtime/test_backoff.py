@@ -13,7 +13,7 @@ from detector.dispatching.reconciler import UNANSWERED
 from detector.reporting import status_reporter, target_reporter
 from devcluster.simulation import retrying as simulation
 from devcluster.supervisor import RESTARTS
-from health.runbook import failed_attempts, failing_acts
+from health.runbook import failures
 from objects.backoff import EQUAL_JITTER, FULL_JITTER, Backoff
 from runtime import retrying
 from workflows import question
@@ -72,12 +72,12 @@ def test_wait_stays_within_its_shares_of_the_limit(backoff: Backoff, failures: i
         pytest.param(UNANSWERED, [1, 2, 4, 8, 10, 10], (0.5, 1), id="calls without an answer"),
         pytest.param(status_reporter.FAILED_WRITES, [0.5, 1, 2, 4, 8, 8], (1, 1), id="status of a check"),
         pytest.param(target_reporter.RETRIES, [1, 2, 4, 8, 16, 32, 60, 60], (1, 1), id="status of a target"),
-        pytest.param(failing_acts.REPEATS, [5, 10, 20, 40, 80, 160, 300, 300], (1, 1.2), id="failing acts"),
+        pytest.param(failures.REPEATS, [5, 10, 20, 40, 80, 160, 300, 300], (1, 1.2), id="failing acts"),
         pytest.param(
-            failed_attempts.RETRIES,
+            failures.RETRIES,
             [2, 4, 8, 16, 32, 64, 128, 256, 300],
             (0.5, 1),
-            id="failed attempts of a chore",
+            id="failed attempts of a maintenance task",
         ),
         pytest.param(question.LATE_ANSWERS, [20, 40, 60, 60], (0.5, 1), id="late answers"),
         pytest.param(RESTARTS, [0.5, 1, 2, 4, 8, 15, 15], (1, 1), id="programs of a laptop cluster"),

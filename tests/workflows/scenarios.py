@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from health.model.moves import Phase
 from health.model.observation import HoldReason
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, adopt, be_held, be_refused, hang_on_a_finalizer, wait
 from tests.support.story.settling import rests

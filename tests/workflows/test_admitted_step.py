@@ -8,7 +8,7 @@ from health.model.moves import TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, RequestReference, Step
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.values.builders import (
     ADMITTED,
     FIRST,
@@ -126,7 +126,7 @@ def test_act_gets_the_time_of_the_next_request_if_a_user_deleted_the_last(
 def test_request_that_a_user_deleted_is_lost_and_the_next_one_waits_by_what_was_seen() -> None:
     after = AdmittedStep(FIRST, ADMITTED, LIMITED, BOTH, NOW).after(ActResult.lost(), BOTH, NOW, 0)
     assert after.memory.requests == (NEXT.reference,)
-    assert after.seen == LIMITED.without_admission()
+    assert after.observation == LIMITED.without_admission()
     waits = next_move(LIMITED, after.memory.model_copy(update={"spent": ()}), NOW)
     assert isinstance(waits, Wait)
     assert "its request was removed by another actor" in str(waits.details)
@@ -135,7 +135,7 @@ def test_request_that_a_user_deleted_is_lost_and_the_next_one_waits_by_what_was_
 @pytest.mark.rule("rule 2")
 def test_act_that_found_something_else_is_followed_by_another_question_and_not_at_once() -> None:
     after = held(hold(HoldReason.NOT_TRUE, again=2))
-    assert after.seen == seen().without_admission()
+    assert after.observation == seen().without_admission()
     waits = next_move(seen(), after.memory, NOW)
     assert isinstance(waits, Wait)
     assert waits.until[0].at is not None
@@ -146,13 +146,13 @@ def test_act_that_found_something_else_is_followed_by_another_question_and_not_a
 @pytest.mark.rule("rule 4")
 @pytest.mark.parametrize("found", [failed("500"), hold(HoldReason.STALE_FACTS, again=0)])
 def test_act_that_broke_off_or_came_too_late_is_asked_about_first(found: Hold) -> None:
-    assert held(found).seen is None
+    assert held(found).observation is None
 
 
 def test_finding_that_only_an_act_sees_holds_its_step_and_is_reported_once() -> None:
     first = held(hold(HoldReason.TEMPLATE))
-    assert first.seen is not None
-    assert first.seen.hold == first.memory.found == hold(HoldReason.TEMPLATE)
+    assert first.observation is not None
+    assert first.observation.hold == first.memory.found == hold(HoldReason.TEMPLATE)
     assert first.has_untold_finding
     assert not held(hold(HoldReason.TEMPLATE), first.memory).has_untold_finding
 
@@ -166,6 +166,6 @@ def test_request_that_was_made_is_seen_before_the_detector_sees_it() -> None:
     after = AdmittedStep(SECOND, ADMITTED, seen(MADE), ACTED, NOW).after(
         ActResult.requested(NEXT, NOW), ACTED, NOW, 0
     )
-    assert after.seen == seen(MADE, NEXT).without_admission()
+    assert after.observation == seen(MADE, NEXT).without_admission()
     assert NEXT.reference in after.memory.requests
     assert not isinstance(next_move(seen(MADE, NEXT), after.memory, NOW), TakeStep)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from health.runbook.memory import Memory
 from health.runbook.orders import AbortOrder, HoldOrder
+from health.runbook.state import Memory
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import fail_steps, take_first_step
 from tests.support.story.settling import pass_until, rests

@@ -48,15 +48,15 @@ def acted(result: str, reason: str = "") -> Series:
     return series("paramedic_acts_total", result=result, reason=reason)
 
 
-def left(chore: str, reason: str) -> Series:
-    return series("paramedic_chore_failures_total", chore=chore, reason=reason)
+def left(task: str, reason: str) -> Series:
+    return series("paramedic_maintenance_failures_total", task=task, reason=reason)
 
 
 def test_all_counters_exist_from_the_start() -> None:
     ends = {ended(outcome, kind) for outcome in Outcome for kind in map(kind_name, CHECK_KINDS)}
-    chores = {left(chore, reason) for chore in CHORES for reason in ("Failed", "Forbidden")}
+    tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys(
-        {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *chores}, 0
+        {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *tasks}, 0
     )
 
 

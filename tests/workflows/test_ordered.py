@@ -6,8 +6,8 @@ import pytest
 
 from health.model.observation import failed
 from health.model.order import OrderMessage
-from health.runbook.memory import Memory, NewStart
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, ordered
+from health.runbook.state import Memory, NewStart
 from tests.support.values.builders import NOW, REBOOT, seen
 
 pytestmark = pytest.mark.rule("rule 40")

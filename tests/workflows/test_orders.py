@@ -2,8 +2,8 @@ import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
 from health.model.moves import Phase
-from health.runbook.memory import Memory
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
+from health.runbook.state import Memory
 from objects.short_text import CUT, LONGEST_TEXT
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import settle

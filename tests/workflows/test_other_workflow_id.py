@@ -10,7 +10,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, Wor
 from temporalio.testing import WorkflowEnvironment
 
 from health.model.moves import Phase
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.upgrading import Upgrading
 from tests.support.values.observations import expired, held

@@ -14,8 +14,8 @@ from health.model.references import Action, RequestReference, Step, TemplateRefe
 from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
-from health.runbook.chores import Chore, ChoreNote
-from health.runbook.memory import Memory
+from health.runbook.maintenance import MaintenanceTask, TaskNote
+from health.runbook.state import Memory
 from objects.short_text import CUT, LONGEST_TEXT, cut_to_bytes, short
 from tests.support.values.longest import BLOB_WARNING, payload_bytes
 from workflows.contracts import ActResult
@@ -58,7 +58,7 @@ def node(boot_id: str) -> dict[str, object]:
 def memory(text: str) -> Memory:
     seen = observation(text)
     record = RequestRecord(request=NAME, uid=UID, template=NAME, started=NOW)
-    note = ChoreNote(chore=Chore.CLEAN_UP, what=text, why=text, since=NOW, failed=NOW, next_try=NOW)
+    note = TaskNote(task=MaintenanceTask.CLEAN_UP, what=text, why=text, since=NOW, failed=NOW, next_try=NOW)
     return Memory(
         requests=tuple(one.reference for one in seen.requests),
         records=(record,) * MOST_RECORDS,

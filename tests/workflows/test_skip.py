@@ -9,8 +9,8 @@ from temporalio.exceptions import ApplicationError
 from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.remediation_request import TIMED_OUT
-from health.runbook.memory import Memory
 from health.runbook.orders import HoldOrder, SkipOrder
+from health.runbook.state import Memory
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, fail_steps, take_first_step, wait
 from tests.support.story.settling import pass_until, rests, settle

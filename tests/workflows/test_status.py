@@ -4,7 +4,7 @@ import pytest
 
 from health.model.order import OrderRecord
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.values.builders import MINUTE, NOW, seen
 from tests.support.values.memories import order
 from workflows.status import IncidentStatus

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from health.model.moves import Outcome, Phase
-from health.runbook.memory import Memory
 from health.runbook.orders import HoldOrder
+from health.runbook.state import Memory
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act
 from tests.support.story.polling import polled

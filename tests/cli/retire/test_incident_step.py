@@ -10,7 +10,7 @@ from cli.incident_summary import IncidentSummary
 from cli.retire.incident_step import IncidentAction, next_step
 from health.model.moves import Phase
 from health.model.order import OrderRecord
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.cli.retire.test_owned_objects import incident
 from workflows.messages import State
 

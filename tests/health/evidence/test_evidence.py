@@ -21,7 +21,7 @@ from health.model.moves import (
 from health.model.observation import Hold, Observation
 from health.policy.check_choices import CheckChoices
 from health.runbook.decide import next_move
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from tests.support.values.builders import ADMITTED, ESCALATION, HOLD, INCIDENT, NOW, seen
 
 ANNOTATION = "paramedic.dev/evidence"

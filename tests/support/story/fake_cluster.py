@@ -16,14 +16,13 @@ from temporalio import activity
 
 from health.gate.answer import answered
 from health.model.admission import Admission
-from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.observation import Hold, Observation
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import patched
-from health.runbook.chores import ChoreFailure
+from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.incident import STOP_PATIENCE
+from health.runbook.maintenance import TaskFailure, patched
 from tests.support.values.observations import expired
 from workflows.contracts import (
     ACT,
@@ -84,7 +83,7 @@ class FakeCluster:
         self.refusals: deque[Hold] = deque()
         """What the next acts answer instead of acting."""
         self.failing: Counter[str] = Counter()
-        """How many of the next attempts of an activity fail: an act and an answer raise, a chore tells."""
+        """How many of the next attempts of an activity fail: an act and an answer raise, a task tells."""
         self.retry_after = timedelta()
         """How long the API server wants to be left alone then."""
         self.is_forbidding = False
@@ -278,11 +277,11 @@ class FakeCluster:
         self.failing[name] -= fails
         return fails
 
-    def _not_deleted(self, request: RequestReference) -> ChoreFailure:
-        return self._failure(ChoreSubject.of_request(request.uid), f"delete {request}")
+    def _not_deleted(self, request: RequestReference) -> TaskFailure:
+        return self._failure(TaskSubject.of_request(request.uid), f"delete {request}")
 
-    def _failure(self, subject: ChoreSubject, what: str) -> ChoreFailure:
-        return ChoreFailure(
+    def _failure(self, subject: TaskSubject, what: str) -> TaskFailure:
+        return TaskFailure(
             subject=subject,
             what=what,
             why="403" if self.is_forbidding else "the API server is away",

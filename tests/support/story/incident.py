@@ -25,8 +25,8 @@ from health.model.admission import Intent
 from health.model.incident_result import IncidentResult
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation
-from health.runbook.memory import Memory
 from health.runbook.orders import AbortOrder, HoldOrder
+from health.runbook.state import Memory
 from runtime import search_attributes
 from tests.support.story import workers
 from tests.support.story.fake_cluster import FakeCluster

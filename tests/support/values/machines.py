@@ -1,4 +1,4 @@
-"""What both Machine APIs have in common in tests: snapshots of Machines, requests, and errors of specs."""
+"""Values for tests of both Machine APIs: snapshots of Machines, requests, and errors of specs."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

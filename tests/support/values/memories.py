@@ -8,10 +8,10 @@ from health.model.moves import BY_A_CHANGE, AnnotateRequests, Move, Phase, Relea
 from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.runbook.decide import next_move
-from health.runbook.learning import learned
-from health.runbook.lease_memory import LeaseMemory, LeaseState
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.memory_parts import LeaseMemory, LeaseState
 from health.runbook.orders import ORDERS
+from health.runbook.state import Memory
 from tests.support.values.builders import MINUTE, NOW
 
 ACTED = Memory(

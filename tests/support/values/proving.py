@@ -12,10 +12,10 @@ from health.model.moves import (
 from health.model.observation import Observation, TargetState
 from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LeftBehind
 from health.runbook.decide import next_move
-from health.runbook.learning import learned
-from health.runbook.memory import Memory
+from health.runbook.learn import learned
+from health.runbook.maintenance import LeftBehind
+from health.runbook.state import Memory
 from tests.support.values.builders import (
     FIRST,
     INCIDENT,

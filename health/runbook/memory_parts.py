@@ -1,20 +1,34 @@
-"""LeaseMemory: what an incident remembers of the Lease of its target, and when it is overdue. Pure.
+"""MemoryParts: what an incident remembers of its Lease, its disruption of the target, and its recovery. Pure.
 
-The running step sets the duration of the Lease, which is renewed at half of that time. A remediation is
+The Lease: the running step sets its duration, and it is renewed at half of that time. A remediation is
 overdue (NHC 2.5, rule 13) after three times that duration plus the timeouts of the earlier steps, counted
 from the acquisition of the Lease. A request that the incident made gets three durations of its own under the
 Lease that it was made under, so time lost to a deleted request (rule 9) or to an old Lease of ours is not
 charged to it. For a request that the incident found, or whose Lease has another acquisition time now, only
 the Lease counts.
+
+The disruption (rule 28): after a deletion the incident waits until the target is gone, after a mark until the
+other controller removes the mark. The detector's state may lag and lack the mark: the target is not marked
+again before `SEEN_AFTER`. A deletion whose answer was lost counts as ours if the target disappears.
+
+The recovery: the boot ID that the target had right before the first step that counts. The request itself
+records it, so a lost answer, a lost incident or a boot between a look and the request do no harm. A step is
+the first one while no other part of the remediation exists or was tried. The target is healthy since the
+incident first saw it so, with the same boot ID and the same time of the latest transition of a relevant
+condition. A change of either is a gap, whether or not the incident saw the unhealthy state. The kubelet's
+timestamps only reveal gaps and measure no time, because the clock of a machine that has just booted may be
+off.
 """
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from health.model.observation import Observation, TargetState
+from health.model.references import Action, Step
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import LeftBehind
 from health.runbook.escalation import CLASSIC_LEASE, Plan
+from health.runbook.maintenance import LeftBehind
 from objects.frozen import Frozen, OpenEnum
 
 OVERDUE_AFTER = 3
@@ -131,6 +145,91 @@ class LeaseMemory(Frozen):
         stays_released = self.state is LeaseState.RELEASED and bool(left.requests)
         state = LeaseState.RELEASED if stays_released else LeaseState.NOT_TAKEN
         return self._with(state=state, acquired_at=None, renew_at=None)
+
+    def _with(self, **changes: object) -> Self:
+        return self.model_copy(update=changes)
+
+
+SEEN_AFTER = timedelta(seconds=10)
+"""How long the detector may take to see our change before the change counts as undone."""
+
+
+class Disruption(Frozen):
+    """A deletion, a mark that the detector has not seen yet, or nothing."""
+
+    action: OpenEnum[Action] | None = None
+    at: datetime | None = None
+    """None: the deletion was ordered, and its result is unknown."""
+
+    @property
+    def deleted_at(self) -> datetime | None:
+        """When the incident deleted the target, which may not be gone yet."""
+        return self.at if self.action is Action.DELETE else None
+
+    @property
+    def has_deleted(self) -> bool:
+        """True if the deletion succeeded; the target may still exist."""
+        return self.deleted_at is not None
+
+    @property
+    def may_have_deleted(self) -> bool:
+        """True if the deletion was ordered and its result is unknown."""
+        return self.action is Action.DELETE and self.at is None
+
+    @property
+    def marked_at(self) -> datetime | None:
+        """When the incident marked the target, if the mark is not seen yet."""
+        return self.at if self.action is Action.MARK else None
+
+    def until(self, now: datetime) -> Self:
+        """The same at `now`: a mark that should be visible by then counts as undone."""
+        is_over = self.marked_at is not None and now >= self.marked_at + SEEN_AFTER
+        return type(self)() if is_over else self
+
+    def ordered(self, step: Step) -> Self:
+        if step.action is Action.DELETE:
+            return type(self)(action=Action.DELETE)
+        return type(self)() if self.may_have_deleted else self
+
+
+class RecoveryMemory(Frozen):
+    """The boots and the health of one target."""
+
+    boot_id_before: str | None = None
+    """None: no step was taken; "": unknown."""
+    healthy_since: datetime | None = None
+    """Without a gap; None: the target is not healthy."""
+    boot_id: str = ""
+    """The boot ID while healthy; "": unknown."""
+    last_transition: datetime | None = None
+    """The latest transition while healthy; None: unknown."""
+
+    def begun(self, boot_id: str, *, is_first: bool) -> Self:
+        """The same after a step on a target with this boot ID."""
+        if self.boot_id_before is not None and not is_first:
+            return self
+        return self._with(boot_id_before=boot_id)
+
+    def observed(self, observation: Observation, now: datetime) -> Self:
+        """The same after an observation; an unknown state changes nothing."""
+        if observation.state is TargetState.UNKNOWN:
+            return self
+        if observation.state is not TargetState.HEALTHY:
+            return self._with(healthy_since=None, boot_id="", last_transition=None)
+        known = self.boot_id, self.last_transition
+        if self.healthy_since is not None and known == (observation.boot_id, observation.last_transition):
+            return self
+        return self._with(
+            healthy_since=now, boot_id=observation.boot_id, last_transition=observation.last_transition
+        )
+
+    def anew(self, boot_id: str) -> Self:
+        """The same once all steps are to be taken again: the new steps need a proof too."""
+        return self if self.boot_id_before is None else self._with(boot_id_before=boot_id)
+
+    def over(self) -> Self:
+        """The same once nothing is left of the remediation and no proof is needed."""
+        return self._with(boot_id_before=None)
 
     def _with(self, **changes: object) -> Self:
         return self.model_copy(update=changes)

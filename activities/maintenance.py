@@ -1,4 +1,4 @@
-"""Chores: the activities for annotations and Leases; clean_up has a file of its own.
+"""Maintenance tasks: the activities for annotations and Leases; clean_up has a file of its own.
 
 Each part is done separately (`attempt`); failures are returned to the incident, which tries them again.
 """
@@ -13,34 +13,34 @@ from temporalio import activity
 from activities.attempt import Attempt, AttemptFailure
 from activities.own_requests import OwnRequests
 from activities.target_lease import TargetLeases
-from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference
-from health.runbook.chores import ChoreFailure, renewing_lease
+from health.model.task_subject import OF_LEASE, TaskSubject
+from health.runbook.maintenance import TaskFailure, renewing_lease
 from workflows.contracts import ANNOTATE, RENEW, AnnotateInput, AnnotateResult, RenewInput, RenewResult
 from workflows.kit.calls import Contract
 
 Result = TypeVar("Result")
 
 
-class ChoreAttempt:
+class TaskAttempt:
     """The parts of one attempt, and the failures so far."""
 
     def __init__(self, contract: Contract) -> None:
         self._attempt = Attempt(contract)
-        self._failures: list[ChoreFailure] = []
+        self._failures: list[TaskFailure] = []
 
     @property
-    def failures(self) -> tuple[ChoreFailure, ...]:
+    def failures(self) -> tuple[TaskFailure, ...]:
         return tuple(self._failures)
 
-    async def item(self, subject: ChoreSubject, what: str, doing: Awaitable[Result]) -> Result | None:
+    async def item(self, subject: TaskSubject, what: str, doing: Awaitable[Result]) -> Result | None:
         """The result of `doing`; None: it failed, which is recorded as `what` about `subject`."""
         tried = await self._attempt.tried(what, doing)
         if not isinstance(tried, AttemptFailure):
             return tried
         self._failures.append(
-            ChoreFailure(
+            TaskFailure(
                 subject=subject,
                 what=what,
                 why=tried.why,
@@ -63,13 +63,11 @@ class Annotate:
     @activity.defn(name=ANNOTATE.name)
     async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
         """Write the annotations; writing an existing one again changes nothing."""
-        attempt = ChoreAttempt(ANNOTATE)
+        attempt = TaskAttempt(ANNOTATE)
         await asyncio.gather(*(self._write(patch, asked.incident, attempt) for patch in asked.patches))
         return AnnotateResult(failures=attempt.failures)
 
-    async def _write(
-        self, patch: AnnotationPatch, incident: IncidentReference, attempt: ChoreAttempt
-    ) -> None:
+    async def _write(self, patch: AnnotationPatch, incident: IncidentReference, attempt: TaskAttempt) -> None:
         writing = self._requests.annotate(patch, incident)
         await attempt.item(patch.subject, str(patch), writing)
 
@@ -84,7 +82,7 @@ class Renew:
     @activity.defn(name=RENEW.name)
     async def renew(self, asked: RenewInput) -> RenewResult:
         """Renew the Lease if it is ours; a missing or foreign one is left unchanged (NHC 2.5)."""
-        attempt, duration = ChoreAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
+        attempt, duration = TaskAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
         keeping = self._leases.keep(
             asked.incident, duration, self._now(), with_lock=asked.is_of_control_plane
         )

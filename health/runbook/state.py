@@ -1,6 +1,6 @@
 """Memory: what an incident knows that the cluster does not show yet, and how its own acts change it. Pure.
 
-`health.runbook.learning` adds what observations show.
+`health.runbook.learn` adds what observations show.
 """
 
 from collections.abc import Collection, Iterable
@@ -9,7 +9,6 @@ from typing import Self
 
 from health.gate.act_finding import finding
 from health.model.admission import Intent
-from health.model.chore_subject import ChoreSubject
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
@@ -18,13 +17,20 @@ from health.model.references import RequestReference, Step, TemplateReference
 from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
-from health.runbook.annotations import merged, patched
-from health.runbook.chores import Chore, ChoreFailure, ChoreNote, LeftBehind, after_attempt, still_ahead
-from health.runbook.disruption import Disruption
+from health.model.task_subject import TaskSubject
 from health.runbook.escalation import Plan, Stepped, lease_duration
-from health.runbook.failing_acts import FailingActs, after_failure, lasts
-from health.runbook.lease_memory import LeaseMemory
-from health.runbook.recovery_memory import RecoveryMemory
+from health.runbook.failures import FailingActs, after_failure, lasts
+from health.runbook.maintenance import (
+    LeftBehind,
+    MaintenanceTask,
+    TaskFailure,
+    TaskNote,
+    after_attempt,
+    merged,
+    patched,
+    still_ahead,
+)
+from health.runbook.memory_parts import Disruption, LeaseMemory, RecoveryMemory
 from objects.frozen import Frozen
 
 NO_SHADOW = ShadowRecord()
@@ -68,8 +74,8 @@ class Memory(Frozen):
     """Whether no step was left at the last observation that could tell."""
     patches: tuple[AnnotationPatch, ...] = ()
     """The annotations that it wrote, because the detector's state may be slightly older."""
-    notes: tuple[ChoreNote, ...] = ()
-    """Chores that failed, with their next try."""
+    notes: tuple[TaskNote, ...] = ()
+    """Maintenance tasks that failed, with their next try."""
     clean_up_at: datetime | None = None
     """When the clean-up is due again because something remained; None: nothing remained."""
     cleaned_up: tuple[str, ...] = ()
@@ -160,21 +166,21 @@ class Memory(Frozen):
         """The steps of a check or an observation, with those that this incident has tried."""
         return Plan(check.steps, self.spent, self.skipped)
 
-    def attempt_of(self, seen: Observation) -> int:
+    def attempt_of(self, observation: Observation) -> int:
         """The number, in a row, of the remediation that a request made now, or existing now, belongs to."""
-        return max(self.attempt, self.attempts_before(seen) + 1)
+        return max(self.attempt, self.attempts_before(observation) + 1)
 
-    def attempts_before(self, seen: Observation) -> int:
+    def attempts_before(self, observation: Observation) -> int:
         """Remediations in a row that have ended; the detector may already count a loss among them."""
-        return max(seen.earlier_attempts, self.loss.attempt if self.loss else 0)
+        return max(observation.earlier_attempts, self.loss.attempt if self.loss else 0)
 
-    def settled(self, known: tuple[RequestReference, ...], seen: Observation) -> tuple[str, ...]:
+    def settled(self, known: tuple[RequestReference, ...], observation: Observation) -> tuple[str, ...]:
         """The uids of those of `known` whose disappearance is not a loss.
 
         Either the incident deleted them itself, or the target recovered and failed again since, so that the
         detector counts their remediation as an earlier one.
         """
-        if 0 < self.attempt <= seen.earlier_attempts:
+        if 0 < self.attempt <= observation.earlier_attempts:
             return tuple(one.uid for one in known)
         return tuple(one.uid for one in known if one.uid in self.withdrawn)
 
@@ -185,11 +191,11 @@ class Memory(Frozen):
             disruption=self.disruption.until(now),
         )
 
-    def complete(self, seen: Observation) -> Observation:
+    def complete(self, observation: Observation) -> Observation:
         """The observation with annotations that were written and may not be visible yet."""
-        if not self.patches or not seen.requests:
-            return seen
-        return seen.model_copy(update={"requests": patched(seen.requests, self.patches)})
+        if not self.patches or not observation.requests:
+            return observation
+        return observation.model_copy(update={"requests": patched(observation.requests, self.patches)})
 
     def having_ordered(self, step: Step) -> Self:
         """The same once an act is ordered; its unknown results are assumed to have happened."""
@@ -213,32 +219,34 @@ class Memory(Frozen):
         )
 
     def having_disrupted(
-        self, step: Step, seen: Observation, acquired: datetime | None, now: datetime
+        self, step: Step, observation: Observation, acquired: datetime | None, now: datetime
     ) -> Self:
         """The same once the target was deleted or marked by `step`."""
         duration = lease_duration(step)
         return self._with(
             disruption=Disruption(action=step.action, at=now),
-            recovery=self.recovery.begun(seen.boot_id, is_first=self.is_before_the_first_step),
-            attempt=self.attempt_of(seen),
+            recovery=self.recovery.begun(observation.boot_id, is_first=self.is_before_the_first_step),
+            attempt=self.attempt_of(observation),
             lease=self.lease.taken(duration, acquired, now + duration / 2),
             **_DONE,
         )
 
     def having_failed_to_act(
-        self, hold: Hold, seen: Observation, now: datetime, spread: float, *, is_forbidden: bool
+        self, hold: Hold, observation: Observation, now: datetime, spread: float, *, is_forbidden: bool
     ) -> Self:
         """The same once an act was held by `hold`, which only the act may see."""
-        failing = after_failure(self.failing, hold, seen, now, spread)
+        failing = after_failure(self.failing, hold, observation, now, spread)
         is_told = not is_forbidden or lasts(failing, now)
         return self._with(failing=failing, found=finding(self.found, hold) if is_told else self.found)
 
-    def having_lost(self, gone: tuple[RequestReference, ...], seen: Observation, now: datetime) -> Self:
+    def having_lost(
+        self, gone: tuple[RequestReference, ...], observation: Observation, now: datetime
+    ) -> Self:
         """The same once an act found that another actor deleted these requests."""
         uids = {request.uid for request in gone}
         return self._with(
             requests=tuple(known for known in self.requests if known.uid not in uids),
-            loss=Loss(at=now, attempt=self.attempt_of(seen)),
+            loss=Loss(at=now, attempt=self.attempt_of(observation)),
         )
 
     def having_annotated(self, patches: tuple[AnnotationPatch, ...]) -> Self:
@@ -248,13 +256,13 @@ class Memory(Frozen):
         """The same once the Lease was released while the requests stay."""
         return self._with(lease=self.lease.released())
 
-    def having_cleaned_up(self, left: LeftBehind, seen: Iterable[RequestSnapshot], now: datetime) -> Self:
+    def having_cleaned_up(self, left: LeftBehind, requests: Iterable[RequestSnapshot], now: datetime) -> Self:
         """The same after a clean-up that left `left` behind; its failures are noted separately.
 
-        `seen` are the requests before it: one that another actor was already deleting was not withdrawn by
-        us. While a request exists its remediator may be working, so the Lease is kept.
+        `requests` are those before it: a request that another actor was already deleting was not withdrawn
+        by us. While a request exists its remediator may be working, so the Lease is kept.
         """
-        before = tuple(seen)
+        before = tuple(requests)
         not_ours = {one.uid for one in before if one.is_being_deleted}.difference(self.withdrawn)
         nothing_left = (
             {} if left.requests else {"spent": (), "skipped": (), "patches": (), "is_exhausted": False}
@@ -272,14 +280,14 @@ class Memory(Frozen):
 
     def having_tried(
         self,
-        chore: Chore,
-        tried: Collection[ChoreSubject],
-        failures: Iterable[ChoreFailure],
+        task: MaintenanceTask,
+        tried: Collection[TaskSubject],
+        failures: Iterable[TaskFailure],
         now: datetime,
         spread: float,
     ) -> Self:
-        """The same after an attempt at `chore` for the subjects `tried`, with notes for failures."""
-        return self._with(notes=after_attempt(self.notes, chore, tried, failures, now, spread))
+        """The same after an attempt at `task` for the subjects `tried`, with notes for failures."""
+        return self._with(notes=after_attempt(self.notes, task, tried, failures, now, spread))
 
     def having_skipped(self, uid: str) -> Self:
         """The same once the request with that uid counts as timed out."""

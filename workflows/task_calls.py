@@ -1,4 +1,4 @@
-"""ChoreCall: the input of an activity for a chore, and what an incident remembers of its result.
+"""TaskCall: the input of an activity for a maintenance task, and what an incident remembers of its result.
 
 Rule: each failure becomes a note with a next try. A call that broke off has an unknown result, so all its
 parts are tried again.
@@ -12,22 +12,22 @@ from typing import Generic, TypeVar
 
 from temporalio.exceptions import ActivityError
 
-from health.model.chore_subject import OF_CONFIRMATION, OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.chores import (
-    Chore,
-    ChoreFailure,
+from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
+from health.runbook.maintenance import (
     LeftBehind,
+    MaintenanceTask,
+    TaskFailure,
     deleting,
     next_try_of,
     releasing_lease,
     removing_confirmation,
     renewing_lease,
 )
-from health.runbook.memory import Memory
+from health.runbook.state import Memory
 from workflows.contracts import (
     ANNOTATE,
     CLEAN_UP,
@@ -45,14 +45,14 @@ Result = TypeVar("Result", AnnotateResult, RenewResult, CleanUpResult)
 
 
 @dataclass(frozen=True)
-class ChoreCall(Generic[Result]):
-    """One chore with its activity, input and result."""
+class TaskCall(Generic[Result]):
+    """One maintenance task with its activity, input and result."""
 
-    chore: Chore
+    task: MaintenanceTask
     contract: Contract
     asked: AnnotateInput | RenewInput | CleanUpInput
-    tried: Mapping[ChoreSubject, str]
-    """The parts of the chore in words, by subject."""
+    tried: Mapping[TaskSubject, str]
+    """The parts of the maintenance task in words, by subject."""
     unknown: Result
     """The assumed result, except for failures, if the call breaks off."""
     remember: Callable[[Memory, Result, datetime], Memory]
@@ -64,23 +64,21 @@ class ChoreCall(Generic[Result]):
             return await calls.call(self.contract, self.asked, type(self.unknown), summary=details)
         except ActivityError as error:
             why = in_words(error)
-            failures = [ChoreFailure(subject=one, what=what, why=why) for one, what in self.tried.items()]
+            failures = [TaskFailure(subject=one, what=what, why=why) for one, what in self.tried.items()]
             return self.unknown.model_copy(update={"failures": tuple(failures)})
 
     def after(self, result: Result, memory: Memory, now: datetime, spread: float) -> Memory:
         """The memory after the call; `spread` is a random number between 0 and 1."""
-        tried = memory.having_tried(self.chore, self.tried.keys(), result.failures, now, spread)
+        tried = memory.having_tried(self.task, self.tried.keys(), result.failures, now, spread)
         return self.remember(tried, result, now)
 
 
-def annotation(
-    incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
-) -> ChoreCall[AnnotateResult]:
-    """The chore that writes annotations on requests."""
+def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]) -> TaskCall[AnnotateResult]:
+    """The maintenance task that writes annotations on requests."""
     tried = {patch.subject: str(patch) for patch in patches}
     asked = AnnotateInput(incident=incident, patches=patches)
     remember = partial(_annotated, patches)
-    return ChoreCall(Chore.ANNOTATE, ANNOTATE, asked, tried, AnnotateResult(), remember)
+    return TaskCall(MaintenanceTask.ANNOTATE, ANNOTATE, asked, tried, AnnotateResult(), remember)
 
 
 def _annotated(
@@ -90,8 +88,8 @@ def _annotated(
     return memory.having_annotated(tuple(one for one in patches if one.subject not in failed_for))
 
 
-def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResult]:
-    """The chore that renews the Lease of the target, and the control-plane lock with it."""
+def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult]:
+    """The maintenance task that renews the Lease of the target, and the control-plane lock with it."""
     lease = memory.lease
     asked = RenewInput(
         incident=incident,
@@ -99,19 +97,19 @@ def renewal(incident: IncidentReference, memory: Memory) -> ChoreCall[RenewResul
         is_of_control_plane=lease.is_of_control_plane,
     )
     tried = {OF_LEASE: renewing_lease(incident.target)}
-    return ChoreCall(Chore.RENEW, RENEW, asked, tried, RenewResult(), _renewed)
+    return TaskCall(MaintenanceTask.RENEW, RENEW, asked, tried, RenewResult(), _renewed)
 
 
 def _renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
     if result.failures:
-        lease = memory.lease.renewed_later(next_try_of(memory.notes, Chore.RENEW, OF_LEASE))
+        lease = memory.lease.renewed_later(next_try_of(memory.notes, MaintenanceTask.RENEW, OF_LEASE))
     else:
         lease = memory.lease.renewed(result.acquired_at, now)
     return memory.model_copy(update={"lease": lease})
 
 
-def release(incident: IncidentReference, memory: Memory) -> ChoreCall[CleanUpResult]:
-    """The chore that releases the Lease and keeps the requests."""
+def release(incident: IncidentReference, memory: Memory) -> TaskCall[CleanUpResult]:
+    """The maintenance task that releases the Lease and keeps the requests."""
     lock = memory.may_hold_control_plane_lock
     return _cleaning(CleanUpInput(incident=incident, requests=(), is_of_control_plane=lock), _released)
 
@@ -121,16 +119,16 @@ def _released(memory: Memory, result: CleanUpResult, _: datetime) -> Memory:
 
 
 def clean_up(
-    incident: IncidentReference, memory: Memory, seen: Observation, before: tuple[RequestSnapshot, ...]
-) -> ChoreCall[CleanUpResult]:
-    """The chore that deletes all requests, last seen as in `before`, and releases the Lease."""
-    visible = {request.uid for request in seen.requests}
+    incident: IncidentReference, memory: Memory, observation: Observation, before: tuple[RequestSnapshot, ...]
+) -> TaskCall[CleanUpResult]:
+    """The maintenance task that deletes all requests, last seen as in `before`, and releases the Lease."""
+    visible = {request.uid for request in observation.requests}
     asked = CleanUpInput(
         incident=incident,
         requests=memory.requests,
         doubtful=tuple(one.uid for one in memory.requests if one.uid not in visible),
         is_of_control_plane=memory.may_hold_control_plane_lock,
-        is_confirmed=seen.is_confirmed,
+        is_confirmed=observation.is_confirmed,
     )
     return _cleaning(asked, partial(_cleaned_up, asked, before))
 
@@ -145,7 +143,7 @@ def _cleaned_up(
     failed_for = {failure.subject for failure in result.failures}
     left = LeftBehind(
         hanging=result.remaining,
-        failed=tuple(one for one in asked.requests if ChoreSubject.of_request(one.uid) in failed_for),
+        failed=tuple(one for one in asked.requests if TaskSubject.of_request(one.uid) in failed_for),
         has_lease=result.has_lease and memory.lease.may_be_held,
     )
     return memory.having_cleaned_up(left, before, now)
@@ -153,9 +151,9 @@ def _cleaned_up(
 
 def _cleaning(
     asked: CleanUpInput, remember: Callable[[Memory, CleanUpResult, datetime], Memory]
-) -> ChoreCall[CleanUpResult]:
-    tried = {ChoreSubject.of_request(one.uid): deleting(one) for one in asked.requests}
+) -> TaskCall[CleanUpResult]:
+    tried = {TaskSubject.of_request(one.uid): deleting(one) for one in asked.requests}
     tried[OF_LEASE] = releasing_lease(asked.incident.target)
     if asked.is_confirmed:
         tried[OF_CONFIRMATION] = removing_confirmation(asked.incident.target)
-    return ChoreCall(Chore.CLEAN_UP, CLEAN_UP, asked, tried, CleanUpResult(has_lease=True), remember)
+    return TaskCall(MaintenanceTask.CLEAN_UP, CLEAN_UP, asked, tried, CleanUpResult(has_lease=True), remember)

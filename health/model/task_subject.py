@@ -1,4 +1,4 @@
-"""ChoreSubject: the thing that a chore is about. It tells failures apart and is never shown."""
+"""TaskSubject: the thing that a maintenance task is about. It tells failures apart and is never shown."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -18,7 +18,7 @@ class SubjectKind(StrEnum):
     """A group of annotations on one request; each group is written separately."""
 
 
-class ChoreSubject(Frozen):
+class TaskSubject(Frozen):
     """The kind of thing, and for a request its uid and the names of the annotations."""
 
     kind: OpenEnum[SubjectKind]
@@ -36,5 +36,5 @@ class ChoreSubject(Frozen):
         return cls(kind=SubjectKind.ANNOTATIONS, uid=uid, annotations=tuple(sorted(names)))
 
 
-OF_LEASE = ChoreSubject(kind=SubjectKind.LEASE)
-OF_CONFIRMATION = ChoreSubject(kind=SubjectKind.CONFIRMATION)
+OF_LEASE = TaskSubject(kind=SubjectKind.LEASE)
+OF_CONFIRMATION = TaskSubject(kind=SubjectKind.CONFIRMATION)

@@ -1,4 +1,4 @@
-"""A chore returns its failures item by item and raises no error."""
+"""A maintenance task returns its failures item by item and raises no error."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.chores import Annotate, Renew
 from activities.clean_up import CleanUp
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
+from activities.maintenance import Annotate, Renew
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.step_result import hold_of
@@ -17,7 +17,7 @@ from activities.target_lease import TargetLeases
 from health.model.moves import AnnotationPatch
 from health.model.observation import HoldReason
 from health.model.references import RequestReference
-from health.runbook.chores import ChoreFailure
+from health.runbook.maintenance import TaskFailure
 from kube.client import Client
 from kube.cluster_connections import ClusterConnections
 from kube.connection import ClusterConnection
@@ -32,7 +32,7 @@ INCIDENT = incident_reference("test")
 REQUEST = RequestReference(api_version="example.com/v1", kind="Reboot", namespace="ns", name="a", uid="u")
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/leases/leases/node-node-1"
 KINDS = "/apis/example.com/v1"
-Run = Callable[[], Awaitable[tuple[ChoreFailure, ...]]]
+Run = Callable[[], Awaitable[tuple[TaskFailure, ...]]]
 
 
 @pytest.fixture(params=["clean_up", "renew", "annotate"])
@@ -44,7 +44,7 @@ def run(request: pytest.FixtureRequest, client: Client, transport: Transport) ->
     clean_up, renew = CleanUp(client, requests, leases), Renew(leases, lambda: datetime.now(UTC))
     annotate, environment = Annotate(requests), ActivityEnvironment()
 
-    async def attempt() -> tuple[ChoreFailure, ...]:
+    async def attempt() -> tuple[TaskFailure, ...]:
         match request.param:
             case "clean_up":
                 asked = CleanUpInput(incident=INCIDENT, requests=(REQUEST,))

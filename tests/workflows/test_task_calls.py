@@ -1,19 +1,19 @@
-"""The input of a chore, and what an incident remembers of its result; these tests need no server."""
+"""The input of a maintenance task, and what an incident remembers of its result, without a server."""
 
 from datetime import timedelta
 
 import pytest
 
-from health.model.chore_subject import OF_LEASE, ChoreSubject
 from health.model.moves import AnnotationPatch
 from health.model.remediation_request import TIMED_OUT
-from health.runbook.chores import ChoreFailure
-from health.runbook.failed_attempts import FORBIDDEN_GRACE
+from health.model.task_subject import OF_LEASE, TaskSubject
+from health.runbook.failures import FORBIDDEN_GRACE
+from health.runbook.maintenance import TaskFailure
 from objects.timestamps import stamp
 from tests.support.values.builders import FIRST, INCIDENT, NOW, SECOND, request_of, seen
 from tests.support.values.memories import ACTED
-from workflows.chore_calls import annotation, clean_up, release, renewal
 from workflows.contracts import AnnotateResult, CleanUpInput, CleanUpResult, RenewResult
+from workflows.task_calls import annotation, clean_up, release, renewal
 
 pytestmark = pytest.mark.rule("rule 47")
 
@@ -22,8 +22,8 @@ BOTH = ACTED.model_copy(update={"requests": (MADE.reference, NEXT.reference)})
 TWO_SECONDS = timedelta(seconds=2)
 
 
-def failure(subject: ChoreSubject, *, is_forbidden: bool = False) -> ChoreFailure:
-    return ChoreFailure(subject=subject, what="do it", why="no", is_forbidden=is_forbidden)
+def failure(subject: TaskSubject, *, is_forbidden: bool = False) -> TaskFailure:
+    return TaskFailure(subject=subject, what="do it", why="no", is_forbidden=is_forbidden)
 
 
 def test_lease_that_could_not_be_renewed_is_renewed_at_the_next_try() -> None:
@@ -58,7 +58,7 @@ def test_annotation_that_was_not_written_is_noted_and_the_others_are_remembered(
 @pytest.mark.rule("NHC 2.5/release", "rule 40")
 def test_request_that_cannot_be_deleted_keeps_the_lease_and_no_other_request() -> None:
     call = clean_up(INCIDENT, BOTH, seen(MADE, NEXT), (MADE, NEXT))
-    failures = (failure(ChoreSubject.of_request(MADE.uid)),)
+    failures = (failure(TaskSubject.of_request(MADE.uid)),)
     left = call.after(CleanUpResult(failures=failures, has_lease=True), BOTH, NOW, 1)
     assert left.requests == (MADE.reference,)
     assert left.lease.may_be_held

@@ -1,4 +1,4 @@
-"""A failed chore is noted and retried with a back-off until it succeeds."""
+"""A failed maintenance task is noted and retried with a back-off until it succeeds."""
 
 from datetime import timedelta
 
@@ -6,38 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.model.chore_subject import OF_LEASE, ChoreSubject
-from health.runbook.chores import (
-    Chore,
-    ChoreFailure,
-    ChoreNote,
+from health.model.task_subject import OF_LEASE, TaskSubject
+from health.runbook.failures import FORBIDDEN_GRACE, RETRIES, retry_delay
+from health.runbook.maintenance import (
+    MaintenanceTask,
+    TaskFailure,
+    TaskNote,
     after_attempt,
     is_put_off,
     still_ahead,
 )
-from health.runbook.failed_attempts import FORBIDDEN_GRACE, RETRIES, retry_delay
 from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 47")
 
 SECOND = timedelta(seconds=1)
 SPREADS = st.floats(0, 1)
-A = ChoreSubject.of_request("a")
-SUBJECTS = st.sampled_from(
-    [OF_LEASE, A, ChoreSubject.of_request("b"), ChoreSubject.of_annotations("a", ["b"])]
-)
+A = TaskSubject.of_request("a")
+SUBJECTS = st.sampled_from([OF_LEASE, A, TaskSubject.of_request("b"), TaskSubject.of_annotations("a", ["b"])])
 
 
-def failure(subject: ChoreSubject = A, **fields: object) -> ChoreFailure:
-    base = ChoreFailure(subject=subject, what="delete a", why="failed calling webhook")
+def failure(subject: TaskSubject = A, **fields: object) -> TaskFailure:
+    base = TaskFailure(subject=subject, what="delete a", why="failed calling webhook")
     return base.model_copy(update=fields)
 
 
-def noted(*failures: ChoreFailure, notes: tuple[ChoreNote, ...] = (), after: float = 0) -> ChoreNote:
+def noted(*failures: TaskFailure, notes: tuple[TaskNote, ...] = (), after: float = 0) -> TaskNote:
     """The note of `a` after one more attempt, so many seconds after NOW."""
     now = NOW + timedelta(seconds=after)
     return next(
-        one for one in after_attempt(notes, Chore.CLEAN_UP, {A}, failures, now, 1) if one.subject == A
+        one
+        for one in after_attempt(notes, MaintenanceTask.CLEAN_UP, {A}, failures, now, 1)
+        if one.subject == A
     )
 
 
@@ -71,21 +71,25 @@ def test_incidents_that_failed_together_are_spread(failures: int, spreads: list[
     noted_before=st.sets(SUBJECTS),
     tried=st.sets(SUBJECTS),
     failed=st.sets(SUBJECTS),
-    chore=st.sampled_from(Chore),
+    task=st.sampled_from(MaintenanceTask),
 )
 def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
-    noted_before: set[ChoreSubject], tried: set[ChoreSubject], failed: set[ChoreSubject], chore: Chore
+    noted_before: set[TaskSubject], tried: set[TaskSubject], failed: set[TaskSubject], task: MaintenanceTask
 ) -> None:
     before = after_attempt(
-        (), Chore.ANNOTATE, noted_before, map(failure, sorted(noted_before, key=str)), NOW, 0
+        (), MaintenanceTask.ANNOTATE, noted_before, map(failure, sorted(noted_before, key=str)), NOW, 0
     )
     failures = [failure(subject) for subject in sorted(failed & tried, key=str)]
-    after = after_attempt(before, chore, tried, failures, NOW + SECOND, 0)
+    after = after_attempt(before, task, tried, failures, NOW + SECOND, 0)
 
-    kept = {(Chore.ANNOTATE, one) for one in noted_before if chore is not Chore.ANNOTATE or one not in tried}
-    assert {(one.chore, one.subject) for one in after} == kept | {(chore, one) for one in failed & tried}
-    assert len({(one.chore, one.subject) for one in after}) == len(after)
-    assert all(one in after for one in before if (one.chore, one.subject) in kept)
+    kept = {
+        (MaintenanceTask.ANNOTATE, one)
+        for one in noted_before
+        if task is not MaintenanceTask.ANNOTATE or one not in tried
+    }
+    assert {(one.task, one.subject) for one in after} == kept | {(task, one) for one in failed & tried}
+    assert len({(one.task, one.subject) for one in after}) == len(after)
+    assert all(one in after for one in before if (one.task, one.subject) in kept)
 
 
 def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_reported() -> None:
@@ -99,7 +103,7 @@ def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_reported
 
 
 def test_row_ends_with_what_was_done() -> None:
-    done = after_attempt((noted(failure()),), Chore.CLEAN_UP, {A}, (), NOW, 0)
+    done = after_attempt((noted(failure()),), MaintenanceTask.CLEAN_UP, {A}, (), NOW, 0)
     assert done == ()
     assert noted(failure(), notes=done, after=60).failures == 1
 
@@ -108,12 +112,12 @@ def test_api_server_that_says_when_is_not_asked_before() -> None:
     assert noted(failure(wait_seconds=40)).next_try == NOW + timedelta(seconds=42)
 
 
-def test_chore_is_put_off_until_its_next_try_and_no_other_is() -> None:
+def test_task_is_put_off_until_its_next_try_and_no_other_is() -> None:
     note = noted(failure())
-    assert is_put_off([note], Chore.CLEAN_UP, A, note.next_try - SECOND)
-    assert not is_put_off([note], Chore.CLEAN_UP, A, note.next_try)
-    assert not is_put_off([note], Chore.ANNOTATE, A, NOW)
-    assert not is_put_off([note], Chore.CLEAN_UP, ChoreSubject.of_request("b"), NOW)
+    assert is_put_off([note], MaintenanceTask.CLEAN_UP, A, note.next_try - SECOND)
+    assert not is_put_off([note], MaintenanceTask.CLEAN_UP, A, note.next_try)
+    assert not is_put_off([note], MaintenanceTask.ANNOTATE, A, NOW)
+    assert not is_put_off([note], MaintenanceTask.CLEAN_UP, TaskSubject.of_request("b"), NOW)
 
 
 @pytest.mark.rule("rule 47/403")
@@ -147,6 +151,6 @@ def test_note_says_what_and_why_and_when_it_is_tried_again() -> None:
 
 
 @given(after=st.floats(0, 700))
-def test_due_chore_that_was_not_tried_is_no_reason_to_wake(after: float) -> None:
+def test_due_task_that_was_not_tried_is_no_reason_to_wake(after: float) -> None:
     note, now = noted(failure()), NOW + timedelta(seconds=after)
     assert still_ahead([note], now) == ((note,) if now < note.next_try else ())

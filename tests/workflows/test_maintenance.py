@@ -1,4 +1,4 @@
-"""Failed chores: each is noted and tried again, and stops nothing else."""
+"""Failed maintenance tasks: each is noted and tried again, and stops nothing else."""
 
 import dataclasses
 from datetime import timedelta
@@ -7,8 +7,8 @@ import pytest
 
 from health.model.moves import Phase
 from health.model.remediation_request import TIMED_OUT
-from health.runbook.chores import Chore
 from health.runbook.incident import STOP_PATIENCE
+from health.runbook.maintenance import MaintenanceTask
 from health.runbook.orders import AbortOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, fail_steps, take_first_step
@@ -42,7 +42,7 @@ async def test_dead_webhook_delays_the_next_step_by_a_minute_is_shown_and_costs_
     await fail_to_tell(incident)
     state = await incident.state()
     (note,) = state.memory.notes
-    assert (note.chore, note.what) == (Chore.ANNOTATE, "annotate Reboot/ns/node-1")
+    assert (note.task, note.what) == (MaintenanceTask.ANNOTATE, "annotate Reboot/ns/node-1")
     assert state.memory.patches == ()
     for words in (state.details, await incident.details()):
         assert "cannot annotate Reboot/ns/node-1: the API server is away (tried again at " in words
@@ -83,7 +83,7 @@ async def test_abort_says_what_it_waits_for_and_ends_when_that_is_gone(incident:
     assert (await incident.state()).memory.notes == ()
 
 
-async def test_chore_that_times_out_is_noted_and_the_incident_goes_on(
+async def test_task_that_times_out_is_noted_and_the_incident_goes_on(
     incident: IncidentDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = dataclasses.replace(ANNOTATE, start_to_close=SECOND / 2, schedule_to_close=SECOND)

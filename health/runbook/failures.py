@@ -1,0 +1,165 @@
+"""Failures: failed attempts of maintenance tasks and of acts, and when the next attempt is due. Pure.
+
+Rule: a failed attempt is never remembered as done (rule 47). A maintenance task is tried again after 2, 4, 8,
+… 300 s with jitter, and no earlier than the API server asks. A 403 counts as an ordinary failure for half a
+minute, because kube-apiserver answers so to ServiceAccounts right after its start; after that it is reported
+as a missing right.
+
+The wait between acts that fail in the same way is 5, 10, 20, … 300 s with jitter, and at least the time of
+the hold if the API server refuses. An act that was too late is repeated at once after a new question, and a
+403 after a second or two. An edit of the check or of a template, a new fact about the target, and a person's
+`resume` end the row: the next act is due at once.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from health.model.observation import Hold, HoldReason, Observation
+from objects.backoff import EQUAL_JITTER, Backoff
+from objects.frozen import Frozen
+from objects.short_text import ShortText
+from objects.timestamps import stamp
+
+RETRIES = Backoff(timedelta(seconds=2), timedelta(minutes=5), jitter=EQUAL_JITTER)
+FORBIDDEN_GRACE = timedelta(seconds=30)
+"""How long a 403 may come from an API server that has just started."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The latest failed attempt, before it is added to a row."""
+
+    what: str
+    """The failed action, in words."""
+    why: str
+    is_forbidden: bool
+    wait_seconds: float
+    """Seconds that the API server asked to wait."""
+    now: datetime
+    spread: float
+    """A random number between 0 and 1."""
+
+
+class FailedAttempts(Frozen):
+    """One or several failed attempts in a row; a subclass names the action."""
+
+    what: ShortText
+    """The failed action, in words."""
+    why: ShortText
+    since: datetime
+    """The first failure of the current row."""
+    failed: datetime
+    """The latest failure."""
+    failures: int = 1
+    forbidden_since: datetime | None = None
+    """The first of the 403s in the row; None: the latest failure was not a 403."""
+    next_try: datetime | None
+    """None: the next attempt is due at once."""
+
+    @property
+    def is_right_missing(self) -> bool:
+        """True if the API server has refused for longer than its start can explain."""
+        return self.forbidden_since is not None and self.failed - self.forbidden_since >= FORBIDDEN_GRACE
+
+    @property
+    def reason(self) -> str:
+        """Why the attempts fail, and whether a right is missing."""
+        missing = "a right is missing, or an admission plugin refuses: " if self.is_right_missing else ""
+        return f"{missing}{self.why}"
+
+    def __str__(self) -> str:
+        again = f" (tried again at {stamp(self.next_try)})" if self.next_try else ""
+        return f"cannot {self.what}: {self.reason}{again}"
+
+
+def once_more(before: FailedAttempts | None, failed: Failed) -> dict[str, Any]:
+    """The fields of FailedAttempts after one more failure."""
+    count = before.failures + 1 if before else 1
+    forbidden_since = before.forbidden_since if before else None
+    return {
+        "what": failed.what,
+        "why": failed.why,
+        "since": before.since if before else failed.now,
+        "failed": failed.now,
+        "failures": count,
+        "forbidden_since": (forbidden_since or failed.now) if failed.is_forbidden else None,
+        "next_try": failed.now + retry_delay(count, failed.wait_seconds, failed.spread),
+    }
+
+
+def retry_delay(failures: int, retry_after_seconds: float, spread: float) -> timedelta:
+    """The wait after this many failures in a row; `spread` is a random number between 0 and 1.
+
+    Between half and all of 2, 4, 8, … 300 s, and no earlier than the API server asks.
+    """
+    asked = timedelta(seconds=min(max(retry_after_seconds, 0), RETRIES.longest.total_seconds()))
+    return asked + RETRIES.wait(failures, spread)
+
+
+REPEATS = Backoff(timedelta(seconds=5), timedelta(minutes=5), jitter=(1.0, 1.2))
+AT_ONCE = timedelta(seconds=1.5)
+"""The wait before the second attempt, for failures that are often momentary."""
+_FAILING = frozenset({HoldReason.FAILED, HoldReason.REFUSED, HoldReason.STALE_FACTS, HoldReason.NOT_TRUE})
+
+
+class FailingActs(Frozen):
+    """A row of failed acts with the same inputs and reason."""
+
+    count: int = 1
+    since: datetime
+    hold: Hold
+    """Why the latest of them failed."""
+    next_act: datetime
+    basis: str = ""
+    """The inputs of these acts: another fact, check generation or template starts a new row."""
+
+    @property
+    def words(self) -> str:
+        """Why the next act waits, in words."""
+        row = f"{self.count} times in a row, " if self.count > 1 else ""
+        return f"{self.hold} ({row}the next attempt is due at {stamp(self.next_act)})"
+
+    def delays(self, observation: Observation, now: datetime) -> bool:
+        """True if the next act would have the same inputs, and is not due yet."""
+        return self.goes_on(observation) and now < self.next_act
+
+    def goes_on(self, observation: Observation) -> bool:
+        """True if the next act would have the same inputs."""
+        return self.basis == _basis_of(observation)
+
+
+def _basis_of(observation: Observation) -> str:
+    """The inputs of an act besides its target."""
+    fact = observation.fact.identity if observation.fact else ""
+    return f"{observation.generation}/{observation.templates}/{fact}"
+
+
+def after_failure(
+    before: FailingActs | None, hold: Hold, observation: Observation, now: datetime, spread: float
+) -> FailingActs | None:
+    """The row after an act held by `hold`; None: no failure. `spread` is between 0 and 1."""
+    if hold.reason not in _FAILING:
+        return None
+    is_of_the_row = before is not None and before.hold.reason == hold.reason and before.goes_on(observation)
+    row = before if is_of_the_row else None
+    count = row.count + 1 if row else 1
+    return FailingActs(
+        count=count,
+        since=row.since if row else now,
+        hold=hold,
+        next_act=now + _delay(count, hold, spread),
+        basis=_basis_of(observation),
+    )
+
+
+def lasts(failing: FailingActs | None, now: datetime) -> bool:
+    """True if a row of 403s has lasted for longer than the start of an API server explains."""
+    return failing is not None and now - failing.since >= FORBIDDEN_GRACE
+
+
+def _delay(count: int, hold: Hold, spread: float) -> timedelta:
+    # A broken act may mean an overloaded server; the other failures are often momentary.
+    failures = count if hold.reason == HoldReason.FAILED else count - 1
+    of_the_hold = min(timedelta(seconds=hold.ask_again_seconds), REPEATS.longest)
+    return REPEATS.spread(max(REPEATS.limit(failures), of_the_hold), spread)

@@ -1,0 +1,178 @@
+"""Learning: what an observation adds to the memory of an incident. Pure.
+
+Objects of the incident in the cluster are remembered and cleaned up, whether or not this run made them. The
+same observation a second time adds nothing.
+"""
+
+from datetime import datetime
+
+from health.model.observation import ENDED, Observation, TargetState
+from health.model.references import Action
+from health.model.request_record import recorded
+from health.runbook import shadow
+from health.runbook.escalation import Plan, lease_duration
+from health.runbook.memory_parts import Disruption
+from health.runbook.orders import obeyed
+from health.runbook.recovery import with_proof
+from health.runbook.state import Memory
+
+_SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
+"""States that come from looking at the target itself."""
+
+
+def learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    """The memory after an observation; the order of the calls matters."""
+    memory = shadow.entered_or_left(memory, observation)
+    memory = memory.model_copy(update={"recovery": memory.recovery.observed(observation, now)})
+    if memory.is_shadow:
+        return _learned_in_shadow(memory, observation, now)
+    return _learned(memory, observation, now)
+
+
+def _learned_in_shadow(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    """Record what others did without adopting it; our own objects are learned as usual."""
+    memory = shadow.watching_others(memory, observation, now)
+    if memory.starts_over and not memory.owns_something:
+        memory = shadow.begun_anew(memory)
+    return _learned(memory, shadow.ours(observation, memory), now)
+
+
+def _learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    memory = _noting_the_boot(memory, observation)
+    observation = with_proof(observation, memory)
+    memory = _recognizing_the_deletion(memory, observation, now)
+    memory = _watching_the_mark(memory, observation, now)
+    memory = _adopting(memory, observation, now)
+    memory = memory.model_copy(update={"lease": memory.lease.observed(observation.lease_acquired_at, now)})
+    memory = _recording(memory, observation, now)
+    memory = _forgetting_what_was_found(memory, observation)
+    memory = _ending_the_row_of_failures(memory, observation)
+    memory = obeyed(memory, observation, now)
+    memory = _spending(memory, observation, now)
+    memory = _starting_over(memory, observation)
+    return _exhausting(memory, observation, now)
+
+
+def _noting_the_boot(memory: Memory, observation: Observation) -> Memory:
+    """Take the boot ID of the oldest request.
+
+    A request that was just cleaned up may still be visible, and is ignored.
+    """
+    made = [
+        one for one in observation.requests if not one.is_being_deleted and one.uid not in memory.cleaned_up
+    ]
+    if not made:
+        return memory
+    first = min(made, key=lambda request: request.created)
+    recovery = memory.recovery.begun(first.boot_id, is_first=memory.is_before_the_first_step)
+    return memory.model_copy(update={"recovery": recovery})
+
+
+def _recognizing_the_deletion(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    """A deletion that was ordered and whose answer was lost was ours if the target disappears."""
+    is_going = bool(observation.under_way) or (
+        observation.state is TargetState.GONE and not observation.is_replaced
+    )
+    if not memory.disruption.may_have_deleted or not is_going:
+        return memory
+    deletion = Disruption(action=Action.DELETE, at=now)
+    changes = {"has_acted": True, "disruption": deletion, "attempt": memory.attempt_of(observation)}
+    return memory.model_copy(update=changes)
+
+
+def _watching_the_mark(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    """Any mark counts as ours (rule 39); its removal while the target is unhealthy ends an attempt.
+
+    The incident that set it may not know, because the answer of an act is lost when its worker dies.
+    """
+    if observation.is_marked == memory.is_marked or observation.state not in _SEEN:
+        return memory
+    disruption = Disruption() if memory.disruption.marked_at else memory.disruption
+    changes = {"is_marked": observation.is_marked, "disruption": disruption, "has_acted": True}
+    if observation.is_marked:  # the boot ID before another controller's mark is unknown
+        changes["recovery"] = memory.recovery.begun("", is_first=False)
+    watched = memory.model_copy(update=changes)
+    if observation.is_marked or observation.state is not TargetState.EXPIRED:
+        return watched
+    return watched.having_lost((), observation, now)
+
+
+def _adopting(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    if not observation.requests:
+        return memory
+    known = {request.uid: request for request in memory.requests}
+    known |= {request.uid: request.reference for request in observation.requests}
+    is_of_control_plane = any(request.is_of_control_plane for request in observation.requests)
+    changes: dict[str, object] = {
+        "requests": tuple(known.values()),
+        "has_acted": True,
+        "attempt": memory.attempt_of(observation),
+        "lease": memory.lease.adopted(
+            _lease_seconds(observation), now, is_of_control_plane=is_of_control_plane
+        ),
+    }
+    return memory.model_copy(update=changes)
+
+
+def _lease_seconds(observation: Observation) -> float | None:
+    """The duration of the Lease for the latest request; None: the check does not list its template."""
+    plan = Plan(observation.steps)
+    step = plan.step_of(plan.latest(observation.requests).reference)
+    return None if step is None else lease_duration(step).total_seconds()
+
+
+def _recording(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    known = {request.uid for request in memory.requests}
+    return memory.model_copy(update={"records": recorded(memory.records, observation.requests, known, now)})
+
+
+def _forgetting_what_was_found(memory: Memory, observation: Observation) -> Memory:
+    """The finding of an act applies to the failure behind that act, and not to later ones."""
+    if observation.state in (TargetState.EXPIRED, TargetState.UNKNOWN):
+        return memory
+    return memory.model_copy(update={"found": None})
+
+
+def _ending_the_row_of_failures(memory: Memory, observation: Observation) -> Memory:
+    """End the row when the next act would have other inputs: the next question asks to act."""
+    if (
+        observation.state is not TargetState.EXPIRED
+        or memory.failing is None
+        or memory.failing.goes_on(observation)
+    ):
+        return memory
+    return memory.model_copy(update={"failing": None})
+
+
+def _spending(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    if observation.state is not TargetState.EXPIRED:
+        return memory
+    plan = memory.plan(observation)
+    over = {plan.step_of(request.reference) for request in plan.course(observation.requests, now).over}
+    # A classic remediation has one step, never spent: if its request is deleted, another one is made.
+    steps = [step for step in observation.steps if step in over and step.timeout_seconds is not None]
+    new = tuple(step.template for step in steps if step.template not in memory.spent)
+    return memory.model_copy(update={"spent": (*memory.spent, *new)})
+
+
+def _starting_over(memory: Memory, observation: Observation) -> Memory:
+    if not memory.starts_over or not observation.steps or memory.owns_something or observation.requests:
+        return memory
+    names = [step.template.name for step in observation.steps]
+    wanted = memory.starts_over.first_step
+    first = names.index(wanted) if wanted in names else 0
+    before = tuple(step.template for step in observation.steps[:first])
+    loss = memory.loss.model_copy(update={"attempt": 0}) if memory.loss else None
+    changes = {"spent": before, "patches": (), "starts_over": None, "loss": loss}
+    proves = (
+        memory.recovery.over() if observation.state in ENDED else memory.recovery.anew(observation.boot_id)
+    )
+    return memory.model_copy(update=changes | {"recovery": proves})
+
+
+def _exhausting(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    if observation.state is TargetState.UNKNOWN:
+        return memory
+    is_tried = observation.state not in ENDED and bool(observation.requests or memory.spent)
+    is_exhausted = is_tried and memory.plan(observation).course(observation.requests, now).is_exhausted
+    return memory.model_copy(update={"is_exhausted": is_exhausted})
