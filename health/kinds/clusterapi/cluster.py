@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import ConfigDict, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.kinds.clusterapi.group import CLUSTER_NAME, GROUP, VERSIONS
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
+from health.kinds.machines.machine import PART
 from health.model.stored_status import items, string
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 from objects.frozen import FrozenObject
@@ -33,10 +33,9 @@ CHECK = GroupKind(GROUP, "MachineHealthCheck")
 """The kind of check whose context the Clusters are."""
 CONTROL_PLANE_INITIALIZED = "ControlPlaneInitialized"
 INFRASTRUCTURE_READY = "InfrastructureReady"
-_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class ClusterMetadata:
     """Identity of a Cluster; the resourceVersion is not compared."""
 

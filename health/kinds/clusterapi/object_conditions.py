@@ -11,18 +11,15 @@ state.
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pydantic import ConfigDict
-from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
+from health.kinds.machines.machine import PART
 from health.model.stored_status import items, string
 from objects.bounds import Time
 from objects.timestamps import as_time
 
-_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+@dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class Condition:
     """One condition; without a time it is as old as its object."""
 

@@ -10,7 +10,6 @@ from health.kinds.clusterapi.cluster import CHECK
 from health.kinds.clusterapi.group import CLUSTER_NAME
 from health.kinds.clusterapi.machine import MACHINES, Machine
 from health.kinds.machines import remediation_request as machine_request
-from health.kinds.machines.machine import KIND
 from health.model.references import CheckReference, Step, TargetReference
 from health.model.remediation_request import RemediationAttempt, RemediationRequest
 
@@ -21,7 +20,8 @@ def new_request(
     """The request of `attempt` to create: spec.template of the template, for this Machine."""
     contents = machine_request.spec_template(template) or {}
     labels = {CLUSTER_NAME: machine.cluster_name}
-    return machine_request.request_body(attempt, step.template, contents, _owner(machine), labels)
+    owner = machine_request.owner_reference(machine, machine.api_version)
+    return machine_request.request_body(attempt, step.template, contents, owner, labels)
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
@@ -32,16 +32,3 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
 def is_unsigned_for(request: RemediationRequest, target: TargetReference) -> bool:
     """True if Cluster API's controller made it for that Machine, in any version."""
     return machine_request.is_unsigned_for(request, target, MACHINES.api_versions)
-
-
-def _owner(machine: Machine) -> dict[str, str]:
-    """The owner reference in the served version.
-
-    It is not a controller reference, because the Machine does not manage the request.
-    """
-    return {
-        "apiVersion": machine.api_version,
-        "kind": KIND,
-        "name": machine.metadata.name,
-        "uid": machine.metadata.uid,
-    }

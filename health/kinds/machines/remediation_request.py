@@ -8,6 +8,7 @@ was made by the operator. Annotations with the prefix of the API name the templa
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from health.kinds.machines.machine import KIND, LinkedMachine
 from health.model.references import CheckReference, TargetReference, TemplateReference, check_of
 from health.model.remediation_request import (
     ATTEMPT,
@@ -48,6 +49,12 @@ def request_body(
         "kind": template.request_kind,
         "metadata": metadata,
     }
+
+
+def owner_reference(machine: LinkedMachine, api_version: str) -> dict[str, str]:
+    """The reference to the owner of a request; no controller, because a Machine does not manage it."""
+    named = machine.metadata
+    return {"apiVersion": api_version, "kind": KIND, "name": named.name, "uid": named.uid}
 
 
 def owner_of(request: RemediationRequest, kind: GroupKind) -> CheckReference | None:

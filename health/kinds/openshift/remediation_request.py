@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from health.kinds.machines import remediation_request as machine_request
-from health.kinds.machines.machine import KIND
 from health.kinds.openshift.check import KIND as CHECK
 from health.kinds.openshift.machine import API_VERSION, GROUP, Machine
 from health.model.references import CheckReference, Step, TargetReference, TemplateReference
@@ -22,7 +21,8 @@ def new_request(
 
     """
     contents = _contents(template, step.template)
-    return machine_request.request_body(attempt, step.template, contents, _owner(machine), labels={})
+    owner = machine_request.owner_reference(machine, API_VERSION)
+    return machine_request.request_body(attempt, step.template, contents, owner, labels={})
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
@@ -42,12 +42,3 @@ def _contents(template: Mapping[str, Any], reference: TemplateReference) -> Mapp
             f"invalid template {reference.namespace}/{reference.name}, didn't find spec.template"
         )
     return contents
-
-
-def _owner(machine: Machine) -> dict[str, str]:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "name": machine.metadata.name,
-        "uid": machine.metadata.uid,
-    }
