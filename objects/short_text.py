@@ -4,7 +4,7 @@ A longer text is cut where it comes in, and ends with "…" from then on.
 """
 
 import json
-from itertools import accumulate
+from bisect import bisect_right
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -19,9 +19,9 @@ def cut_to_bytes(text: str, most: int) -> str:
     """`text` whose JSON has at most `most` bytes; what is cut ends with "…"."""
     if _json_bytes(text) <= most:
         return text
-    room = most - _json_bytes(CUT)
-    used = accumulate(_json_bytes(letter) - _json_bytes("") for letter in text[:most])
-    return text[: sum(one <= room for one in used)] + CUT
+    room = most - _json_bytes(CUT) + _json_bytes("")
+    lengths = range(1, min(len(text), most) + 1)
+    return text[: bisect_right(lengths, room, key=lambda length: _json_bytes(text[:length]))] + CUT
 
 
 def _json_bytes(text: str) -> int:
