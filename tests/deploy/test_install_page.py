@@ -32,12 +32,16 @@ exec "{program}" "$@"
 """
 
 
-def blocks() -> list[str]:
-    """The commands of the page, without the space that lists put before them."""
+def blocks_of(page: str) -> list[str]:
+    """The commands of a page, without the space that lists put before them."""
     return [
         "".join(line.removeprefix(found[1]) for line in found[2].splitlines(keepends=True))
-        for found in BLOCK.finditer(PAGE)
+        for found in BLOCK.finditer(page)
     ]
+
+
+def blocks() -> list[str]:
+    return blocks_of(PAGE)
 
 
 def tried(block: str) -> str:
