@@ -180,7 +180,7 @@ def _end(event: HistoryEvent, when: datetime) -> Episode | None:
 
 
 @dataclass(frozen=True)
-class TaskFailure:
+class WorkflowTaskFailure:
     """A workflow task that keeps failing, and its latest error."""
 
     since: datetime
@@ -193,7 +193,7 @@ class TaskFailure:
 
 async def read_task_failure(
     client: Client, workflow_id: str, run_id: str, rpc_timeout: timedelta
-) -> TaskFailure | None:
+) -> WorkflowTaskFailure | None:
     """The current task failure of one run; None if its task does not fail.
 
     Raises:
@@ -228,14 +228,14 @@ def is_of_a_failing_task(error: RPCError) -> bool:
     return any(detail.Is(WorkflowNotReadyFailure.DESCRIPTOR) for detail in details)
 
 
-def task_failure(newest_first: Sequence[HistoryEvent]) -> TaskFailure | None:
+def task_failure(newest_first: Sequence[HistoryEvent]) -> WorkflowTaskFailure | None:
     """The task failure that the newest events of a run show."""
     failed = list(_in_a_row(newest_first))
     if not failed:
         return None
     latest, first = failed[0], failed[-1]
     what = _words(latest.workflow_task_failed_event_attributes.failure)
-    return TaskFailure(since=first.event_time.ToDatetime(UTC), what=what)
+    return WorkflowTaskFailure(since=first.event_time.ToDatetime(UTC), what=what)
 
 
 def _in_a_row(newest_first: Sequence[HistoryEvent]) -> Iterator[HistoryEvent]:

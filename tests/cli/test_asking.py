@@ -11,7 +11,7 @@ from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.history import TaskFailure
+from cli.history import WorkflowTaskFailure
 from cli.incident_queries import AT_ONCE, BUSY, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
 from health.model.moves import Phase
@@ -28,7 +28,7 @@ def not_ready() -> tuple[RPCStatusCode, bytes]:
 
 
 SINCE = datetime(2026, 11, 22, 10, tzinfo=UTC)
-FAILURE = TaskFailure(SINCE, "RuntimeError: broken")
+FAILURE = WorkflowTaskFailure(SINCE, "RuntimeError: broken")
 FORGOTTEN = RPCError(
     "no poller seen for task queue recently, worker may be down", RPCStatusCode.FAILED_PRECONDITION, b""
 )
@@ -58,11 +58,11 @@ class Script(Interceptor, OutboundInterceptor):
 
 
 @pytest.fixture(autouse=True)
-def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, TaskFailure]:
+def failures(monkeypatch: pytest.MonkeyPatch) -> dict[str, WorkflowTaskFailure]:
     """The code of which incidents fails, by their ids."""
-    found: dict[str, TaskFailure] = {}
+    found: dict[str, WorkflowTaskFailure] = {}
 
-    async def read(_client: Client, workflow_id: str, *_: object) -> TaskFailure | None:
+    async def read(_client: Client, workflow_id: str, *_: object) -> WorkflowTaskFailure | None:
         return found.get(workflow_id)
 
     monkeypatch.setattr("cli.incident_queries.read_task_failure", read)
@@ -120,7 +120,7 @@ async def test_silence_is_not_asked_again_and_beside_answers_it_is_a_busy_incide
     assert (first.problem, second.problem) == ("", BUSY)
 
 
-async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, TaskFailure]) -> None:
+async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, WorkflowTaskFailure]) -> None:
     failures[summary(0).incident.workflow_id] = FAILURE
     script = Script(FAILING)
     (one,) = await asked(script, 1)
@@ -129,7 +129,7 @@ async def test_code_that_fails_is_reported_and_asked_once(failures: dict[str, Ta
 
 
 async def test_failing_code_is_reported_also_without_a_worker(
-    failures: dict[str, TaskFailure],
+    failures: dict[str, WorkflowTaskFailure],
 ) -> None:
     last = summary(99).incident.workflow_id
     failures[last] = FAILURE
@@ -139,7 +139,7 @@ async def test_failing_code_is_reported_also_without_a_worker(
 
 
 async def test_code_that_fails_everywhere_does_not_look_like_no_worker(
-    failures: dict[str, TaskFailure],
+    failures: dict[str, WorkflowTaskFailure],
 ) -> None:
     failures.update({summary(number).incident.workflow_id: FAILURE for number in range(100)})
     assert {one.problem for one in await asked(Script(FAILING), 100)} == {str(FAILURE)}
