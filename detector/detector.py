@@ -72,25 +72,15 @@ class Detector:
     def __init__(self, layers: Layers, times: HandoverTimes = HANDOVER) -> None:
         self._layers = layers
         self._term = layers.state.term
-        state = layers.state
-        connections, lease = state.connections, (state.settings.namespace, LEADER_LEASE)
-        self._own_polls = OwnPolls(
-            connections.temporal, detector_queue(connections.cluster), state.settings.identity
-        )
-        self._handover = Handover(
-            connections.management.client,
-            *lease,
-            state.settings.identity,
-            silence=connections.temporal.silence,
-            unpolled=self._own_polls.silence,
-            is_leader=state.leadership.is_leader,
-            times=times,
-        )
+        connections, identity = layers.state.connections, layers.state.settings.identity
+        self._own_polls = OwnPolls(connections.temporal, detector_queue(connections.cluster), identity)
+        self._handover = _handover(layers.state, self._own_polls, times)
         self._election = LeaderElection(
             connections.management.client,
-            *lease,
-            state.settings.identity,
-            state.leadership,
+            layers.state.settings.namespace,
+            LEADER_LEASE,
+            identity,
+            layers.state.leadership,
             annotations={CLUSTER_ANNOTATION: connections.cluster},
             on_started=self._start_leading,
             on_stopped=self._stop_leading,
@@ -165,6 +155,19 @@ class Detector:
         dispatching = self._layers.dispatching
         cluster = self._layers.state.connections.cluster
         return dispatching.answering.worker(temporal, cluster, dispatching.upgrades.observe_upgrade)
+
+
+def _handover(state: StateLayer, own_polls: OwnPolls, times: HandoverTimes) -> Handover:
+    return Handover(
+        state.connections.management.client,
+        state.settings.namespace,
+        LEADER_LEASE,
+        state.settings.identity,
+        silence=state.connections.temporal.silence,
+        unpolled=own_polls.silence,
+        is_leader=state.leadership.is_leader,
+        times=times,
+    )
 
 
 async def _cancel(task: asyncio.Future[None]) -> None:

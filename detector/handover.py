@@ -23,7 +23,7 @@ from kube.server_clock import monotonic_clock
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HandoverTimes:
     """How long Temporal may be unreachable, and the consequences."""
 

@@ -46,7 +46,7 @@ class LeaseHeld:
     """The NodeHealthCheck operator counts from this time until a remediation is overdue."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Wanted:
     name: str
     holder: LeaseHolder
@@ -75,7 +75,7 @@ class HeldLeases:
         Raises LeaseTaken: another holder has it, or this one has it for an earlier target of the same name.
         Raises KubernetesError: as the client does.
         """
-        wanted = _Wanted(name, holder, duration + _SLACK, now, owner)
+        wanted = _Wanted(name=name, holder=holder, duration=duration + _SLACK, now=now, owner=owner)
         return await _retry(lambda: self._obtain_once(wanted))
 
     async def renew(
@@ -136,7 +136,14 @@ class HeldLeases:
 
     async def _create(self, wanted: _Wanted) -> LeaseHeld:
         identity = wanted.holder.identity
-        body = new_lease(wanted.name, self._namespace, identity, wanted.duration, wanted.now, wanted.owner)
+        body = new_lease(
+            wanted.name,
+            self._namespace,
+            identity,
+            duration=wanted.duration,
+            now=wanted.now,
+            owner=wanted.owner,
+        )
         body = for_target(body, wanted.holder)
         return _held(_read(await self._client.create(LEASES, body, self._namespace)))
 

@@ -192,7 +192,14 @@ class LeaderElection:
         return None if found is None else LeaseRecord.read(found)
 
     async def _create(self) -> bool:
-        body = new_lease(self._name, self._namespace, self._identity, self._times.duration, self._now(), None)
+        body = new_lease(
+            self._name,
+            self._namespace,
+            self._identity,
+            duration=self._times.duration,
+            now=self._now(),
+            owner=None,
+        )
         body["metadata"]["annotations"] = dict(self._annotations)
         try:
             created = await self._client.create(LEASES, body, self._namespace)

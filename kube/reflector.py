@@ -244,8 +244,8 @@ class Reflector(Generic[RecordT]):
             self._path,
             self._selectors,
             self._freshness.position,
-            lasting,
-            watching.silent_for(lasting),
+            lasting=lasting,
+            silence=watching.silent_for(lasting),
         ) as lines:
             accepted = self._clock()
             self._status.accepted()

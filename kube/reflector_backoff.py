@@ -19,7 +19,7 @@ from kube.errors import Expired, Forbidden, KubernetesError, NotFound, retry_aft
 from objects.backoff import FULL_JITTER, Backoff
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Waits:
     """The limits of the waits of a reflector."""
 

@@ -17,7 +17,7 @@ SHORTEST_LIMIT = timedelta(seconds=10)
 """With a lower limit bookmarks are too rare: a kind without changes would be stale again and again."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReflectorSettings:
     """The timing of a reflector. The defaults are for production; tests shorten them."""
 

@@ -36,7 +36,7 @@ _FIRST_FAILURE = 300  # an API server never redirects
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Request:
     method: str
     path: str
@@ -155,7 +155,16 @@ class Transport:
         limits = aiohttp.ClientTimeout(
             total=timeout.total_seconds(), sock_connect=_CONNECTING.total_seconds()
         )
-        request = _Request(method, path, query, limits, most, body, content_type, accept)
+        request = _Request(
+            method=method,
+            path=path,
+            query=query,
+            limits=limits,
+            most=most,
+            body=body,
+            content_type=content_type,
+            accept=accept,
+        )
         self._must_be_open(request)
         with self._counted():
             async with await self._send(request) as response:
@@ -176,7 +185,7 @@ class Transport:
         limits = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECTING.total_seconds(), sock_read=silence.total_seconds()
         )
-        request = _Request("GET", path, query, limits)
+        request = _Request(method="GET", path=path, query=query, limits=limits)
         self._must_be_open(request)
         try:
             async with asyncio.timeout(opening.total_seconds()):

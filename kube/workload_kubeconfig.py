@@ -42,7 +42,7 @@ _REFUSED = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkloadKubeconfig:
     """The address of an API server, and our credentials; its repr has no credentials."""
 

@@ -27,7 +27,7 @@ from runtime.temporal_core import TemporalMetrics, temporal_core
 from runtime.temporal_link import TemporalLink
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Connections:
     """All connections of one process, with its problems and metrics."""
 
@@ -69,4 +69,11 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
             await temporal.try_once()
             problems.report("start", "")
             async with WorkloadConnections(management.client) as workload_clusters:
-                yield Connections(management, workload_clusters, cluster, temporal, problems, metrics)
+                yield Connections(
+                    management=management,
+                    workload_clusters=workload_clusters,
+                    cluster=cluster,
+                    temporal=temporal,
+                    problems=problems,
+                    metrics=metrics,
+                )

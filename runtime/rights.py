@@ -56,63 +56,149 @@ def needs(settings: Settings) -> Iterator[Right]:
 
 def _of_detector(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.DETECTOR, settings.lease_namespace, settings.namespace
-    yield Right(one, "", "nodes", WATCH, why="Nodes are the targets of checks")
+    yield Right(process=one, group="", resource="nodes", verbs=WATCH, why="Nodes are the targets of checks")
     its_uid = "its uid distinguishes this cluster from others with the same name"
-    yield Right(one, "", "namespaces", ("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield Right(one, "", "namespaces", WATCH, name=shared, why="the global stop is an annotation on it")
-    upgrades = "an upgrade of the cluster holds every check"
-    yield Right(one, "config.openshift.io", "clusterversions", WATCH, why=upgrades)
+    yield Right(process=one, group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
     yield Right(
-        one, LEASES, "leases", WATCH, shared, why="a target whose Lease has another holder is left alone"
+        process=one,
+        group="",
+        resource="namespaces",
+        verbs=WATCH,
+        name=shared,
+        why="the global stop is an annotation on it",
     )
-    yield Right(one, "", "configmaps", WATCH, ours, POLICY, why="the policy may change at run time")
+    upgrades = "an upgrade of the cluster holds every check"
     yield Right(
-        one,
-        "",
-        "events",
-        ("create",),
-        ours,
+        process=one, group="config.openshift.io", resource="clusterversions", verbs=WATCH, why=upgrades
+    )
+    yield Right(
+        process=one,
+        group=LEASES,
+        resource="leases",
+        verbs=WATCH,
+        namespace=shared,
+        why="a target whose Lease has another holder is left alone",
+    )
+    yield Right(
+        process=one,
+        group="",
+        resource="configmaps",
+        verbs=WATCH,
+        namespace=ours,
+        name=POLICY,
+        why="the policy may change at run time",
+    )
+    yield Right(
+        process=one,
+        group="",
+        resource="events",
+        verbs=("create",),
+        namespace=ours,
         why="Events report edits of the policy, and problems of the processes",
     )
     made = "the detector makes the ParamedicStatus where it is missing"
-    yield Right(one, STATUSES.group, STATUSES.plural, ("create",), ours, why=made)
-    before_write = "the detector reads the ParamedicStatus before it changes it"
-    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=before_write)
     yield Right(
-        one,
-        STATUSES.group,
-        f"{STATUSES.plural}/status",
-        ("patch",),
-        ours,
-        NAME,
+        process=one,
+        group=STATUSES.group,
+        resource=STATUSES.plural,
+        verbs=("create",),
+        namespace=ours,
+        why=made,
+    )
+    before_write = "the detector reads the ParamedicStatus before it changes it"
+    yield Right(
+        process=one,
+        group=STATUSES.group,
+        resource=STATUSES.plural,
+        verbs=("get",),
+        namespace=ours,
+        name=NAME,
+        why=before_write,
+    )
+    yield Right(
+        process=one,
+        group=STATUSES.group,
+        resource=f"{STATUSES.plural}/status",
+        verbs=("patch",),
+        namespace=ours,
+        name=NAME,
         why="it has the conditions of the processes",
     )
     leading = "the Lease of the leader, and the Leases of standbys that are ready to lead"
-    yield Right(one, LEASES, "leases", ("create", "get", "list", "patch", "delete"), ours, why=leading)
+    yield Right(
+        process=one,
+        group=LEASES,
+        resource="leases",
+        verbs=("create", "get", "list", "patch", "delete"),
+        namespace=ours,
+        why=leading,
+    )
 
 
 def _of_worker(settings: Settings) -> Iterator[Right]:
     one, shared, ours = Process.WORKER, settings.lease_namespace, settings.namespace
-    yield Right(one, "", "nodes", ("get",), why="a Node is read again before an act")
+    yield Right(
+        process=one, group="", resource="nodes", verbs=("get",), why="a Node is read again before an act"
+    )
     its_uid = "its uid distinguishes this cluster from others with the same name"
-    yield Right(one, "", "namespaces", ("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield Right(one, "", "namespaces", ("get",), name=shared, why="each act checks for the global stop")
+    yield Right(process=one, group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
+    yield Right(
+        process=one,
+        group="",
+        resource="namespaces",
+        verbs=("get",),
+        name=shared,
+        why="each act checks for the global stop",
+    )
     shadow = "each act checks for shadow mode and the limits of the policy"
-    yield Right(one, "", "configmaps", ("get",), ours, POLICY, why=shadow)
+    yield Right(
+        process=one, group="", resource="configmaps", verbs=("get",), namespace=ours, name=POLICY, why=shadow
+    )
     holding = "the worker acquires, renews and releases the Lease of each target that it remediates"
-    yield Right(one, LEASES, "leases", ("create", "get", "patch", "delete"), shared, why=holding)
+    yield Right(
+        process=one,
+        group=LEASES,
+        resource="leases",
+        verbs=("create", "get", "patch", "delete"),
+        namespace=shared,
+        why=holding,
+    )
     renewed = "its renewals show whether a detector leads, its annotations the known workload clusters"
-    yield Right(one, LEASES, "leases", ("get",), ours, LEADER_LEASE, why=renewed)
+    yield Right(
+        process=one,
+        group=LEASES,
+        resource="leases",
+        verbs=("get",),
+        namespace=ours,
+        name=LEADER_LEASE,
+        why=renewed,
+    )
     no_leader = "the worker reports that no detector leads"
-    yield Right(one, STATUSES.group, STATUSES.plural, ("get",), ours, NAME, why=no_leader)
-    yield Right(one, STATUSES.group, f"{STATUSES.plural}/status", ("patch",), ours, NAME, why=no_leader)
-    yield Right(one, "", "events", ("create",), ours, why=no_leader)
+    yield Right(
+        process=one,
+        group=STATUSES.group,
+        resource=STATUSES.plural,
+        verbs=("get",),
+        namespace=ours,
+        name=NAME,
+        why=no_leader,
+    )
+    yield Right(
+        process=one,
+        group=STATUSES.group,
+        resource=f"{STATUSES.plural}/status",
+        verbs=("patch",),
+        namespace=ours,
+        name=NAME,
+        why=no_leader,
+    )
+    yield Right(process=one, group="", resource="events", verbs=("create",), namespace=ours, why=no_leader)
 
 
 def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
     """The rights to watch a kind whose conditions signal an upgrade."""
     why = "its condition holds every check"
-    yield Right(Process.DETECTOR, group, plural, WATCH, part=SIGNALS, why=why)
+    yield Right(process=Process.DETECTOR, group=group, resource=plural, verbs=WATCH, part=SIGNALS, why=why)
 
 
 def needs_for_upgrade_pause() -> Iterator[Right]:
@@ -130,8 +216,18 @@ def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
 def needs_for_etcd() -> Iterator[Right]:
     """Additional rights of the worker on OpenShift, whatever kinds are handled."""
     one, why = Process.WORKER, "a control-plane node is held until etcd's disruption budget allows its loss"
-    yield Right(one, "policy", "poddisruptionbudgets", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
-    yield Right(one, "", "pods", ("list",), ETCD_NAMESPACE, part=ETCD, why=why)
+    yield Right(
+        process=one,
+        group="policy",
+        resource="poddisruptionbudgets",
+        verbs=("list",),
+        namespace=ETCD_NAMESPACE,
+        part=ETCD,
+        why=why,
+    )
+    yield Right(
+        process=one, group="", resource="pods", verbs=("list",), namespace=ETCD_NAMESPACE, part=ETCD, why=why
+    )
 
 
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
@@ -139,49 +235,111 @@ def needs_for_evidence(settings: Settings) -> Iterator[Right]:
     yield from _read_for_evidence(EVIDENCE)
     why = "evidence is saved, and later deleted, in the namespace of the processes"
     verbs = ("create", "list", "delete")
-    yield Right(Process.WORKER, "", "configmaps", verbs, settings.namespace, part=EVIDENCE, why=why)
+    yield Right(
+        process=Process.WORKER,
+        group="",
+        resource="configmaps",
+        verbs=verbs,
+        namespace=settings.namespace,
+        part=EVIDENCE,
+        why=why,
+    )
 
 
 def _read_for_evidence(part: RightsGroup) -> Iterator[Right]:
     one = Process.WORKER
-    yield Right(one, "", "pods", ("list",), part=part, why="the Pods on a Node are part of the evidence")
+    yield Right(
+        process=one,
+        group="",
+        resource="pods",
+        verbs=("list",),
+        part=part,
+        why="the Pods on a Node are part of the evidence",
+    )
     evidence = "Events about a Node or Machine are part of the evidence"
-    yield Right(one, "", "events", ("list",), part=part, why=evidence)
+    yield Right(process=one, group="", resource="events", verbs=("list",), part=part, why=evidence)
 
 
 def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:
     """The rights on the templates and requests of one remediator, by their plurals."""
     detector, worker, part = Process.DETECTOR, Process.WORKER, REMEDIATOR
     watched = "the detector sees the end of requests, and finds requests without an incident"
-    yield Right(detector, group, requests, WATCH, part=part, why=watched)
+    yield Right(process=detector, group=group, resource=requests, verbs=WATCH, part=part, why=watched)
     named = "a check with an unusable template is held"
-    yield Right(detector, group, templates, ("get",), part=part, why=named)
+    yield Right(process=detector, group=group, resource=templates, verbs=("get",), part=part, why=named)
     made = "the worker makes and annotates requests, and deletes them when the target is healthy"
-    yield Right(worker, group, requests, ("get", "create", "patch", "delete"), part=part, why=made)
-    yield Right(worker, group, templates, ("get",), part=part, why="a request is made from its template")
+    yield Right(
+        process=worker,
+        group=group,
+        resource=requests,
+        verbs=("get", "create", "patch", "delete"),
+        part=part,
+        why=made,
+    )
+    yield Right(
+        process=worker,
+        group=group,
+        resource=templates,
+        verbs=("get",),
+        part=part,
+        why="a request is made from its template",
+    )
 
 
 def wishes_for_requests(group: str, templates: str) -> Iterator[Right]:
     """Optional rights that few remediators grant; used when present."""
     why = "without it the detector reads each template every 15 seconds"
-    yield Right(Process.DETECTOR, group, templates, WATCH, part=REMEDIATOR, why=why)
+    yield Right(
+        process=Process.DETECTOR, group=group, resource=templates, verbs=WATCH, part=REMEDIATOR, why=why
+    )
 
 
 def needs_for_secret(part: RightsGroup, namespace: str, name: str) -> Iterator[Right]:
     """The rights on the Secret with the kubeconfig of one workload cluster."""
     for process in Process:
         why = "the kubeconfig of a workload cluster"
-        yield Right(process, "", "secrets", ("get",), namespace, name, part, why)
+        yield Right(
+            process=process,
+            group="",
+            resource="secrets",
+            verbs=("get",),
+            namespace=namespace,
+            name=name,
+            part=part,
+            why=why,
+        )
 
 
 def needs_in_workload_clusters() -> Iterator[Right]:
     """The rights in a workload cluster, for the identity in its kubeconfig."""
     part = IN_WORKLOAD_CLUSTERS
-    yield Right(Process.DETECTOR, "", "nodes", WATCH, part=part, why="the Nodes of Machines are there")
-    yield Right(Process.WORKER, "", "nodes", ("get",), part=part, why="a Node is read again before an act")
+    yield Right(
+        process=Process.DETECTOR,
+        group="",
+        resource="nodes",
+        verbs=WATCH,
+        part=part,
+        why="the Nodes of Machines are there",
+    )
+    yield Right(
+        process=Process.WORKER,
+        group="",
+        resource="nodes",
+        verbs=("get",),
+        part=part,
+        why="a Node is read again before an act",
+    )
     for process in Process:
         its_uid = "its uid identifies the workload cluster, also behind another kubeconfig"
-        yield Right(process, "", "namespaces", ("get",), name=KUBE_SYSTEM, part=part, why=its_uid)
+        yield Right(
+            process=process,
+            group="",
+            resource="namespaces",
+            verbs=("get",),
+            name=KUBE_SYSTEM,
+            part=part,
+            why=its_uid,
+        )
 
 
 def needs_for_evidence_in_workload_clusters() -> Iterator[Right]:

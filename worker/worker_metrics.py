@@ -22,40 +22,19 @@ class WorkerMetrics:
     """The counters of one worker process, in its registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._incidents = Counter(
-            "paramedic_incidents",
-            "Incidents that ended, by their outcome.",
-            ("check_kind", "outcome"),
-            registry=registry,
-        )
-        self._acts = Counter(
-            "paramedic_acts",
-            "Attempts to take a step, by their result; the reason says why it was not taken.",
-            ("result", "reason"),
-            registry=registry,
-        )
-        self._task_failures = Counter(
-            "paramedic_maintenance_failures",
-            "Operations beside steps (annotate, renew, delete, release) that failed and are retried.",
-            ("task", "reason"),
-            registry=registry,
-        )
-        self._evidence = Counter(
-            "paramedic_evidence",
-            "Attempts to save evidence before a first step, by their result.",
-            ("result",),
-            registry=registry,
-        )
-        self._long_upgrades = Counter(
-            "paramedic_long_upgrades",
-            "Upgrades of the cluster that take longer than the limit while checks are paused for them.",
-            registry=registry,
-        )
+        self._incidents = _incidents(registry)
+        self._acts = _acts(registry)
+        self._task_failures = _task_failures(registry)
+        self._evidence = _evidence(registry)
+        self._long_upgrades = _long_upgrades(registry)
         self._deletions = {
             kind: Counter(*activities.deletions, ("name", "namespace"), registry=registry)
             for kind, activities in KIND_ACTIVITIES.items()
             if activities.deletions is not None
         }
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
         self._acts.labels(REQUESTED, "")
         for result in (SAVED, NOT_SAVED):
             self._evidence.labels(result)
@@ -87,3 +66,47 @@ class WorkerMetrics:
 
     def upgrade_took_long(self) -> None:
         self._long_upgrades.inc()
+
+
+def _incidents(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_incidents",
+        "Incidents that ended, by their outcome.",
+        ("check_kind", "outcome"),
+        registry=registry,
+    )
+
+
+def _acts(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_acts",
+        "Attempts to take a step, by their result; the reason says why it was not taken.",
+        ("result", "reason"),
+        registry=registry,
+    )
+
+
+def _task_failures(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_maintenance_failures",
+        "Operations beside steps (annotate, renew, delete, release) that failed and are retried.",
+        ("task", "reason"),
+        registry=registry,
+    )
+
+
+def _evidence(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_evidence",
+        "Attempts to save evidence before a first step, by their result.",
+        ("result",),
+        registry=registry,
+    )
+
+
+def _long_upgrades(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_long_upgrades",
+        "Upgrades of the cluster that take longer than the limit while checks are paused for them.",
+        registry=registry,
+    )

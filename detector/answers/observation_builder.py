@@ -36,7 +36,7 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ObservationBuilder:
     """Builds one observation of one incident, from values of one moment."""
 
@@ -187,7 +187,9 @@ class ObservationBuilder:
         if is_under_way or self._is_shadow or (hold is not None and hold.reason is not HoldReason.BACK_OFF):
             return hold
         due = deadline if hold is None else self.now + timedelta(seconds=hold.ask_again_seconds)
-        asked = LimitQuestion(self.incident, target, failed, due, may_skip_its_wait=hold is not None)
+        asked = LimitQuestion(
+            incident=self.incident, target=target, since=failed, due=due, may_skip_its_wait=hold is not None
+        )
         limit = self.limits(asked)
         return hold if limit is None else admission(replace(question, limit=limit))
 
@@ -255,7 +257,7 @@ class ObservationBuilder:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Observer:
     """Collects the values of one moment from the parts of a detector, and builds the observation."""
 
@@ -273,30 +275,30 @@ class Observer:
         freshness = self.freshness(check)
         self.storms.advance(check)
         seen = self.cluster_state.targets.get(check, target.name)
-        with self._in_line(incident) as limits:
+        with self._queued(incident) as limits:
             return ObservationBuilder(
-                self.cluster_state,
-                incident,
-                freshness,
-                self.now(),
-                self.storms.hold(check),
-                self.back_off(TargetName.of(target), seen),
-                self.clock_hold(),
-                limits,
+                cluster_state=self.cluster_state,
+                incident=incident,
+                freshness=freshness,
+                now=self.now(),
+                storm=self.storms.hold(check),
+                back_off=self.back_off(TargetName.of(target), seen),
+                clock=self.clock_hold(),
+                limits=limits,
             ).observation()
 
     @contextmanager
-    def _in_line(self, incident: IncidentReference) -> Iterator[Limiting]:
+    def _queued(self, incident: IncidentReference) -> Iterator[Limiting]:
         """The limits to check; an incident for which they are not checked leaves the queue."""
         is_asked = False
 
-        def line_up(question: LimitQuestion) -> Hold | None:
+        def enqueue(question: LimitQuestion) -> Hold | None:
             nonlocal is_asked
             is_asked = True
-            return self.limits.line_up(question)
+            return self.limits.enqueue(question)
 
         try:
-            yield line_up
+            yield enqueue
         finally:
             if not is_asked:
-                self.limits.leave_line(incident)
+                self.limits.dequeue(incident)

@@ -191,7 +191,7 @@ class Storms:
 
     def _tell(self) -> None:
         while self._turned:
-            self._cluster_state.tell_of(self._turned.pop())
+            self._cluster_state.notify_check(self._turned.pop())
 
 
 def _is_active(storm: Storm | None) -> bool:

@@ -70,4 +70,4 @@ class AttemptReading:
             self._attempts.note(target, attempt)
         if self._attempts.unread:
             self._attempts.complete()
-            self._cluster_state.tell_all()
+            self._cluster_state.notify_all()

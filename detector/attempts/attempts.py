@@ -31,7 +31,7 @@ CLOCK_SKEW = timedelta(minutes=1)
 NOT_READ = "earlier remediations were not read yet"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Deletion:
     """The deletion of a target that was unhealthy for long enough."""
 

@@ -105,7 +105,13 @@ class Deletions:
         # Deletion timestamps are in whole seconds.
         if failing.deadline <= deleted + SECOND and self._sees(name[0]):
             place = place_of(name[0])
-            deletion = Deletion(failing.seen, place, failing.since, deleted, failing.is_observed)
+            deletion = Deletion(
+                target=failing.seen,
+                place=place,
+                failed=failing.since,
+                ended=deleted,
+                is_observed=failing.is_observed,
+            )
             self._attempts.deleted(deletion)
 
 

@@ -18,7 +18,11 @@ from health.model.observation import Hold
 
 _log = logging.getLogger(__name__)
 KNOWN_CLUSTERS = NoteKind(
-    "known clusters", ANNOTATION, TypeAdapter(dict[str, KnownCluster]), NOT_KNOWN, UNREADABLE
+    part="known clusters",
+    annotation=ANNOTATION,
+    notes=TypeAdapter(dict[str, KnownCluster]),
+    nothing=NOT_KNOWN,
+    unreadable=UNREADABLE,
 )
 
 

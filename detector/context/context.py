@@ -55,7 +55,7 @@ def context_of(
         pause_progress=pause_progress,
         now=now,
     )
-    clock = ClockWatch(server_clock, cluster_state.tell_all)
+    clock = ClockWatch(server_clock, cluster_state.notify_all)
     return Context(
         assembly=assembly,
         notes=ClusterNotes(

@@ -25,7 +25,7 @@ LOOK_AGAIN = timedelta(seconds=1)
 """How old the time of the latest loss in the cluster context may be while Nodes vanish."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Nodes:
     """The Nodes of one cluster: expected, existing, and lost."""
 

@@ -38,7 +38,7 @@ class _Seen(NamedTuple):
     """Whether it was silent when it vanished."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Nodes:
     """The Nodes of one group, and the outage of the group."""
 
@@ -187,7 +187,7 @@ class OutageWatch:
     def _group(self, group: NodeGroup) -> _Nodes:
         if group not in self._groups:
             noted = self._noted(group.key)
-            self._groups[group] = _Nodes(GroupOutage(None, noted.until, was_noted=noted.is_lost))
+            self._groups[group] = _Nodes(outage=GroupOutage(None, noted.until, was_noted=noted.is_lost))
         return self._groups[group]
 
     def _judge(self, group: NodeGroup, nodes: _Nodes, now: datetime) -> None:

@@ -16,9 +16,9 @@ from health.policy.outage_guard import is_group_key
 
 ANNOTATION = "paramedic.dev/blind-times"
 BLIND_TIMES = NoteKind(
-    "blind times",
-    ANNOTATION,
-    TypeAdapter(dict[str, BlindTime]),
+    part="blind times",
+    annotation=ANNOTATION,
+    notes=TypeAdapter(dict[str, BlindTime]),
     nothing=BlindTime(),
     unreadable=LOST,
     is_kept=lambda key: not is_group_key(key),

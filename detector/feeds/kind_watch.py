@@ -43,7 +43,7 @@ class Fallback(Protocol):
         """Age of the oldest of them; None if they were never all read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KindSubscription(Generic[RecordT]):
     """The role and type of the watched objects, and the callbacks."""
 

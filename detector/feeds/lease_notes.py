@@ -31,7 +31,7 @@ MOST_KEPT = 1000
 NoteT = TypeVar("NoteT", bound=BaseModel)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NoteKind(Generic[NoteT]):
     """One kind of note, with its annotation and defaults."""
 

@@ -78,7 +78,7 @@ class NamedKinds:
 
     def _requests_changed(self, kind: Kind) -> None:
         with self._cluster_state.guard.item("requests", kind):
-            self._cluster_state.tell_all()
+            self._cluster_state.notify_all()
 
     def _namings(self) -> Iterator[Naming]:
         for reference, entry in self._cluster_state.checks.items():

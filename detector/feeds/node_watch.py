@@ -62,14 +62,12 @@ class NodeWatch:
         self._notify_undecodable = notify_undecodable
         self._reflectors = reflectors
         self._connection: ClusterConnection | None = None
-        self._source: Reflector[Node] | None = None
+        self._source: Reflector[Node] | None = None  # of `_connection`
         self._before: Reflector[Node] | None = None
         """The reflector of the previous connection, used until the new one has read everything."""
-        self._told: set[str] = set()
-        """Names of existing Nodes, as last notified."""
-        self._undecodable_told: set[str] = set()
-        """Names of Nodes that do not decode, as last notified."""
-        self._coalesced = CoalescedNodes(self._number, self._tell_latest)
+        # Names of Nodes that exist, and of Nodes that do not decode, as last notified.
+        self._notified, self._notified_undecodable = set[str](), set[str]()
+        self._coalesced = CoalescedNodes(self._number, self._notify_latest)
         self._proven: float | None = None
         self._is_distrusted = False
         self.back: datetime | None = None
@@ -108,13 +106,13 @@ class NodeWatch:
             return
         await self.wait_read()
         time_slice = TimeSlice()
-        for name in tuple(self._told):
-            if name in self._told and not _shows(source, name):
-                self._tell(name, None)
+        for name in tuple(self._notified):
+            if name in self._notified and not _shows(source, name):
+                self._notify_name(name, None)
             await time_slice.yield_if_over()
-        for name in tuple(self._undecodable_told):
-            if name in self._undecodable_told and Key("", name) not in source.undecodable:
-                self._tell_undecodable(name, "")
+        for name in tuple(self._notified_undecodable):
+            if name in self._notified_undecodable and Key("", name) not in source.undecodable:
+                self._notify_undecodable_name(name, "")
             await time_slice.yield_if_over()
 
     async def follow_budget(self) -> None:
@@ -124,11 +122,11 @@ class NodeWatch:
     async def forget(self) -> None:
         """Notify of every Node as gone, because no check names this cluster any more."""
         time_slice = TimeSlice()
-        while self._told:
-            self._tell(next(iter(self._told)), None)
+        while self._notified:
+            self._notify_name(next(iter(self._notified)), None)
             await time_slice.yield_if_over()
-        while self._undecodable_told:
-            self._tell_undecodable(next(iter(self._undecodable_told)), "")
+        while self._notified_undecodable:
+            self._notify_undecodable_name(next(iter(self._notified_undecodable)), "")
             await time_slice.yield_if_over()
 
     def take_over(self, earlier: "NodeWatch") -> None:
@@ -136,8 +134,8 @@ class NodeWatch:
 
         `forget_gone` notifies of Nodes that are gone by then.
         """
-        self._told |= earlier._told  # noqa: SLF001  of this class
-        self._undecodable_told |= earlier._undecodable_told  # noqa: SLF001
+        self._notified |= earlier._notified  # noqa: SLF001  of this class
+        self._notified_undecodable |= earlier._notified_undecodable  # noqa: SLF001
 
     @property
     def _read(self) -> Reflector[Node] | None:
@@ -199,41 +197,41 @@ class NodeWatch:
     def _number(self) -> int:
         return 0 if self._source is None else len(self._source.store)
 
-    def _tell_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
+    def _notify_latest(self, name: str, was_gone: bool) -> None:  # noqa: FBT001  as CoalescedNodes asks
         """Notify of a Node that waited, in the order of a reflector: an error first, and its end last."""
         source, key = self._source, Key("", name)
         if source is None:
             return
         problem, node = source.undecodable.get(key, ""), source.store.get(key)
         if problem:
-            self._tell_undecodable(name, problem)
-        if name in self._told and (was_gone or node is None):
-            self._tell(name, None)
+            self._notify_undecodable_name(name, problem)
+        if name in self._notified and (was_gone or node is None):
+            self._notify_name(name, None)
         if node is not None:
-            self._tell(name, node)
-        if not problem and name in self._undecodable_told:
-            self._tell_undecodable(name, "")
+            self._notify_name(name, node)
+        if not problem and name in self._notified_undecodable:
+            self._notify_undecodable_name(name, "")
 
     def _changed(self, change: Change[Node]) -> None:
         if not self._coalesced.take(change.key.name, is_gone=change.new is None):
-            self._tell(change.key.name, change.new)
+            self._notify_name(change.key.name, change.new)
 
-    def _tell(self, name: str, node: Node | None) -> None:
+    def _notify_name(self, name: str, node: Node | None) -> None:
         if node is None:
-            self._told.discard(name)
+            self._notified.discard(name)
         else:
-            self._told.add(name)
+            self._notified.add(name)
         self._notify(node_name(name, self.cluster), node)
 
     def _undecodable(self, key: Key, problem: str) -> None:
         if not self._coalesced.take(key.name):
-            self._tell_undecodable(key.name, problem)
+            self._notify_undecodable_name(key.name, problem)
 
-    def _tell_undecodable(self, name: str, problem: str) -> None:
+    def _notify_undecodable_name(self, name: str, problem: str) -> None:
         if problem:
-            self._undecodable_told.add(name)
+            self._notified_undecodable.add(name)
         else:
-            self._undecodable_told.discard(name)
+            self._notified_undecodable.discard(name)
         self._notify_undecodable(node_name(name, self.cluster), problem)
 
 

@@ -39,6 +39,11 @@ class WorkloadCluster:
     def note_read(self) -> None:
         self._is_read = True
 
+    def note_uid(self, uid: str) -> bool:
+        """Note the uid as read now; returns whether it changed."""
+        before, self.uid = self.uid, uid
+        return uid != before
+
     @property
     def is_unusable(self) -> bool:
         """True if the Secret leads to no connection."""

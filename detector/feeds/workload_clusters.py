@@ -234,8 +234,7 @@ class WorkloadClusters:
     async def _identify(self, one: WorkloadCluster, connection: ClusterConnection) -> None:
         """Read the uid of the cluster, before any of its Nodes is read."""
         found = await connection.client.get(NAMESPACES, KUBE_SYSTEM)
-        before, one.uid = one.uid, str(found["metadata"]["uid"])
-        if one.uid != before:
+        if one.note_uid(str(found["metadata"]["uid"])):
             self._handlers.tried()
 
     def _note(self, one: WorkloadCluster, error: KubernetesError) -> None:

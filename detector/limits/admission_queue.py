@@ -57,7 +57,7 @@ class AdmissionQueue:
             self._entries[key] = entry
             self.select_soon(now)
 
-    def leave(self, incident: IncidentReference) -> None:
+    def dequeue(self, incident: IncidentReference) -> None:
         """Remove an incident: another hold applies, or it no longer wants to act."""
         key = Remediated.of(incident)
         known = self._entries.get(key)

@@ -37,10 +37,10 @@ from kube.time_slice import TimeSlice
 
 LOOK_AGAIN_SECONDS = 1.0
 UNREAD_ASK_AGAIN_SECONDS = 10.0
-OUT_OF_LINE_ASK_AGAIN_SECONDS = 60.0
+UNQUEUED_ASK_AGAIN_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LimitQuestion:
     """The question for an incident that nothing holds, or only back-off."""
 
@@ -81,7 +81,7 @@ class RemediationLimits:
     async def lead(self) -> None:
         """Notify the incidents whose turn it is, in pieces, until cancelled."""
         while True:
-            with self._cluster_state.guard.item("limits", "those who wait"):
+            with self._cluster_state.guard.item("limits", "admission queue"):
                 piece = TimeSlice()
                 for incident in self.turns():
                     self._cluster_state.event_handlers.notify_change(incident.check, incident.target.name)
@@ -139,16 +139,16 @@ class RemediationLimits:
             return None
         return stuck_slots(self._scopes.of, self._records.under_way, self._queue.waiting(now), now)
 
-    def leave_line(self, incident: IncidentReference) -> None:
+    def dequeue(self, incident: IncidentReference) -> None:
         """Remove an incident from the queue: another hold applies, or it no longer wants to act."""
-        self._queue.leave(incident)
+        self._queue.dequeue(incident)
 
-    def line_up(self, question: LimitQuestion) -> Hold | None:
+    def enqueue(self, question: LimitQuestion) -> Hold | None:
         """Queue the incident, and return the limit that its remediation would break, if it is due."""
         self._take_in_policy()
         now, incident = self._now(), question.incident
         if not self._scopes.of(incident.check):
-            self._queue.leave(incident)
+            self._queue.dequeue(incident)
             return None
         remediation = self._records.remediation(incident.check, question.target)
         waiting = Waiting(question.since, incident.workflow_id, remediation)
@@ -189,7 +189,7 @@ class RemediationLimits:
         since = seen.fact.since if seen.fact else now
         waiting = Waiting(since, incident.workflow_id, remediation)
         hold = self._unknown(now) or self._refusal(incident, waiting, now)
-        return hold and limit_hold(hold.message, min(hold.ask_again_seconds, OUT_OF_LINE_ASK_AGAIN_SECONDS))
+        return hold and limit_hold(hold.message, min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
 
     def _unknown(self, now: datetime) -> Hold | None:
         known = self._known_from + LIVES + self._policy().staleness_limit

@@ -34,7 +34,7 @@ def _all_seen(check: CheckReference) -> Unseen:  # noqa: ARG001  as SnapshotBuil
     return ALL_SEEN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SnapshotDraft:
     """A snapshot without its targets; these are judged later, as of the moment of the draft."""
 
@@ -125,7 +125,14 @@ class SnapshotBuilder:
             generation=entry.record.metadata.generation,
         )
         if isinstance(entry.check, InvalidCheckError):
-            return SnapshotDraft(entry.record, snapshot, (), self.cluster_state, {}, now)
+            return SnapshotDraft(
+                record=entry.record,
+                snapshot=snapshot,
+                names=(),
+                state=self.cluster_state,
+                back_offs={},
+                now=now,
+            )
         names = sorted(entry.unhealthy | self.cluster_state.requests.targets_of(reference))
         state = self.cluster_state.frozen(reference) if len(names) > MOST_AT_ONCE else self.cluster_state
         allowance = state.allowance(reference)
@@ -140,7 +147,12 @@ class SnapshotBuilder:
         selected = frozenset(entry.selected)
         numbered = replace(snapshot, allowance=allowance, holds=holds, selected=selected)
         return SnapshotDraft(
-            entry.record, numbered, tuple(names), state, self._back_offs(reference, names), now
+            record=entry.record,
+            snapshot=numbered,
+            names=tuple(names),
+            state=state,
+            back_offs=self._back_offs(reference, names),
+            now=now,
         )
 
     def _back_offs(self, reference: CheckReference, names: Iterable[str]) -> dict[str, RemediationBackOff]:

@@ -52,7 +52,7 @@ LONGEST_PAUSE = timedelta(seconds=5)
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReporterDependencies:
     """The dependencies that the reporters of all checks share."""
 

@@ -122,12 +122,12 @@ class TargetReporter:
             return None
         holds = check_holds(self._cluster_state, check, self._now())
         return _Inputs(
-            known.check,
-            holds.problem,
-            tuple(str(one.hold) for one in holds.found),
-            context.of_kinds.get(check.group_kind),
-            context.blind_until(known.managed_cluster),
-            known.is_shadow_in(context),
+            check=known.check,
+            problem=holds.problem,
+            holds=tuple(str(one.hold) for one in holds.found),
+            of_kind=context.of_kinds.get(check.group_kind),
+            blind_until=context.blind_until(known.managed_cluster),
+            is_shadow=known.is_shadow_in(context),
         )
 
     def _consider_all(self, check: CheckReference) -> None:

@@ -70,17 +70,17 @@ class ClusterState(StateView):
         self.resync = ResyncQueue(self.event_handlers.notify_change)
         """Notifications of handlers that are sent in pieces."""
 
-    def tell_all(self) -> None:
+    def notify_all(self) -> None:
         """Notify handlers that every answer may have changed."""
         self.resync.add(
             self.checks, {check: self._concerned_of(check) for check in self._checks_and_owners()}
         )
 
-    def tell_of(self, check: CheckReference) -> None:
+    def notify_check(self, check: CheckReference) -> None:
         """Notify handlers that every answer of one check may have changed."""
-        self._tell_of(check, self._concerned_of(check))
+        self._notify_check(check, self._concerned_of(check))
 
-    def _tell_of(self, check: CheckReference, targets: frozenset[str]) -> None:
+    def _notify_check(self, check: CheckReference, targets: frozenset[str]) -> None:
         self.event_handlers.notify_change(check, None)
         self.resync.add((), {check: targets})
 
@@ -107,7 +107,7 @@ class ClusterState(StateView):
         if was_target or name in check.selected:
             self.event_handlers.notify_change(reference, name)
         if was_reconfigured != (name in check.reconfigured):
-            self.tell_of(reference)
+            self.notify_check(reference)
         elif numbers_changed:
             self.event_handlers.notify_change(reference, None)
 
@@ -151,7 +151,7 @@ class ClusterState(StateView):
             steps = () if isinstance(check_state.check, InvalidCheckError) else check_state.check.steps
             named = {(step.template.api_version, step.template.kind) for step in steps}
             if (api_version, kind) in named:
-                self.tell_of(reference)
+                self.notify_check(reference)
 
     def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
         """A check was added, changed or (None) deleted."""
@@ -166,7 +166,7 @@ class ClusterState(StateView):
         else:
             self.checks[reference] = self._check_state_of(kind, reference, record)
         self._adopt(self.requests.unowned())
-        self._tell_of(reference, self._concerned_of(reference) | self._concerned(known))
+        self._notify_check(reference, self._concerned_of(reference) | self._concerned(known))
 
     def _check_state_of(self, kind: CheckKind, reference: CheckReference, record: CheckRecord) -> CheckState:
         check_state = CheckState(kind, record, record.parse(kind))
@@ -220,10 +220,10 @@ class ClusterState(StateView):
             request.target_name,
         )
         if before is not None and is_moved:
-            self._tell_of_request(before)
-        self._tell_of_request(entry)
+            self._notify_of_request(before)
+        self._notify_of_request(entry)
         if entry.snapshot.is_of_control_plane:
-            self._tell_control_plane()
+            self._notify_control_plane()
 
     def _adopt(self, entries: Iterable[SeenRequest]) -> None:
         """Give requests without an owner to the check that now selects their target."""
@@ -233,7 +233,7 @@ class ClusterState(StateView):
                 self.requests.put(known)
                 self.event_handlers.notify_change(known.owner, known.request.target_name)
 
-    def _tell_of_request(self, entry: SeenRequest) -> None:
+    def _notify_of_request(self, entry: SeenRequest) -> None:
         target = entry.request.target_name
         if entry.owner is not None:
             self.event_handlers.notify_change(entry.owner, target)
@@ -264,9 +264,9 @@ class ClusterState(StateView):
             for target in concerned(name, reference, check, self.targets):
                 self.event_handlers.notify_change(reference, target)
         if name == CONTROL_PLANE_LOCK:
-            self._tell_control_plane()
+            self._notify_control_plane()
 
-    def _tell_control_plane(self) -> None:
+    def _notify_control_plane(self) -> None:
         """Notify unhealthy control-plane nodes: another one may acquire the lock now."""
         for reference, check in self.checks.items():
             for target in check.unhealthy:

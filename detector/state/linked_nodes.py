@@ -36,14 +36,14 @@ class LinkedNodes:
         if node is not None:
             self._machines_of[node].add(machine)
             if len(self._machines_of[node]) == 1:
-                self._tell(node, is_expected=True)
+                self._notify(node, is_expected=True)
 
     def _unlink(self, machine: TargetName, node: TargetName) -> None:
         self._machines_of[node].discard(machine)
         if not self._machines_of[node]:
             del self._machines_of[node]
-            self._tell(node, is_expected=False)
+            self._notify(node, is_expected=False)
 
-    def _tell(self, node: TargetName, *, is_expected: bool) -> None:
+    def _notify(self, node: TargetName, *, is_expected: bool) -> None:
         for handler in self._handlers:
             handler(node, is_expected)

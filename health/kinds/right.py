@@ -30,7 +30,7 @@ class RightsGroup:
 BASE = RightsGroup("deploy/base/rbac/{process}.yaml", "always")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Right:
     """Verbs on one resource; "" as namespace or name means all."""
 

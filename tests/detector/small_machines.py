@@ -154,5 +154,9 @@ class SmallMachines:
         freshness = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1), is_handled=is_handled)
         back_off = self.attempts.before(TargetName.of(target), self.cluster_state.targets.get(CHECK, name))
         return ObservationBuilder(
-            self.cluster_state, incident, freshness, self.now, back_off=back_off
+            cluster_state=self.cluster_state,
+            incident=incident,
+            freshness=freshness,
+            now=self.now,
+            back_off=back_off,
         ).observation()

@@ -94,7 +94,14 @@ class Cluster:
             self.storms.advance(incident.check)
             storm = self.storms.hold(incident.check)
             found.append(
-                ObservationBuilder(self.cluster_state, incident, FRESH, self.now, storm, before).observation()
+                ObservationBuilder(
+                    cluster_state=self.cluster_state,
+                    incident=incident,
+                    freshness=FRESH,
+                    now=self.now,
+                    storm=storm,
+                    back_off=before,
+                ).observation()
             )
         snapshot_builder = SnapshotBuilder(self.cluster_state, self.attempts.before)
         snapshot_builder.of(CHECK, self.storms.of(CHECK), self.now)

@@ -54,7 +54,11 @@ class Memory:
         freshness = CheckFreshness(age=timedelta(), limit=MINUTE)
         before = self.attempts.before(TargetName.of(incident.target))
         return ObservationBuilder(
-            self.cluster.cluster_state, incident, freshness, self.cluster.now, back_off=before
+            cluster_state=self.cluster.cluster_state,
+            incident=incident,
+            freshness=freshness,
+            now=self.cluster.now,
+            back_off=before,
         ).observation()
 
 

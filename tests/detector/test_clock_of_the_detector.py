@@ -59,7 +59,14 @@ async def test_times_of_observations_are_those_of_the_api_servers_clock(
     link = TemporalLink("tests", problems)
     management = ClusterConnection.over(transport)
     others = WorkloadConnections(management.client)
-    connections = Connections(management, others, "c", link, problems, CollectorRegistry())
+    connections = Connections(
+        management=management,
+        workload_clusters=others,
+        cluster="c",
+        temporal=link,
+        problems=problems,
+        metrics=CollectorRegistry(),
+    )
     answers = build(Settings(cluster="c"), connections, Policy).answers
 
     seen_at = answers.observe(incident_reference("c")).seen_at

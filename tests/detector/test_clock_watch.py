@@ -57,7 +57,11 @@ class Detector:
 
     def observe(self) -> Observation:
         return ObservationBuilder(
-            self.cluster.cluster_state, INCIDENT, FRESH, self.now, clock=self.watch.hold()
+            cluster_state=self.cluster.cluster_state,
+            incident=INCIDENT,
+            freshness=FRESH,
+            now=self.now,
+            clock=self.watch.hold(),
         ).observation()
 
     def scrape(self) -> dict[Series, float]:

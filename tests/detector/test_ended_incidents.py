@@ -85,7 +85,9 @@ class Detector:
 
     def observe(self, incident: IncidentReference) -> Observation:
         freshness = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=5))
-        return ObservationBuilder(self.cluster.cluster_state, incident, freshness, self.now()).observation()
+        return ObservationBuilder(
+            cluster_state=self.cluster.cluster_state, incident=incident, freshness=freshness, now=self.now()
+        ).observation()
 
 
 @pytest.fixture

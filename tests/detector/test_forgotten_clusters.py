@@ -131,7 +131,7 @@ async def test_nodes_of_a_cluster_that_is_asked_for_again_are_not_reported_as_go
     [nodes] = clusters.known.watches
     earlier = NodeWatch(EAST, clusters.note, lambda *_: None, patient, wall_clock)
     for number in range(20):
-        earlier._tell(f"node-{number}", Node.model_validate(node_object()))  # noqa: SLF001  as its reflector does
+        earlier._notify_name(f"node-{number}", Node.model_validate(node_object()))  # noqa: SLF001  as its reflector does
     nodes.take_over(earlier)
 
     clusters.name()

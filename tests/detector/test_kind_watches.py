@@ -35,12 +35,12 @@ class Watched:
         self.told = 0
         self.names: set[str] = set()
         subject = KindSubscription(
-            ClusterConnection.over(transport),
-            Template,
-            "templates",
-            self._notify,
-            self._changed,
-            self.problems,
+            connection=ClusterConnection.over(transport),
+            record=Template,
+            name="templates",
+            notify=self._notify,
+            changed=self._changed,
+            problems=self.problems,
         )
         self.watches = KindWatches(subject)
 

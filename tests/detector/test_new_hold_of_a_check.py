@@ -63,7 +63,9 @@ class World:
         self.now = NOW
 
     def observation(self) -> Observation:
-        return ObservationBuilder(self.state, self.incident, FRESH, self.now).observation()
+        return ObservationBuilder(
+            cluster_state=self.state, incident=self.incident, freshness=FRESH, now=self.now
+        ).observation()
 
     def snapshot(self) -> CheckSnapshot:
         found = SnapshotBuilder(self.state, lambda *_: NO_BACK_OFF).of(self.check, None, self.now)

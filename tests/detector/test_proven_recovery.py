@@ -48,7 +48,12 @@ def put_node(
 
 def observed(one: SmallCluster, clock: Hold | None = None) -> Observation:
     return ObservationBuilder(
-        one.cluster_state, INCIDENT, FRESH, NOW, back_off=RemediationBackOff(BACK_OFF_LIMIT), clock=clock
+        cluster_state=one.cluster_state,
+        incident=INCIDENT,
+        freshness=FRESH,
+        now=NOW,
+        back_off=RemediationBackOff(BACK_OFF_LIMIT),
+        clock=clock,
     ).observation()
 
 

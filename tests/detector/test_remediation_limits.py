@@ -78,13 +78,13 @@ class Leader:
     def observe(self, name: str) -> Observation:
         """The observation of an incident, whether it asks or not."""
         observer = Observer(
-            self.cluster.cluster_state,
-            lambda _: CheckFreshness(age=timedelta(), limit=30 * SECOND),
-            Storms(self.cluster.cluster_state, lambda _: True, self.now),
-            lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
-            lambda: None,
-            self.limits,
-            self.now,
+            cluster_state=self.cluster.cluster_state,
+            freshness=lambda _: CheckFreshness(age=timedelta(), limit=30 * SECOND),
+            storms=Storms(self.cluster.cluster_state, lambda _: True, self.now),
+            back_off=lambda target, _: self.back_offs.get(target.name, NO_BACK_OFF),
+            clock_hold=lambda: None,
+            limits=self.limits,
+            now=self.now,
         )
         return observer.observe(incident_of(name))
 

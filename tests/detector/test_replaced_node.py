@@ -41,7 +41,9 @@ def cluster() -> SmallCluster:
 
 
 def observed(cluster: SmallCluster, uid: str = EARLIER) -> Observation:
-    return ObservationBuilder(cluster.cluster_state, incident(uid), FRESH, cluster.now).observation()
+    return ObservationBuilder(
+        cluster_state=cluster.cluster_state, incident=incident(uid), freshness=FRESH, now=cluster.now
+    ).observation()
 
 
 def incident(uid: str) -> IncidentReference:

@@ -72,7 +72,7 @@ async def cluster(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cluster]:
 
 
 def clock_skew(cluster: Cluster) -> None:
-    cluster.cluster_state.tell_all()
+    cluster.cluster_state.notify_all()
 
 
 def policy(cluster: Cluster) -> None:
@@ -80,7 +80,7 @@ def policy(cluster: Cluster) -> None:
 
 
 def storm(cluster: Cluster) -> None:
-    cluster.cluster_state.tell_of(CHECK)
+    cluster.cluster_state.notify_check(CHECK)
 
 
 def edit(cluster: Cluster) -> None:

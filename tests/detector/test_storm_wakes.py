@@ -72,7 +72,11 @@ class Detector:
         self.storms.advance(incident.check)
         hold = self.storms.hold(incident.check)
         return ObservationBuilder(
-            self.cluster.cluster_state, incident, freshness, self.now(), hold
+            cluster_state=self.cluster.cluster_state,
+            incident=incident,
+            freshness=freshness,
+            now=self.now(),
+            storm=hold,
         ).observation()
 
     def fill(self, cooldown: str) -> None:

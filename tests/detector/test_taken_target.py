@@ -43,7 +43,9 @@ def cluster() -> SmallCluster:
 
 
 def hold_of(cluster: SmallCluster) -> Hold | None:
-    builder = ObservationBuilder(cluster.cluster_state, incident_of("node-1"), FRESH, cluster.now)
+    builder = ObservationBuilder(
+        cluster_state=cluster.cluster_state, incident=incident_of("node-1"), freshness=FRESH, now=cluster.now
+    )
     return builder.observation().hold
 
 

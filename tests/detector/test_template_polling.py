@@ -43,13 +43,13 @@ class Polled:
         self.polling = TemplatePolling(connection, self._changed, every=lambda: every)
         self.watches = KindWatches(
             KindSubscription(
-                connection,
-                Template,
-                "templates",
-                lambda *_: None,
-                self._changed,
-                self.problems,
-                self.polling,
+                connection=connection,
+                record=Template,
+                name="templates",
+                notify=lambda *_: None,
+                changed=self._changed,
+                problems=self.problems,
+                fallback=self.polling,
             )
         )
 

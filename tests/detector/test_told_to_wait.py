@@ -67,14 +67,14 @@ async def dependencies(
     server.answer("POST", EVENTS.path("default"), said({}, 201))
     sources = Sources(ClusterConnection.over(transport), cluster_state, Watched(), Problems(), Policy)
     made = ReporterDependencies(
-        client,
-        cluster_state,
-        sources.of_checks,
-        Storms(cluster_state, lambda _: True, now),
-        SnapshotBuilder(cluster_state, Attempts(Policy, cluster_state, now).before),
-        RateLimiter(100, 10.0, time.monotonic),
-        "tests",
-        now,
+        client=client,
+        cluster_state=cluster_state,
+        sources=sources.of_checks,
+        storms=Storms(cluster_state, lambda _: True, now),
+        snapshot_builder=SnapshotBuilder(cluster_state, Attempts(Policy, cluster_state, now).before),
+        rate_limiter=RateLimiter(100, 10.0, time.monotonic),
+        instance="tests",
+        now=now,
         led_until=lambda: None,
     )
     watching = asyncio.create_task(sources.run())

@@ -185,7 +185,9 @@ class TwoClusters:
     def observe(self, check: CheckReference, target: TargetReference) -> Observation:
         incident = IncidentReference(cluster="test", check=check, target=target)
         freshness = self.sources.of_checks.freshness(check)
-        return ObservationBuilder(self.cluster_state, incident, freshness, datetime.now(UTC)).observation()
+        return ObservationBuilder(
+            cluster_state=self.cluster_state, incident=incident, freshness=freshness, now=datetime.now(UTC)
+        ).observation()
 
     @property
     def of_node(self) -> Observation:

@@ -42,12 +42,12 @@ def problems() -> Problems:
 def watches(transport: Transport, problems: Problems) -> KindWatches[Template]:
     return KindWatches(
         KindSubscription(
-            ClusterConnection.over(transport),
-            Template,
-            "templates",
-            lambda *_: None,
-            lambda _: None,
-            problems,
+            connection=ClusterConnection.over(transport),
+            record=Template,
+            name="templates",
+            notify=lambda *_: None,
+            changed=lambda _: None,
+            problems=problems,
         )
     )
 

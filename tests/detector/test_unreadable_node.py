@@ -15,7 +15,9 @@ FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
 
 
 def observed(cluster: SmallCluster, node: str) -> Observation:
-    return ObservationBuilder(cluster.cluster_state, incident_of(node), FRESH, cluster.now).observation()
+    return ObservationBuilder(
+        cluster_state=cluster.cluster_state, incident=incident_of(node), freshness=FRESH, now=cluster.now
+    ).observation()
 
 
 @pytest.mark.rule("rule 8/node")

@@ -80,7 +80,10 @@ class Seen:
 
     def observe(self, name: str = NODE, check: CheckReference = CHECK) -> Observation:
         return ObservationBuilder(
-            self.cluster.cluster_state, incident_of(name, check), FRESH, self.cluster.now
+            cluster_state=self.cluster.cluster_state,
+            incident=incident_of(name, check),
+            freshness=FRESH,
+            now=self.cluster.now,
         ).observation()
 
     def snapshot(self, check: CheckReference = CHECK) -> CheckSnapshot:

@@ -51,7 +51,9 @@ class World:
     def observe(self) -> Observation:
         incident = IncidentReference(cluster="main-0a1b", check=CHECK, target=NODE)
         fresh = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))
-        return ObservationBuilder(self.cluster.cluster_state, incident, fresh, self.cluster.now).observation()
+        return ObservationBuilder(
+            cluster_state=self.cluster.cluster_state, incident=incident, freshness=fresh, now=self.cluster.now
+        ).observation()
 
 
 def test_window_that_opens_wakes_the_targets_that_it_held() -> None:

@@ -42,7 +42,14 @@ def connections_over(connection: ClusterConnection) -> Connections:
     problems = Problems()
     link, registry = TemporalLink("tests", problems), CollectorRegistry()
     others = WorkloadConnections(connection.client)
-    return Connections(connection, others, "c", link, problems, registry)
+    return Connections(
+        management=connection,
+        workload_clusters=others,
+        cluster="c",
+        temporal=link,
+        problems=problems,
+        metrics=registry,
+    )
 
 
 def make(settings: Settings, connection: ClusterConnection) -> Layers:

@@ -53,12 +53,12 @@ class Detectors:
             await link.try_once()
             management = ClusterConnection.over(transport)
             made = Connections(
-                management,
-                WorkloadConnections(management.client),
-                self._world.cluster,
-                link,
-                problems,
-                CollectorRegistry(),
+                management=management,
+                workload_clusters=WorkloadConnections(management.client),
+                cluster=self._world.cluster,
+                temporal=link,
+                problems=problems,
+                metrics=CollectorRegistry(),
             )
             await write_policy(self._world.client, f"backOffLimit: {back_off_limit.total_seconds():g}s")
             settings = Settings(cluster="test", identity=identity)

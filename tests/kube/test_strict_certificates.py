@@ -35,4 +35,4 @@ async def test_authority_of_the_management_cluster_needs_no_more_than_client_go_
 
 
 def test_authority_of_a_workload_cluster_needs_no_more_either() -> None:
-    assert _is_like_client_go(tls_context(WorkloadKubeconfig("https://a"), "there"))
+    assert _is_like_client_go(tls_context(WorkloadKubeconfig(server="https://a"), "there"))

@@ -192,7 +192,7 @@ def test_current_context_decides_and_others_are_not_looked_at() -> None:
     document["clusters"].insert(0, {"name": "other", "cluster": {"server": "http://other"}})
     document["users"].insert(0, {"name": "other", "user": {"exec": {"command": "hunter2"}}})
     found = parse_workload_kubeconfig(json.dumps(document), str(SECRET))
-    assert found == WorkloadKubeconfig("https://east.example:6443", token=TOKEN)
+    assert found == WorkloadKubeconfig(server="https://east.example:6443", token=TOKEN)
 
 
 def test_fields_that_change_nothing_or_say_nothing_are_passed_over() -> None:
@@ -206,7 +206,7 @@ def test_fields_that_change_nothing_or_say_nothing_are_passed_over() -> None:
         change(document)
     found = parse_workload_kubeconfig(json.dumps(document).encode(), str(SECRET))
     assert found == WorkloadKubeconfig(
-        "https://rancher.example/k8s/clusters/east", tls_server_name="kubernetes.default", token=TOKEN
+        server="https://rancher.example/k8s/clusters/east", tls_server_name="kubernetes.default", token=TOKEN
     )
 
 
@@ -221,14 +221,61 @@ def test_certificates_are_decoded_and_none_of_the_credentials_is_shown(tmp_path:
 
 
 def test_token_is_no_part_of_the_endpoint_and_all_else_is() -> None:
-    one = WorkloadKubeconfig("https://a", "b", "c", "d", "e", "f")
-    assert one.endpoint == WorkloadKubeconfig("https://a", "b", "c", "d", "e", "g").endpoint
+    one = WorkloadKubeconfig(
+        server="https://a",
+        certificate_authority="b",
+        tls_server_name="c",
+        client_certificate="d",
+        client_key="e",
+        token="f",
+    )
+    assert (
+        one.endpoint
+        == WorkloadKubeconfig(
+            server="https://a",
+            certificate_authority="b",
+            tls_server_name="c",
+            client_certificate="d",
+            client_key="e",
+            token="g",
+        ).endpoint
+    )
     others = [
-        WorkloadKubeconfig("https://b", "b", "c", "d", "e"),
-        WorkloadKubeconfig("https://a", "", "c", "d", "e"),
-        WorkloadKubeconfig("https://a", "b", "", "d", "e"),
-        WorkloadKubeconfig("https://a", "b", "c", "", "e"),
-        WorkloadKubeconfig("https://a", "b", "c", "d", ""),
+        WorkloadKubeconfig(
+            server="https://b",
+            certificate_authority="b",
+            tls_server_name="c",
+            client_certificate="d",
+            client_key="e",
+        ),
+        WorkloadKubeconfig(
+            server="https://a",
+            certificate_authority="",
+            tls_server_name="c",
+            client_certificate="d",
+            client_key="e",
+        ),
+        WorkloadKubeconfig(
+            server="https://a",
+            certificate_authority="b",
+            tls_server_name="",
+            client_certificate="d",
+            client_key="e",
+        ),
+        WorkloadKubeconfig(
+            server="https://a",
+            certificate_authority="b",
+            tls_server_name="c",
+            client_certificate="",
+            client_key="e",
+        ),
+        WorkloadKubeconfig(
+            server="https://a",
+            certificate_authority="b",
+            tls_server_name="c",
+            client_certificate="d",
+            client_key="",
+        ),
     ]
     assert len({one.endpoint, *(other.endpoint for other in others)}) == 1 + len(others)
 
@@ -242,12 +289,12 @@ def tls_refusal(refused: WorkloadKubeconfig) -> str:
 def test_certificates_that_openssl_cannot_use_are_refused(tmp_path: Path) -> None:
     one, other = Pair.make(tmp_path / "one", "one"), Pair.make(tmp_path / "other", "other")
     broken = one.certificate.replace("A", "", 1)
-    assert tls_refusal(WorkloadKubeconfig("https://a", broken)) == (
+    assert tls_refusal(WorkloadKubeconfig(server="https://a", certificate_authority=broken)) == (
         "The kubeconfig in there cannot be used: "
         "the certificate-authority-data of its cluster is no certificate."
     )
     assert tls_refusal(
-        WorkloadKubeconfig("https://a", client_certificate=one.certificate, client_key=other.key)
+        WorkloadKubeconfig(server="https://a", client_certificate=one.certificate, client_key=other.key)
     ) == (
         "The kubeconfig in there cannot be used: "
         "the client-certificate-data and client-key-data of its user are no certificate and its key."
@@ -263,7 +310,8 @@ def test_key_never_touches_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("tempfile.NamedTemporaryFile", never)
     tls_context(
-        WorkloadKubeconfig("https://a", client_certificate=pair.certificate, client_key=pair.key), "there"
+        WorkloadKubeconfig(server="https://a", client_certificate=pair.certificate, client_key=pair.key),
+        "there",
     )
 
 
@@ -275,6 +323,7 @@ def test_where_the_system_has_no_files_in_memory_the_key_is_gone_from_the_disk_a
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     monkeypatch.delattr("os.memfd_create")
     tls_context(
-        WorkloadKubeconfig("https://a", client_certificate=pair.certificate, client_key=pair.key), "there"
+        WorkloadKubeconfig(server="https://a", client_certificate=pair.certificate, client_key=pair.key),
+        "there",
     )
     assert not list((tmp_path / "temporary").iterdir())

@@ -68,7 +68,13 @@ class _Crowd:
         self.attempts = Attempts(_policy, state, _now)
         limits = RemediationLimits(state, _policy, lambda *_: True, _now)
         observer = Observer(
-            state, lambda _: _FRESH, self.storms, self.attempts.before, lambda: self.clock, limits, _now
+            cluster_state=state,
+            freshness=lambda _: _FRESH,
+            storms=self.storms,
+            back_off=self.attempts.before,
+            clock_hold=lambda: self.clock,
+            limits=limits,
+            now=_now,
         )
         self._observe = observer.observe
         self.calls = _Calls()
@@ -179,7 +185,7 @@ def _clock_skew() -> Work:
 
     async def work() -> None:
         async with crowd.leading():
-            await crowd.all_compared_after(crowd.state.tell_all)
+            await crowd.all_compared_after(crowd.state.notify_all)
 
     return work
 

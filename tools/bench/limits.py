@@ -52,13 +52,13 @@ class _Leader:
         self.limits.complete()
         self._now = _ASKED
         self._observer = Observer(
-            self._state,
-            lambda _: CheckFreshness(age=timedelta(), limit=timedelta(seconds=30)),
-            Storms(self._state, lambda _: True, lambda: self._now),
-            lambda *_: NO_BACK_OFF,
-            lambda: None,
-            self.limits,
-            lambda: self._now,
+            cluster_state=self._state,
+            freshness=lambda _: CheckFreshness(age=timedelta(), limit=timedelta(seconds=30)),
+            storms=Storms(self._state, lambda _: True, lambda: self._now),
+            back_off=lambda *_: NO_BACK_OFF,
+            clock_hold=lambda: None,
+            limits=self.limits,
+            now=lambda: self._now,
         )
 
     def answer(self, question: str) -> str:

@@ -62,14 +62,14 @@ class Reported:
         attempts = Attempts(Policy, self.small.cluster_state, lambda: NOW)
         self._reporter = StatusReporter(
             ReporterDependencies(
-                Client(transport),
-                self.small.cluster_state,
-                cast("SourcesOfChecks", EverythingIsRead()),
-                Storms(self.small.cluster_state, lambda _: True, lambda: NOW),
-                SnapshotBuilder(self.small.cluster_state, attempts.before),
-                RateLimiter(50, 20.0, time.monotonic),
-                "tests",
-                lambda: NOW,
+                client=Client(transport),
+                cluster_state=self.small.cluster_state,
+                sources=cast("SourcesOfChecks", EverythingIsRead()),
+                storms=Storms(self.small.cluster_state, lambda _: True, lambda: NOW),
+                snapshot_builder=SnapshotBuilder(self.small.cluster_state, attempts.before),
+                rate_limiter=RateLimiter(50, 20.0, time.monotonic),
+                instance="tests",
+                now=lambda: NOW,
                 led_until=lambda: None,
             ),
             named(),

@@ -31,7 +31,9 @@ def small() -> SmallClusterApi:
 def observe(small: SmallClusterApi, machine: str = "a") -> Observation:
     target = TARGET.model_copy(update={"name": machine, "uid": f"uid-{machine}"})
     incident = IncidentReference(cluster="main-0a1b", check=named(), target=target)
-    return ObservationBuilder(small.cluster_state, incident, FRESH, small.now).observation()
+    return ObservationBuilder(
+        cluster_state=small.cluster_state, incident=incident, freshness=FRESH, now=small.now
+    ).observation()
 
 
 def reason(seen: Observation) -> HoldReason | str | None:

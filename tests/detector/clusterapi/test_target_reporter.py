@@ -47,7 +47,7 @@ async def test_healthy_machines_that_are_not_left_alone_are_reported_once_and_ag
     async with reports.leading():
         await reports.says("a", "True")
         await reports.says("b", "True")
-        reports.small.cluster_state.tell_all()
+        reports.small.cluster_state.notify_all()
         reports.small.node("a", "True", NOW)  # a heartbeat changes no condition
         await reports.all_written()
         assert sorted(reports.written()) == ["a", "b"]
@@ -192,11 +192,11 @@ async def test_of_two_checks_that_select_a_machine_the_one_that_it_fails_is_hear
     reports.add("a", "False")
     async with reports.leading():
         await reports.says("a", "False")
-        reports.small.cluster_state.tell_all()
+        reports.small.cluster_state.notify_all()
         await reports.all_written()
         assert reports.api.written().count("a") == 1
         reports.small.delete_check("strict")
-        reports.small.cluster_state.tell_of(named("a-lenient"))
+        reports.small.cluster_state.notify_check(named("a-lenient"))
         reports.small.node("a", "False", NOW)
         await reports.says("a", "True")
 
@@ -213,7 +213,7 @@ async def test_write_that_fails_is_tried_again_after_pauses_that_grow_and_holds_
         await reports.says("b", "False")
         # The reporter writes nothing to it meanwhile, whatever changes.
         for _ in range(20):
-            reports.small.cluster_state.tell_all()
+            reports.small.cluster_state.notify_all()
         await eventually(lambda: len(reports.attempts("a")) == 4)
         times = reports.attempts("a")
         pauses = [after - before for before, after in pairwise(times)]
@@ -233,7 +233,7 @@ async def test_server_that_says_when_to_come_back_is_asked_no_sooner(reports: Re
     async with reports.leading():
         await eventually(lambda: len(reports.attempts("a")) == 1)
         del reports.api.refusals["a"]
-        reports.small.cluster_state.tell_all()
+        reports.small.cluster_state.notify_all()
         await reports.says("a", "False")
         assert time.monotonic() - began >= 1
 

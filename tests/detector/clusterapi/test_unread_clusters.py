@@ -95,7 +95,13 @@ class Observer:
         )
         incident = IncidentReference(cluster="test", check=named(), target=target)
         freshness = self.sources.of_checks.freshness(named())
-        return ObservationBuilder(self.cluster_state, incident, freshness, NOW).observation().state
+        return (
+            ObservationBuilder(
+                cluster_state=self.cluster_state, incident=incident, freshness=freshness, now=NOW
+            )
+            .observation()
+            .state
+        )
 
     def is_seen(self, check: CheckReference) -> bool:
         freshness = self.sources.of_checks.freshness(check)

@@ -52,7 +52,10 @@ class Observer:
     def observe(self) -> Observation:
         freshness = self._sources.of_checks.freshness(self._incident.check)
         return ObservationBuilder(
-            self._cluster_state, self._incident, freshness, datetime.now(UTC)
+            cluster_state=self._cluster_state,
+            incident=self._incident,
+            freshness=freshness,
+            now=datetime.now(UTC),
         ).observation()
 
     def is_stale(self) -> bool:

@@ -1,0 +1,171 @@
+"""How objects are built: by keywords where there are many fields, in short constructors, and once.
+
+`REMAINING_DATACLASSES` and `REMAINING_CALLS` count code that is older than these rules. Their numbers may
+only fall.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (
+    "activities",
+    "cli",
+    "detector",
+    "health",
+    "kube",
+    "objects",
+    "paramedic",
+    "runtime",
+    "tools",
+    "worker",
+    "workflows",
+)
+MOST_FIELDS, MOST_POSITIONAL, MOST_LINES = 4, 5, 19
+
+REMAINING_DATACLASSES = {"cli": 9, "health": 23, "objects": 2, "tools": 8, "workflows": 3}
+"""By package, dataclasses with more than four fields that are not keyword-only yet."""
+
+REMAINING_CALLS = {"activities": 1, "cli": 6, "health": 14, "tools": 3, "workflows": 3}
+"""By package, calls with six or more positional arguments."""
+
+LONG_CONSTRUCTORS = {
+    "kube/reflector.py": "the reflector owns its parts, and its state is of numbers and flags",
+    "tools/bench/event_loop.py": "a bench that wires the parts of a detector with made-up inputs",
+}
+
+_LIBRARY, _RECORD, _COPY = (
+    "an object of a library",
+    "a mutable record that only this module knows",
+    "fills a copy of its own class",
+)
+ASSIGNED_ELSEWHERE = {
+    "cli/connection.py": _LIBRARY,
+    "cli/history.py": _RECORD,
+    "cli/orders.py": "sets the names of a command, which Typer reads",
+    "cli/output.py": _LIBRARY,
+    "cli/retire/identification.py": _RECORD,
+    "cli/terminal.py": _RECORD,
+    "detector/answers/storms.py": _RECORD,
+    "detector/context/lost_nodes_watch.py": _RECORD,
+    "detector/context/outage_watch.py": _RECORD,
+    "detector/nodehealthcheck/node_series.py": _RECORD,
+    "detector/state/act_findings.py": _COPY,
+    "detector/state/in_flight.py": _RECORD,
+    "detector/state/state_view.py": _COPY,
+    "detector/state/target_store.py": _COPY,
+    "health/kinds/machines/check.py": "names the object of an error before it is raised",
+    "health/policy/limit_usage.py": _RECORD,
+    "kube/candidates.py": _RECORD,
+    "kube/configuration.py": _LIBRARY,
+    "kube/decoding.py": _LIBRARY,
+    "kube/transport.py": _LIBRARY,
+    "kube/workload_connections.py": _LIBRARY,
+    "kube/workload_tls.py": _LIBRARY,
+    "runtime/guard.py": _RECORD,
+    "runtime/process.py": _LIBRARY,
+    "runtime/temporal_link.py": _LIBRARY,
+    "tools/devcluster/demo/actions.py": _LIBRARY,
+    "tools/release/manifests.py": _LIBRARY,
+    "workflows/orders.py": "sets the defaults of a handler, which the SDK reads",
+}
+"""By file, why attributes of an object other than `self` are assigned."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text())
+
+
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    for path, module in modules():
+        for node in ast.walk(module):
+            yield path, node
+
+
+def positional_dataclass(node: ast.AST) -> bool:
+    if not isinstance(node, ast.ClassDef):
+        return False
+    fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+    return len(fields) > MOST_FIELDS and any(
+        ast.unparse(decorator).startswith("dataclass") and "kw_only=True" not in ast.unparse(decorator)
+        for decorator in node.decorator_list
+    )
+
+
+def positional_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL
+
+
+def long_constructor(node: ast.AST) -> bool:
+    if not isinstance(node, ast.FunctionDef) or node.name != "__init__":
+        return False
+    has_docstring = ast.get_docstring(node) is not None and len(node.body) > 1
+    first = node.body[1] if has_docstring else node.body[0]
+    return (node.end_lineno or 0) - first.lineno + 1 > MOST_LINES
+
+
+def assigns_elsewhere(node: ast.AST) -> bool:
+    """True if it assigns an attribute of an object other than `self` or `cls`."""
+    match node:
+        case ast.Assign(targets=targets):
+            pass
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            targets = [target]
+        case _:
+            return False
+    return any(
+        isinstance(part, ast.Attribute)
+        and not (isinstance(part.value, ast.Name) and part.value.id in {"self", "cls"})
+        for target in targets
+        for part in (target.elts if isinstance(target, ast.Tuple) else [target])
+    )
+
+
+def found(rule: Callable[[ast.AST], bool]) -> dict[str, int]:
+    """The number of nodes that `rule` finds, by file."""
+    return dict(Counter(path for path, node in nodes() if rule(node)))
+
+
+def risen(rule: Callable[[ast.AST], bool], remaining: Mapping[str, int]) -> dict[str, int]:
+    """The number of nodes that `rule` finds, by package with more of them than remain."""
+    now = Counter(path.partition("/")[0] for path, node in nodes() if rule(node))
+    return {package: number for package, number in now.items() if number > remaining.get(package, 0)}
+
+
+def test_dataclass_with_more_than_four_fields_is_keyword_only() -> None:
+    assert risen(positional_dataclass, REMAINING_DATACLASSES) == {}
+
+
+def test_no_call_passes_six_positional_arguments() -> None:
+    assert risen(positional_call, REMAINING_CALLS) == {}
+
+
+def test_constructor_has_fewer_than_twenty_lines() -> None:
+    assert found(long_constructor).keys() <= LONG_CONSTRUCTORS.keys()
+
+
+def test_attribute_is_assigned_by_its_own_object_alone() -> None:
+    assert found(assigns_elsewhere).keys() <= ASSIGNED_ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (
+            positional_dataclass,
+            "@dataclass(frozen=True)\nclass A:\n a: int\n b: int\n c: int\n d: int\n e: int",
+        ),
+        (positional_call, "f(1, 2, 3, 4, 5, 6)"),
+        (long_constructor, "class A:\n def __init__(self):\n" + "  self.a = 1\n" * 20),
+        (assigns_elsewhere, "part.changed = handler"),
+        (assigns_elsewhere, "self.part.changed += 1"),
+    ],
+)
+def test_rule_finds_code_that_breaks_it(rule: Callable[[ast.AST], bool], code: str) -> None:
+    assert any(rule(node) for node in ast.walk(ast.parse(code)))
