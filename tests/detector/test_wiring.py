@@ -16,6 +16,8 @@ from detector.state.cluster_state import ClusterState
 from detector.state.resync import MOST_AT_ONCE
 from health.cluster.upgrade import UpgradeSignal
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
+from health.model.node import Node
+from health.model.target import TargetName, node_name
 from health.policy.maintenance_windows import MaintenanceWindow
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection
@@ -29,7 +31,7 @@ from tests.detector.small_cluster import CHECK
 from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import ApiServer
 from tests.support.api.eventually import eventually
-from tests.support.values.builders import NOW
+from tests.support.values.builders import NOW, node_object
 
 
 @pytest.fixture
@@ -71,6 +73,31 @@ async def test_storms_handle_a_change_before_the_parts_that_read_them(
         "StatusReporters.changed",
         "TargetReporter.changed",
     ]
+
+
+async def test_what_the_feeds_read_reaches_the_state_and_the_cluster_context(
+    connection: ClusterConnection,
+) -> None:
+    layers = make(Settings(cluster="c"), connection)
+    state, handlers = layers.state.cluster_state, layers.watched.feeds.handlers
+    node = Node.model_validate(node_object(name="node-1"))
+
+    handlers.node_changed(node_name("node-1"), node)
+    handlers.context_changed()
+
+    assert state.targets.at(node_name("node-1").place) == {"node-1": node}
+    assert not state.cluster_context.policy.is_known  # its ConfigMap was not read yet
+
+
+async def test_node_that_a_machine_expects_reaches_the_watch_of_lost_nodes(
+    connection: ClusterConnection,
+) -> None:
+    layers = make(Settings(cluster="c"), connection)
+    machine = TargetName("Machine", "machines", "a")
+
+    layers.state.cluster_state.linked_nodes.link(machine, node_name("node-1"))
+
+    assert layers.watched.context.node_changes.lost_nodes.lost_of(connection.cluster) == ["node-1"]
 
 
 async def test_detector_that_runs_notifies_handlers_of_many_targets(
