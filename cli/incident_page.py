@@ -53,7 +53,7 @@ class RequestCourse:
         return f"step {self.step} of {self.steps}" if self.step else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Retry:
     """An operation that has failed and will be retried."""
 
@@ -72,15 +72,23 @@ def retries(state: State) -> Iterator[Retry]:
     """The failed act first, then failed maintenance tasks, ordered by their next try."""
     failing = state.memory.failing
     if failing is not None and state.phase is Phase.HELD:
-        yield Retry("act", str(failing.hold), failing.count, failing.since, failing.next_act)
+        yield Retry(
+            what="act",
+            why=str(failing.hold),
+            failures=failing.count,
+            since=failing.since,
+            next_try=failing.next_act,
+        )
     for note in sorted(state.memory.notes, key=lambda one: one.next_try):
-        yield Retry(note.what, note.reason, note.failures, note.since, note.next_try)
+        yield Retry(
+            what=note.what, why=note.reason, failures=note.failures, since=note.since, next_try=note.next_try
+        )
 
 
 Line = tuple[str, str | Text]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IncidentPage:
     """The data of the page at `now`."""
 

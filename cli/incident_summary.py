@@ -13,7 +13,7 @@ from health.runbook.incident import becomes_overdue_at
 from workflows.messages import State
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IncidentSummary:
     """One run of an incident's workflow, open or closed."""
 

@@ -62,4 +62,11 @@ async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Inc
         summary = await StateQueries(client).one(await find_any(client, name, cluster))
         story = await read_story(client, summary.incident.workflow_id, summary.run_id)
         link = ui_link(ui, client.namespace, summary) if ui else ""
-        return IncidentPage(summary, tuple(story), link, datetime.now(UTC), name, command_line(context))
+        return IncidentPage(
+            summary=summary,
+            story=tuple(story),
+            ui_link=link,
+            now=datetime.now(UTC),
+            name=name,
+            command=command_line(context),
+        )

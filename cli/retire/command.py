@@ -67,9 +67,9 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
     except SettingsError as error:
         raise fail(wrong_setting(error, PREFIX, context.params)) from error
     options = RetireOptions(
-        settings,
-        kubeconfig_context,
-        timeout,
+        settings=settings,
+        kubeconfig_context=kubeconfig_context,
+        within=timeout,
         is_handed_over=is_handed_over,
         is_dry=is_dry,
         is_without_temporal=is_without_temporal,

@@ -61,7 +61,7 @@ class Stored:
         return ObjectMetadata.model_validate(self.body["metadata"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """All objects of a cluster that may be ours, at one moment."""
 
@@ -80,7 +80,7 @@ class Snapshot:
     """Why checks that are paused for an upgrade must stay paused; "" if there is no upgrade."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ownership:
     """Decides by incidents and adopted requests which objects are ours."""
 

@@ -33,7 +33,7 @@ UNKNOWN = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RetireOptions:
     """The arguments and options of the command."""
 

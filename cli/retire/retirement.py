@@ -199,10 +199,10 @@ class Retirement:
 
     async def _ownership(self) -> Ownership:
         return Ownership(
-            self._identity,
-            frozenset(self._workflows.incidents),
-            await self._workflows.terminated(),
-            self._workflows.adopted,
+            cluster=self._identity,
+            incidents=frozenset(self._workflows.incidents),
+            earlier=await self._workflows.terminated(),
+            adopted=self._workflows.adopted,
             is_handed_over=self._is_handed_over,
             is_without_temporal=isinstance(self._workflows, NoWorkflows),
         )

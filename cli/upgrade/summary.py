@@ -13,7 +13,7 @@ AWAITED = "Awaited"
 _SINCE_UNPAUSED = {CheckPauseState.UNPAUSED, CheckPauseState.UNPAUSED_BY_OTHERS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckStanding:
     """The state of one check in an upgrade."""
 
@@ -29,7 +29,7 @@ class CheckStanding:
     is_deleted: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UpgradeSummary:
     """One run of an upgrade pause, open or closed."""
 
@@ -71,12 +71,22 @@ class UpgradeSummary:
         for check in seen:
             if check.uid not in handled:
                 why = "the upgrade pause has not come to it yet"
-                yield CheckStanding(check.reference, check.uid, AWAITED, None, why, "")
+                yield CheckStanding(
+                    check=check.reference, uid=check.uid, standing=AWAITED, since=None, why=why, identity=""
+                )
 
 
 def _standing(one: Handled) -> CheckStanding:
     since = one.unpaused_at if one.how in _SINCE_UNPAUSED else one.paused_at
-    return CheckStanding(one.reference, one.uid, one.how, since, _why(one), one.identity, one.is_deleted)
+    return CheckStanding(
+        check=one.reference,
+        uid=one.uid,
+        standing=one.how,
+        since=since,
+        why=_why(one),
+        identity=one.identity,
+        is_deleted=one.is_deleted,
+    )
 
 
 def _why(one: Handled) -> str:

@@ -112,4 +112,10 @@ class UpgradesView(Frozen):
 
 def _retry(one: FailedWrite, now: datetime) -> Retry:
     """The retry of a failed write; one that is due already shows `now`."""
-    return Retry(one.what, one.why, one.failures, one.since, max(one.next_try or now, now))
+    return Retry(
+        what=one.what,
+        why=one.why,
+        failures=one.failures,
+        since=one.since,
+        next_try=max(one.next_try or now, now),
+    )

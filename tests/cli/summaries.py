@@ -44,4 +44,6 @@ def summary(of: State | None, node: str = "node-1") -> IncidentSummary:
     """An open incident that began two hours ago."""
     target = INCIDENT.target.model_copy(update={"name": node})
     incident = INCIDENT.model_copy(update={"target": target})
-    return IncidentSummary(incident, "run", "Running", NOW - timedelta(hours=2), state=of)
+    return IncidentSummary(
+        incident=incident, run_id="run", status="Running", started=NOW - timedelta(hours=2), state=of
+    )

@@ -80,7 +80,9 @@ def summary(number: int) -> IncidentSummary:
         check=CheckReference(kind="NodeHealthCheck", name="workers"),
         target=TargetReference(kind="Node", name=f"node-{number}", uid=f"{number:0>8}-2222"),
     )
-    return IncidentSummary(incident, "run", "Running", datetime(2026, 1, 1, tzinfo=UTC))
+    return IncidentSummary(
+        incident=incident, run_id="run", status="Running", started=datetime(2026, 1, 1, tzinfo=UTC)
+    )
 
 
 async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:

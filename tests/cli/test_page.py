@@ -44,7 +44,7 @@ BACK_OFF = Hold(reason=HoldReason.BACK_OFF, message="2nd remediation in a row")
 
 
 def page(of: State, *story: Episode) -> IncidentPage:
-    return IncidentPage(summary(of), story, "", NOW, "node-1")
+    return IncidentPage(summary=summary(of), story=story, ui_link="", now=NOW, name="node-1")
 
 
 def lines(of: State, *story: Episode) -> list[str]:

@@ -124,7 +124,7 @@ def test_traces_are_of_names_of_this_cluster_alone() -> None:
 
     elsewhere = FoundInstallation("copied", "ours", Installation(cluster="prod-ffffffff"))
     snapshot = Snapshot(
-        NOW,
+        now=NOW,
         requests=(request(PROD), request(PROD), request("prod-ffffffff")),
         installed=(INSTALLED, elsewhere),
     )

@@ -15,7 +15,9 @@ from tests.cli.retire.test_owned_objects import incident
 from workflows.messages import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SILENT = IncidentSummary(incident(), "run", "Running", NOW, problem="no worker answers")
+SILENT = IncidentSummary(
+    incident=incident(), run_id="run", status="Running", started=NOW, problem="no worker answers"
+)
 ORDER = OrderRecord(order="abort", reason="retired", given=NOW)
 
 

@@ -75,20 +75,22 @@ def check(*annotations: str, **metadata: Any) -> Stored:
 
 
 def found(whose: Ownership, **snapshot: Any) -> list[tuple[str, Disposition]]:
-    return [(one.name, one.disposal) for one in owned_objects(Snapshot(NOW, **snapshot), whose)]
+    return [(one.name, one.disposal) for one in owned_objects(Snapshot(now=NOW, **snapshot), whose)]
 
 
 def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
     made = (request(incident()),)
 
-    assert found(Ownership(CLUSTER), requests=made) == [("Reboot/ns/node-1", Disposition.DELETE)]
-    assert found(Ownership(CLUSTER, is_handed_over=True), requests=made) == [
+    assert found(Ownership(cluster=CLUSTER), requests=made) == [("Reboot/ns/node-1", Disposition.DELETE)]
+    assert found(Ownership(cluster=CLUSTER, is_handed_over=True), requests=made) == [
         ("Reboot/ns/node-1", Disposition.LEAVE)
     ]
 
 
 def test_request_of_another_installation_in_the_cluster_is_left_and_says_whose_it_is() -> None:
-    (one,) = owned_objects(Snapshot(NOW, (request(incident(cluster="test-1a2b3c4d")),)), Ownership(CLUSTER))
+    (one,) = owned_objects(
+        Snapshot(now=NOW, requests=(request(incident(cluster="test-1a2b3c4d")),)), Ownership(cluster=CLUSTER)
+    )
 
     assert one.disposal is Disposition.LEAVE
     assert "`paramedic retire --cluster test`" in one.why
@@ -98,7 +100,9 @@ def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_leas
     going = request(incident(), deletionTimestamp=NOW.isoformat(), finalizers=["power.example.com/off"])
     leases = (lease("node-node-1", "NodeHealthCheck-workers"),)
 
-    of_request, of_lease = owned_objects(Snapshot(NOW, (going,), leases), Ownership(CLUSTER))
+    of_request, of_lease = owned_objects(
+        Snapshot(now=NOW, requests=(going,), target_leases=leases), Ownership(cluster=CLUSTER)
+    )
 
     assert of_request.disposal is of_lease.disposal is Disposition.AWAIT
     assert "power.example.com/off" in of_request.why
@@ -107,15 +111,24 @@ def test_request_that_hangs_is_awaited_by_the_name_of_its_finalizer_and_its_leas
 def test_request_of_an_operator_is_ours_only_where_an_open_incident_says_that_it_adopted_it() -> None:
     made = (adopted(incident()),)
 
-    assert found(Ownership(CLUSTER), requests=made) == []
-    assert found(Ownership(CLUSTER, frozenset([incident()]), frozenset([incident()])), requests=made) == []
-    ours = found(Ownership(CLUSTER, adopted={"uid-node-1": incident()}), requests=made)
+    assert found(Ownership(cluster=CLUSTER), requests=made) == []
+    assert (
+        found(
+            Ownership(cluster=CLUSTER, incidents=frozenset([incident()]), earlier=frozenset([incident()])),
+            requests=made,
+        )
+        == []
+    )
+    ours = found(Ownership(cluster=CLUSTER, adopted={"uid-node-1": incident()}), requests=made)
     assert ours == [("Reboot/ns/node-1", Disposition.DELETE)]
 
 
 @pytest.mark.parametrize(
     "whose",
-    [Ownership(CLUSTER, frozenset([incident()])), Ownership(CLUSTER, earlier=frozenset([incident()]))],
+    [
+        Ownership(cluster=CLUSTER, incidents=frozenset([incident()])),
+        Ownership(cluster=CLUSTER, earlier=frozenset([incident()])),
+    ],
     ids=["open", "terminated"],
 )
 def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Ownership) -> None:
@@ -127,7 +140,7 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Ownersh
         lease(CONTROL_PLANE_LOCK, "NodeHealthCheck-workers/node-2"),
     )
 
-    of = owned_objects(Snapshot(NOW, target_leases=leases), whose)
+    of = owned_objects(Snapshot(now=NOW, target_leases=leases), whose)
 
     assert [one.stored.body for one in of] == [leases[0], leases[3]]
     assert {one.disposal for one in of} == {Disposition.DELETE}
@@ -138,11 +151,11 @@ def test_lease_that_an_operator_wrote_after_us_is_its_own() -> None:
     its = {"manager": "manager", "time": (NOW + timedelta(seconds=1)).isoformat()}
     leases = (lease("node-node-1", "NodeHealthCheck-workers", managedFields=[its, ours]),)
 
-    assert found(Ownership(CLUSTER, frozenset([incident()])), target_leases=leases) == []
+    assert found(Ownership(cluster=CLUSTER, incidents=frozenset([incident()])), target_leases=leases) == []
 
 
 def test_lease_that_is_handed_over_stays() -> None:
-    whose = Ownership(CLUSTER, frozenset([incident()]), is_handed_over=True)
+    whose = Ownership(cluster=CLUSTER, incidents=frozenset([incident()]), is_handed_over=True)
 
     of = found(whose, target_leases=(lease("node-node-1", "NodeHealthCheck-workers"),))
 
@@ -157,7 +170,7 @@ def test_only_a_pause_with_our_mark_is_taken_off(
     annotations: tuple[str, ...], taken_off: dict[str, None] | None
 ) -> None:
     of = owned_objects(
-        Snapshot(NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Ownership(CLUSTER)
+        Snapshot(now=NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Ownership(cluster=CLUSTER)
     )
 
     assert [one.annotations for one in of] == ([] if taken_off is None else [taken_off])
@@ -169,10 +182,12 @@ def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_o
     going = ((MACHINE_HEALTH_CHECK, check(PAUSED, MARK, deletionTimestamp=NOW.isoformat())),)
     name = "MachineHealthCheck/ns/mhc"
 
-    upgraded = found(Ownership(CLUSTER), pausable=pausable, upgrading="it is being upgraded")
+    upgraded = found(Ownership(cluster=CLUSTER), pausable=pausable, upgrading="it is being upgraded")
     assert upgraded == [(name, Disposition.AWAIT)]
-    assert found(Ownership(CLUSTER, is_handed_over=True), pausable=pausable) == [(name, Disposition.LEAVE)]
-    assert found(Ownership(CLUSTER), pausable=going) == []
+    assert found(Ownership(cluster=CLUSTER, is_handed_over=True), pausable=pausable) == [
+        (name, Disposition.LEAVE)
+    ]
+    assert found(Ownership(cluster=CLUSTER), pausable=going) == []
 
 
 def test_mark_on_a_machine_is_left_to_its_remediator() -> None:
@@ -191,7 +206,9 @@ def test_mark_on_a_machine_is_left_to_its_remediator() -> None:
     )
 
     names = ["Machine/ns/marked", "Machine/ns/asked", "Machine/ns/asked-by-twin"]
-    assert found(Ownership(CLUSTER), markable=markable) == [(name, Disposition.LEAVE) for name in names]
+    assert found(Ownership(cluster=CLUSTER), markable=markable) == [
+        (name, Disposition.LEAVE) for name in names
+    ]
 
 
 def test_leases_of_detectors_are_known_and_name_the_running_ones() -> None:
@@ -205,7 +222,7 @@ def test_leases_of_detectors_are_known_and_name_the_running_ones() -> None:
 
     assert running_detectors(leases, NOW) == ("leads", "stands by")
     assert running_detectors([lease(LEADER_LEASE, "")], NOW) == ()
-    assert len(found(Ownership(CLUSTER), own_leases=leases)) == 3
+    assert len(found(Ownership(cluster=CLUSTER), own_leases=leases)) == 3
 
 
 @pytest.mark.parametrize(
@@ -243,10 +260,10 @@ def test_without_temporal_a_lease_is_ours_by_its_writer_unless_its_request_is_an
         lease("node-node-2", "NodeHealthCheck-workers"),
         lease("node-node-3", "node-maintenance", managedFields=[{"manager": "a", "time": NOW.isoformat()}]),
     )
-    gone = Ownership(CLUSTER, is_without_temporal=True)
+    gone = Ownership(cluster=CLUSTER, is_without_temporal=True)
 
     assert found(gone, requests=of_another, target_leases=leases) == [
         ("Reboot/ns/node-2", Disposition.LEAVE),
         ("Lease/leases/node-node-1", Disposition.DELETE),
     ]
-    assert found(Ownership(CLUSTER), target_leases=leases) == []
+    assert found(Ownership(cluster=CLUSTER), target_leases=leases) == []
