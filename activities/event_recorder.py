@@ -50,4 +50,10 @@ class EventRecorder:
 
 def _target(incident: IncidentReference) -> InvolvedObject:
     target, kind = incident.target, CHECK_KINDS[incident.check.group_kind]
-    return InvolvedObject(kind.targets.api_version, target.kind, target.namespace, target.name, target.uid)
+    return InvolvedObject(
+        api_version=kind.targets.api_version,
+        kind=target.kind,
+        namespace=target.namespace,
+        name=target.name,
+        uid=target.uid,
+    )

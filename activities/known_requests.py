@@ -51,7 +51,14 @@ class LossEvents:
             activity.logger.warning("Event not written", extra={"reason": str(error) or "it took too long"})
             return None
         uids = tuple(known.uid for known in asked.known)
-        lost = LostRequest(asked.incident, asked.run_id, uids, asked.due_after_loss, check_uid, node_name)
+        lost = LostRequest(
+            incident=asked.incident,
+            run_id=asked.run_id,
+            uids=uids,
+            due=asked.due_after_loss,
+            check_uid=check_uid,
+            node_name=node_name,
+        )
         return CHECK_KINDS[asked.incident.check.group_kind].request_lost(lost)
 
     async def _check_uid(self, asked: ActInput) -> str:

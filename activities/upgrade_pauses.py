@@ -88,11 +88,22 @@ class WarnOfLongUpgrade:
     @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
     async def warn_of_long_upgrade(self, asked: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
         """Write an Event about each check, once for each upgrade."""
-        event = Event(f"{TAKES_LONG} {asked.since.isoformat()}", Severity.WARNING, TAKES_LONG, asked.message)
+        event = Event(
+            seed=f"{TAKES_LONG} {asked.since.isoformat()}",
+            severity=Severity.WARNING,
+            reason=TAKES_LONG,
+            message=asked.message,
+        )
 
         async def tell(check: Handled) -> None:
             kind, named = CHECK_KINDS[check.reference.group_kind], check.reference
-            about = InvolvedObject(kind.api_version, named.kind, named.namespace, named.name, check.uid)
+            about = InvolvedObject(
+                api_version=kind.api_version,
+                kind=named.kind,
+                namespace=named.namespace,
+                name=named.name,
+                uid=check.uid,
+            )
             await self._event_recorder.write(kind, event, about)
 
         await bounded(AT_ONCE, tell, asked.checks)

@@ -82,7 +82,18 @@ def dev(  # noqa: PLR0913  each is an option
     try:
         in_workload = ClusterApiSettings(NewestVersion(cluster_api), delay) if cluster_api else None
         of_machines = delay if machines else None
-        asyncio.run(run(DevSettings(directory, simulate_nodes, left_out, of_machines, limit, in_workload)))
+        asyncio.run(
+            run(
+                DevSettings(
+                    directory=directory,
+                    simulate_nodes=simulate_nodes,
+                    without=left_out,
+                    machine_provisioning=of_machines,
+                    back_off_limit=limit,
+                    cluster_api=in_workload,
+                )
+            )
+        )
     except OptionsError as error:
         raise fail(UsageError(str(error))) from error
     except DevclusterError as error:

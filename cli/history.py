@@ -51,7 +51,7 @@ _BY_THE_SERVER = {
 """Failures that the workflow code did not cause; the server tries the task again at once."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Episode:
     """One entry of the story, which occurred `times` times in a row."""
 
@@ -114,13 +114,13 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
     when, summary = event.event_time.ToDatetime(tzinfo=UTC), _summary(event, decode)
     match event.event_type:
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-            return Episode(when, "started", "")
+            return Episode(when=when, what="started", words="")
         case EventType.EVENT_TYPE_TIMER_STARTED:
             waited = WaitSummary.parsed(summary)
-            return Episode(when, waited.phase, waited.words) if summary else None
+            return Episode(when=when, what=waited.phase, words=waited.words) if summary else None
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
-            return Episode(when, _PHASES[name], summary) if name in _PHASES else None
+            return Episode(when=when, what=_PHASES[name], words=summary) if name in _PHASES else None
         case _:
             return _order(event, when, decode) or _end(event, when)
 
@@ -143,7 +143,7 @@ def _order(event: HistoryEvent, when: datetime, decode: PayloadConverter) -> Epi
     sent = decoded(ORDERS[name].message, [*signal.input.payloads, *update.input.args.payloads], decode)
     # The identity is not a payload, so the converter has not removed control characters from it.
     words = f"ordered by {plain(signal.identity or update.meta.identity)}{_arguments(sent)}"
-    return Episode(when, name, words, by_signal=bool(signal.signal_name))
+    return Episode(when=when, what=name, words=words, by_signal=bool(signal.signal_name))
 
 
 def decoded(
@@ -176,7 +176,7 @@ def _lasts(seconds: float | None) -> str:
 def _end(event: HistoryEvent, when: datetime) -> Episode | None:
     name = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_WORKFLOW_EXECUTION_")
     ends = ("COMPLETED", "TERMINATED", "FAILED", "CANCEL_REQUESTED", "CONTINUED_AS_NEW")
-    return Episode(when, name.lower().replace("_", " "), "") if name in ends else None
+    return Episode(when=when, what=name.lower().replace("_", " "), words="") if name in ends else None
 
 
 @dataclass(frozen=True)

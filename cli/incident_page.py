@@ -105,7 +105,11 @@ class IncidentPage:
     def orders(self) -> PossibleOrders | None:
         """The orders that the incident can obey; None if its state is unknown."""
         state, cluster = self.summary.state, self.summary.incident.cluster
-        return PossibleOrders(state, self.name, cluster, self.now, self.command) if state else None
+        return (
+            PossibleOrders(state=state, name=self.name, cluster=cluster, now=self.now, command=self.command)
+            if state
+            else None
+        )
 
 
 def incident_page(page: IncidentPage) -> Table:

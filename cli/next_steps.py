@@ -23,7 +23,7 @@ from workflows.messages import State
 _MILDEST_FIRST = tuple(ORDERS.values())[::-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PossibleOrders:
     """The orders for an incident of `cluster` that a person calls `name`."""
 

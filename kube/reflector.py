@@ -243,7 +243,7 @@ class Reflector(Generic[RecordT]):
             self._transport,
             self._path,
             self._selectors,
-            self._freshness.position,
+            resource_version=self._freshness.position,
             lasting=lasting,
             silence=watching.silent_for(lasting),
         ) as lines:

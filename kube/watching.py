@@ -47,10 +47,11 @@ def in_words(full_name: str, namespace: str, selectors: Query, cluster: str) -> 
 
 
 @asynccontextmanager
-async def watch(  # noqa: PLR0913, PLR0917  a watch has these parts
+async def watch(  # noqa: PLR0913  a watch has these parts
     transport: Transport,
     path: str,
     selectors: Query,
+    *,
     resource_version: str,
     lasting: timedelta,
     silence: timedelta,

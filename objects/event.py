@@ -11,7 +11,7 @@ class Severity(StrEnum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InvolvedObject:
     """The object that an Event is about, as its involvedObject; `namespace` is "" if it is cluster-scoped."""
 
@@ -22,7 +22,7 @@ class InvolvedObject:
     uid: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """An Event, with the seed that prevents a second emission."""
 

@@ -88,7 +88,9 @@ class StatusWriter:
 
     async def _emit_events(self, status: ParamedicStatusDocument, uid: str, now: datetime) -> None:
         kind = PARAMEDIC_STATUSES
-        about = InvolvedObject(kind.api_version, kind.kind, self._namespace, NAME, uid)
+        about = InvolvedObject(
+            api_version=kind.api_version, kind=kind.kind, namespace=self._namespace, name=NAME, uid=uid
+        )
         due = {event_name(event.seed, about): event for event in events(status, now)}
         for name, event in due.items():
             if name not in self._emitted:

@@ -46,7 +46,7 @@ class AfterAct:
     """Whether the act found a hold that the detector has not received yet."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdmittedStep:
     """A step taken at `began`, on the observation `seen` and the memory `before`."""
 

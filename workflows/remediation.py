@@ -220,7 +220,13 @@ class Remediation:
                 await self._act(self._admitted(move, seen))
 
     def _admitted(self, move: TakeStep, seen: Observation) -> AdmittedStep:
-        return AdmittedStep(seen.steps[move.step], move.admission, seen, self._memory, workflow.now())
+        return AdmittedStep(
+            step=seen.steps[move.step],
+            admission=move.admission,
+            observation=seen,
+            before=self._memory,
+            began=workflow.now(),
+        )
 
     async def _act(self, step: AdmittedStep) -> None:
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)

@@ -31,7 +31,7 @@ from workflows.messages import State
 STARTING = Details()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IncidentStatus:
     """The state of an incident; the default is that of a new one."""
 

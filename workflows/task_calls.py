@@ -44,7 +44,7 @@ from workflows.kit.calls import Contract, FinishedCalls, in_words
 Result = TypeVar("Result", AnnotateResult, RenewResult, CleanUpResult)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskCall(Generic[Result]):
     """One maintenance task with its activity, input and result."""
 
@@ -78,7 +78,14 @@ def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
     tried = {patch.subject: str(patch) for patch in patches}
     asked = AnnotateInput(incident=incident, patches=patches)
     remember = partial(_annotated, patches)
-    return TaskCall(MaintenanceTask.ANNOTATE, ANNOTATE, asked, tried, AnnotateResult(), remember)
+    return TaskCall(
+        task=MaintenanceTask.ANNOTATE,
+        contract=ANNOTATE,
+        asked=asked,
+        tried=tried,
+        unknown=AnnotateResult(),
+        remember=remember,
+    )
 
 
 def _annotated(
@@ -97,7 +104,14 @@ def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult
         is_of_control_plane=lease.is_of_control_plane,
     )
     tried = {OF_LEASE: renewing_lease(incident.target)}
-    return TaskCall(MaintenanceTask.RENEW, RENEW, asked, tried, RenewResult(), _renewed)
+    return TaskCall(
+        task=MaintenanceTask.RENEW,
+        contract=RENEW,
+        asked=asked,
+        tried=tried,
+        unknown=RenewResult(),
+        remember=_renewed,
+    )
 
 
 def _renewed(memory: Memory, result: RenewResult, now: datetime) -> Memory:
@@ -156,4 +170,11 @@ def _cleaning(
     tried[OF_LEASE] = releasing_lease(asked.incident.target)
     if asked.is_confirmed:
         tried[OF_CONFIRMATION] = removing_confirmation(asked.incident.target)
-    return TaskCall(MaintenanceTask.CLEAN_UP, CLEAN_UP, asked, tried, CleanUpResult(has_lease=True), remember)
+    return TaskCall(
+        task=MaintenanceTask.CLEAN_UP,
+        contract=CLEAN_UP,
+        asked=asked,
+        tried=tried,
+        unknown=CleanUpResult(has_lease=True),
+        remember=remember,
+    )

@@ -40,13 +40,13 @@ class EvidenceReader:
         """The parts in the order of their priority."""
         own = self.incident.target.kind.lower()
         reads = [
-            self._tried(EvidencePart("node", is_list=False), self._node()),
-            self._tried(EvidencePart("events-of-node"), self._node_events()),
-            self._tried(EvidencePart("pods"), self._pods()),
+            self._tried(EvidencePart(name="node", is_list=False), self._node()),
+            self._tried(EvidencePart(name="events-of-node"), self._node_events()),
+            self._tried(EvidencePart(name="pods"), self._pods()),
         ]
         if resource_of(CHECK_KINDS[self.incident.check.group_kind].targets) != NODES:
-            reads.insert(1, self._tried(EvidencePart(own, is_list=False), self._own()))
-            reads.insert(2, self._tried(EvidencePart(f"events-of-{own}"), self._own_events()))
+            reads.insert(1, self._tried(EvidencePart(name=own, is_list=False), self._own()))
+            reads.insert(2, self._tried(EvidencePart(name=f"events-of-{own}"), self._own_events()))
         return tuple(await asyncio.gather(*reads))
 
     async def _tried(self, part: EvidencePart, reading: Awaitable[EvidencePart]) -> EvidencePart:
@@ -58,20 +58,25 @@ class EvidenceReader:
 
     async def _node(self) -> EvidencePart:
         if not self.target.node_name:
-            return EvidencePart("", unread="the target is linked to none")
+            return EvidencePart(name="", unread="the target is linked to none")
         cluster = await self._node_cluster()
-        return EvidencePart("", (kept_node(await cluster.client.get(NODES, self.target.node_name)),))
+        return EvidencePart(
+            name="", items=(kept_node(await cluster.client.get(NODES, self.target.node_name)),)
+        )
 
     async def _own(self) -> EvidencePart:
         kind, known = CHECK_KINDS[self.incident.check.group_kind].targets, self.incident.target
         resource = await self.live.management.discovery.first_served(kind)
         return EvidencePart(
-            "", (kept_target(await self.live.management.client.get(resource, known.name, known.namespace)),)
+            name="",
+            items=(
+                kept_target(await self.live.management.client.get(resource, known.name, known.namespace)),
+            ),
         )
 
     async def _node_events(self) -> EvidencePart:
         if not self.target.node_name:
-            return EvidencePart("")
+            return EvidencePart(name="")
         about = f"involvedObject.kind={NODES.kind},involvedObject.name={self.target.node_name}"
         return await self._events(await self._node_cluster(), about, NODE_EVENTS)
 
@@ -84,18 +89,22 @@ class EvidenceReader:
         found, has_more = await cluster.client.list_some(EVENTS, about, namespace, most=MOST_READ)
         newest = sorted(found, key=last_seen, reverse=True)[:MOST_EVENTS]
         return EvidencePart(
-            "", [kept_event(one) for one in newest], most=_most(found, MOST_EVENTS, has_more=has_more)
+            name="",
+            items=[kept_event(one) for one in newest],
+            most=_most(found, MOST_EVENTS, has_more=has_more),
         )
 
     async def _pods(self) -> EvidencePart:
         if not self.target.node_name:
-            return EvidencePart("")
+            return EvidencePart(name="")
         client = (await self._node_cluster()).client
         on_node = f"spec.nodeName={self.target.node_name}"
         found, has_more = await client.list_some(PODS, on_node, most=MOST_READ)
         ailing_first = sorted(found, key=is_well)[:MOST_PODS]
         return EvidencePart(
-            "", [kept_pod(one) for one in ailing_first], most=_most(found, MOST_PODS, has_more=has_more)
+            name="",
+            items=[kept_pod(one) for one in ailing_first],
+            most=_most(found, MOST_PODS, has_more=has_more),
         )
 
     async def _node_cluster(self) -> ClusterConnection:

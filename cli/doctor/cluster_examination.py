@@ -181,7 +181,9 @@ class ClusterExamination:
             )
             return [problem("KindNotServed", what, "install the CRDs, or leave it out of --check-kinds")]
         self._checks += [_Stored(kind, check) for check in listed.records]
-        self._watches.append(StatusWatch(kind, path, listed, OURS, self._now, self._is_in_shadow))
+        self._watches.append(
+            StatusWatch(kind, path, listed, ours=OURS, now=self._now, is_left_to_others=self._is_in_shadow)
+        )
         of_checks = [finding for check in listed.records for finding in check_findings(kind, check.body)]
         return [*of_checks, *shadow_findings(kind, filter(self._is_in_shadow, listed.records))]
 

@@ -28,11 +28,12 @@ _MARGIN = timedelta(seconds=30)  # the API server's timeout is later, so that ou
 class StatusWatch:
     """Finds the writers of the status of each check; before `follow` from a single look."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  each says what is watched, and how
+    def __init__(  # noqa: PLR0913  each says what is watched, and how
         self,
         kind: CheckKind,
         path: str,
         listed: ObjectList[StoredCheck],
+        *,
         ours: Collection[str],
         now: datetime,
         is_left_to_others: Callable[[StoredCheck], bool] = lambda _: False,
@@ -78,7 +79,14 @@ class StatusWatch:
         ]
 
     async def _watch(self, transport: Transport, longest: timedelta) -> None:
-        async with watch(transport, self._path, (), self._resource_version, longest, longest) as lines:
+        async with watch(
+            transport,
+            self._path,
+            (),
+            resource_version=self._resource_version,
+            lasting=longest,
+            silence=longest,
+        ) as lines:
             async for line in lines:
                 self._read(line)
                 if not self._unfound:

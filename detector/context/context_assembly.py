@@ -21,7 +21,7 @@ from health.policy.maintenance_windows import open_windows
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
 
 UNJUDGED = ClusterContext(
-    upgrade=Upgrade(UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
+    upgrade=Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="the cluster context cannot be judged")
 )
 """Holds every check: facts that are not known must not be acted on (rule 3)."""
 

@@ -124,9 +124,9 @@ class ClusterContextWatch:
     def _signalled(self, signal: UpgradeSignal) -> Signalled:
         source = self._signalling[_kind(signal)]
         return Signalled(
-            signal,
-            tuple(source.store.values()),
-            tuple(source.undecodable.values()),
+            signal=signal,
+            found=tuple(source.store.values()),
+            unreadable=tuple(source.undecodable.values()),
             problem="" if source.synced else source.problem or NOT_YET,
             belongs_to_clusters=_kind(signal) in _CLUSTERS_OF,
         )

@@ -24,7 +24,7 @@ class PolicyFeed:
 
     def look(self) -> PolicyInForce:
         """Read the cached ConfigMap; returns the policy in force."""
-        return PolicyInForce(self.defaults()) if self.watch is None else self.watch.look()
+        return PolicyInForce(policy=self.defaults()) if self.watch is None else self.watch.look()
 
     def reflectors(self) -> ReflectorSettings:
         """The settings of each reflector: a cache is confirmed within the limit of the policy."""

@@ -104,7 +104,7 @@ def _listed(watch: KindWatch[Template], resource: Resource) -> TemplateKind | No
         return None
     return TemplateKind(
         # A Key and a Place of the same words are equal: both are tuples.
-        cast("Mapping[Place, Template]", watch.source.store),
-        cast("Mapping[Place, str]", watch.source.undecodable),
+        templates=cast("Mapping[Place, Template]", watch.source.store),
+        unreadable=cast("Mapping[Place, str]", watch.source.undecodable),
         is_namespaced=resource.namespaced,
     )

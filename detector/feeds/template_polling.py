@@ -128,8 +128,10 @@ class TemplatePolling:
             return replace(scope, rejection=not_served)
         templates: dict[Place, Template] = {at: one for at, one in read.items() if isinstance(one, Template)}
         return TemplateKind(
-            templates,
-            {place: one.why for place, one in read.items() if isinstance(one, UndecodableTemplate)},
+            templates=templates,
+            unreadable={
+                place: one.why for place, one in read.items() if isinstance(one, UndecodableTemplate)
+            },
             is_namespaced=is_namespaced,
             refused={place: one.why for place, one in read.items() if isinstance(one, RefusedTemplate)},
             unread=frozenset(known.keys() - read.keys()),

@@ -44,7 +44,13 @@ class EventQueue:
     def tell(self, notes: Iterable[Event], uid: str) -> None:
         """Add Events about the check with this uid; an Event that waits already is written once."""
         check = self._reference
-        of_check = InvolvedObject(self._kind.api_version, check.kind, check.namespace, check.name, uid)
+        of_check = InvolvedObject(
+            api_version=self._kind.api_version,
+            kind=check.kind,
+            namespace=check.namespace,
+            name=check.name,
+            uid=uid,
+        )
         for note in notes:
             self._untold[note.seed] = (note, note.subject or of_check)
             self._filled.set()

@@ -71,9 +71,11 @@ class SnapshotDraft:
         requests = tuple(entry.snapshot for entry in state.requests.of(reference, name))
         target = state.targets.get(reference, name)
         if target is None or not check.selects(target):
-            return TargetSnapshot(name, "", HEALTHY, requests)
+            return TargetSnapshot(name=name, uid="", verdict=HEALTHY, requests=requests)
         verdict = check.verdict(target, now, state.cluster_context)
-        snapshot = TargetSnapshot(name, target.metadata.uid, verdict, requests, node_name=target.node_name)
+        snapshot = TargetSnapshot(
+            name=name, uid=target.metadata.uid, verdict=verdict, requests=requests, node_name=target.node_name
+        )
         return self._expired(check, target, snapshot, now) if verdict.health is Health.EXPIRED else snapshot
 
     def _expired(
@@ -118,8 +120,8 @@ class SnapshotBuilder:
         if entry is None:
             return None
         snapshot = CheckSnapshot(
-            entry.check,
-            entry.record.metadata.uid,
+            check=entry.check,
+            uid=entry.record.metadata.uid,
             allowance=None,
             storm=storm,
             generation=entry.record.metadata.generation,

@@ -89,10 +89,10 @@ class TargetJudge:
         acts = self.cluster_state.act_findings
         found = acts.of(check, name, uid)
         return TargetFindings(
-            self.now(),
-            self.cluster_state.cluster_context,
-            self.problem(check),
-            found.request_error if found is not None else "",
+            now=self.now(),
+            context=self.cluster_state.cluster_context,
+            problem=self.problem(check),
+            request_error=found.request_error if found is not None else "",
             is_request_untold=not acts.is_heard(check, name, uid)
             and not self.cluster_state.requests.of(check, name),
         )

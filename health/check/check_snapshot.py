@@ -19,7 +19,7 @@ REPORTED_WITHIN = timedelta(minutes=1)
 """A leader emits an Event within this time; half of it allows for another machine's clock."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetSnapshot:
     """One target that is unhealthy or has a request."""
 
@@ -71,7 +71,7 @@ class TargetSnapshot:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckSnapshot:
     """One check with its numbers, targets and holds."""
 

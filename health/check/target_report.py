@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetFindings:
     """The facts for a report besides check and target."""
 

@@ -70,7 +70,7 @@ class Place(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TemplateKind:
     """The templates of one kind, as far as they are known."""
 

@@ -20,7 +20,7 @@ from health.policy.policy_in_force import NO_OBJECT, PolicyInForce
 from objects.group_kind import GroupKind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusterContext:
     """One value for the whole cluster; the default holds nothing."""
 

@@ -42,7 +42,7 @@ class ClusterUpgrades:
         return gravest((self.of_each, self.by_cluster.get(cluster, NEVER_UPGRADED)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Signalled:
     """The objects of one signal, where their kind is served."""
 
@@ -77,7 +77,7 @@ def upgrades(seen: Iterable[Signalled], cluster_of: ClusterOf) -> tuple[Upgrade,
 
 def _unread(seen: Signalled) -> Upgrade:
     if seen.problem:
-        return Upgrade(UpgradePhase.UNKNOWN, why_unknown=seen.problem)
+        return Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown=seen.problem)
     return upgrade(seen.signal, (), unreadable=seen.unreadable)
 
 

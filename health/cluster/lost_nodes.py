@@ -32,7 +32,7 @@ def rule_of(guard: OutageGuard | None) -> OutageGuard:
     return guard or WITHOUT_GUARD
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SuspectedLoss:
     """Nodes of one cluster that vanished together."""
 
@@ -66,7 +66,14 @@ def suspected_loss(
     if found is None:
         return None
     names = frozenset(name for name, since in lost.items() if since >= found.began)
-    return SuspectedLoss(cluster, names, found.silent, found.seen, found.began, found.began + found.lasted)
+    return SuspectedLoss(
+        cluster=cluster,
+        names=names,
+        lost=found.silent,
+        expected=found.seen,
+        began=found.began,
+        last=found.began + found.lasted,
+    )
 
 
 def still_suspected(
@@ -78,5 +85,10 @@ def still_suspected(
     if not since or (confirmed is not None and confirmed >= last.replace(microsecond=0)):
         return None
     return SuspectedLoss(
-        before.cluster, frozenset(since), max(before.lost, len(since)), before.expected, before.began, last
+        cluster=before.cluster,
+        names=frozenset(since),
+        lost=max(before.lost, len(since)),
+        expected=before.expected,
+        began=before.began,
+        last=last,
     )

@@ -107,7 +107,7 @@ class UpgradePhase(StrEnum):
     OVER = "Over"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Upgrade:
     """The upgrade of the cluster, as far as known."""
 
@@ -171,14 +171,14 @@ def _upgrade(signal: UpgradeSignal, found: SignallingObject) -> Upgrade:
         return NEVER_UPGRADED
     if condition is not None and condition.status == signal.status:
         sign = f"{name}: {signal.condition}={signal.status}"
-        return Upgrade(UpgradePhase.UNDER_WAY, condition.last_transition_time, sign=sign)
+        return Upgrade(phase=UpgradePhase.UNDER_WAY, since=condition.last_transition_time, sign=sign)
     if condition is None or condition.status not in ("True", "False"):
         return _unknown(f"{name} does not say whether {signal.condition} is {signal.status}")
-    return Upgrade(UpgradePhase.OVER, condition.last_transition_time)
+    return Upgrade(phase=UpgradePhase.OVER, since=condition.last_transition_time)
 
 
 def _unknown(why: str) -> Upgrade:
-    return Upgrade(UpgradePhase.UNKNOWN, why_unknown=why)
+    return Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown=why)
 
 
 def upgrade_hold(

@@ -21,7 +21,7 @@ _LACK_BYTES = 4 * _LONGEST_LACK + 16
 """The size of one in UTF-8, with the YAML around it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvidencePart:
     """One part of the evidence: an object, or a list with the most important item first."""
 

@@ -26,7 +26,7 @@ class CurrentHolder:
     """Seconds until the hold of the other holder expires."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetFacts:
     """The facts about one target that admission uses."""
 

@@ -96,7 +96,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LostRequest:
     """The loss of one request, or of several that disappeared together."""
 

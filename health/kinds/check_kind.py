@@ -30,7 +30,7 @@ UNREADABLE = "CheckUnreadable"
 """The reason of findings about a check that cannot be read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FailingCondition:
     """A condition that shows a failing check, and its meaning for people."""
 

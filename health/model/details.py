@@ -34,23 +34,23 @@ class Details(Frozen):
 
     def __str__(self) -> str:
         """The current state, for the Temporal UI."""
-        return _joined(f"{self._now}{self._asks_again}", *self.notes)
+        return _joined((f"{self._now}{self._asks_again}", *self.notes))
 
     @property
     def lasting(self) -> str:
         """The same for a later reader, without the time of the next question."""
-        return _joined(self._now, *self.notes)
+        return _joined((self._now, *self.notes))
 
     @property
     def hold_first(self) -> str:
         """The text for a timer summary: the end may be cut, and the UI shows the duration beside it."""
-        return _joined(self._held, self._named_reason, self.requests, self.shadow, self.order, *self.more)
+        return _joined((self._held, self._named_reason, self.requests, self.shadow, self.order, *self.more))
 
     @property
     def brief(self) -> str:
         """The text beside the subject: hold and differences first, and the common reason last."""
         held = "" if self.held is None else f"hold: {self.held}"
-        return _joined(held, self.shadow, self.order, *self.more, *self.notes, self.requests, self.reason)
+        return _joined((held, self.shadow, self.order, *self.more, *self.notes, self.requests, self.reason))
 
     def and_also(self, *more: str) -> Self:
         return self.model_copy(update={"more": (*self.more, *more)})
@@ -69,7 +69,7 @@ class Details(Frozen):
 
     @property
     def _now(self) -> str:
-        return _joined(self._named_reason, self.requests, self.shadow, self.order, self._held, *self.more)
+        return _joined((self._named_reason, self.requests, self.shadow, self.order, self._held, *self.more))
 
     @property
     def _held(self) -> str:
@@ -92,5 +92,5 @@ def beside(subject: str, text: str) -> str:
     return text.replace(named_reason(subject, ""), "", 1)
 
 
-def _joined(*parts: str) -> str:
+def _joined(parts: Iterable[str]) -> str:
     return "; ".join(part for part in parts if part)

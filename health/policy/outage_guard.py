@@ -90,7 +90,7 @@ def is_group_key(key: str) -> bool:
     return key.startswith("/") or key.endswith("/") or key.count("/") > 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SuspectedOutage:
     """Many Nodes that fell silent together, with the numbers of the first suspicion."""
 
@@ -130,7 +130,13 @@ def suspicions(
     for window in _windows(guard, times, given_way):
         if guard.are_enough(window.silent, total - window.before):
             began, last = times[window.before], times[window.before + window.silent - 1]
-            yield SuspectedOutage(group, window.silent, total - window.before, began, last - began)
+            yield SuspectedOutage(
+                group=group,
+                silent=window.silent,
+                seen=total - window.before,
+                began=began,
+                lasted=last - began,
+            )
 
 
 def lacking(

@@ -14,7 +14,7 @@ from health.policy.maintenance_windows import MaintenanceWindow
 from health.policy.outage_guard import OutageGuard
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """The values of the policy at one moment."""
 

@@ -103,7 +103,7 @@ def document_of(data: Mapping[str, str]) -> PolicyDocument:
 
 def policy_subject(namespace: str, uid: str = "") -> InvolvedObject:
     """The ConfigMap as the subject of Events; without a uid if it does not exist."""
-    return InvolvedObject("v1", "ConfigMap", namespace, POLICY, uid)
+    return InvolvedObject(api_version="v1", kind="ConfigMap", namespace=namespace, name=POLICY, uid=uid)
 
 
 class StoredPolicy(FrozenObject):

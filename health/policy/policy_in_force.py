@@ -20,7 +20,7 @@ MISSING_POLICY = Hold(reason=HoldReason.POLICY_UNKNOWN, message=f"{MISSING[0].lo
 """Holds every check and every act (rule 51)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PolicyInForce:
     """The policy at one moment, with the state of its ConfigMap."""
 
@@ -41,9 +41,9 @@ class PolicyInForce:
         if self.is_required and (stored is None or stored.is_blank):
             return replace(self, stored=stored, rejection=MISSING, is_missing=True)
         if stored is None:
-            return PolicyInForce(defaults, is_required=self.is_required)
+            return PolicyInForce(policy=defaults, is_required=self.is_required)
         try:
-            return PolicyInForce(stored.over(defaults), stored, is_required=self.is_required)
+            return PolicyInForce(policy=stored.over(defaults), stored=stored, is_required=self.is_required)
         except InvalidPolicyError as error:
             return self.refused(str(error), stored)
 

@@ -88,12 +88,16 @@ def _in_shadow(decision: Decision, incident: Incident) -> Decision:
     record = incident.memory.shadow
     match decision.act:
         case TakenStep(step=number) if shadow.is_over(incident.observation.steps[number], record):
-            wait = Decision(Phase.REMEDIATING, Reason.STEP_RECORDED, otherwise=REMEDIATOR_IS_DONE)
+            wait = Decision(
+                phase=Phase.REMEDIATING, reason=Reason.STEP_RECORDED, otherwise=REMEDIATOR_IS_DONE
+            )
             return wait.or_until([safety_net(incident)])
         case TakenStep(step=number):
             return replace(decision, act=RecordedStep(number))
         case Ended() if incident.others:
-            wait = Decision(Phase.CLEANING_UP, Reason.REQUESTS_OF_OTHERS, otherwise=REQUESTS_ARE_GONE)
+            wait = Decision(
+                phase=Phase.CLEANING_UP, reason=Reason.REQUESTS_OF_OTHERS, otherwise=REQUESTS_ARE_GONE
+            )
             return wait.or_until([safety_net(incident)])
         case Ended() if record.steps and not incident.memory.has_acted:
             return replace(decision, act=Ended(Outcome.WOULD_HAVE_REMEDIATED))
@@ -242,61 +246,67 @@ def _end(incident: Incident) -> Ended:
 
 _ENDED = (
     Row(
-        _is_in_between,
-        Phase.REMEDIATING,
-        Reason.DISRUPTED,
+        when=_is_in_between,
+        phase=Phase.REMEDIATING,
+        reason=Reason.DISRUPTED,
         until=(_mark_is_seen, _renewal, safety_net),
         otherwise=REMEDIATOR_IS_DONE,
         acts=(_renew,),
     ),
     Row(
-        _is_recovering,
-        Phase.HEALTHY_DELAY,
-        Reason.RECOVERING,
+        when=_is_recovering,
+        phase=Phase.HEALTHY_DELAY,
+        reason=Reason.RECOVERING,
         until=(_delay_ends, _renewal_after_recovery, _grows_old, safety_net),
         otherwise=CONFIRMED,
         acts=(_annotate_after_recovery, _renew_after_recovery),
     ),
     Row(
-        _is_node_deletion_expected,
-        Phase.REMEDIATING,
-        Reason.NODE_DELETION_EXPECTED,
+        when=_is_node_deletion_expected,
+        phase=Phase.REMEDIATING,
+        reason=Reason.NODE_DELETION_EXPECTED,
         until=(safety_net,),
         otherwise=REMEDIATOR_IS_DONE,
     ),
     Row(
-        _is_clean_up_needed,
-        Phase.CLEANING_UP,
-        Reason.NOT_NEEDED,
+        when=_is_clean_up_needed,
+        phase=Phase.CLEANING_UP,
+        reason=Reason.NOT_NEEDED,
         until=(_clean_up_is_due, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
-    Row(always, Phase.ENDED, Reason.NOT_NEEDED, acts=(_end,)),
+    Row(when=always, phase=Phase.ENDED, reason=Reason.NOT_NEEDED, acts=(_end,)),
 )
 """The rows of a target that is healthy, gone or released."""
 _UNHEALTHY = (
     Row(
-        _is_left_alone_with_objects,
-        Phase.CLEANING_UP,
-        Reason.LEFT_ALONE,
+        when=_is_left_alone_with_objects,
+        phase=Phase.CLEANING_UP,
+        reason=Reason.LEFT_ALONE,
         until=(_clean_up_is_due, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
-    Row(_is_left_alone, Phase.LEFT_ALONE, Reason.LEFT_ALONE, until=(_abort_ends,), otherwise=BY_RESUME),
     Row(
-        _starts_over,
-        Phase.CLEANING_UP,
-        Reason.STARTS_OVER,
+        when=_is_left_alone,
+        phase=Phase.LEFT_ALONE,
+        reason=Reason.LEFT_ALONE,
+        until=(_abort_ends,),
+        otherwise=BY_RESUME,
+    ),
+    Row(
+        when=_starts_over,
+        phase=Phase.CLEANING_UP,
+        reason=Reason.STARTS_OVER,
         until=(_clean_up_is_due, _held_no_more, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
     Row(
-        lambda incident: incident.is_disrupted,
-        Phase.REMEDIATING,
-        Reason.DISRUPTED,
+        when=lambda incident: incident.is_disrupted,
+        phase=Phase.REMEDIATING,
+        reason=Reason.DISRUPTED,
         until=(_mark_is_seen, hold_ends, _renewal, safety_net),
         acts=(_renew,),
     ),

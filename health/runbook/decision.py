@@ -123,7 +123,7 @@ class Ended:
 Act = TakenStep | RecordedStep | SavedEvidence | Annotated | Maintenance | Ended
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Decision:
     """An act, or a wait until the earliest of some moments."""
 
@@ -141,7 +141,7 @@ class Decision:
         return replace(self, until=(*self.until, *(moment for moment in moments if moment is not None)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One row of the runbook; the first whose condition `when` holds decides."""
 
@@ -155,7 +155,7 @@ class Row:
 
     def decision(self, incident: Incident) -> Decision:
         act = next((act for due in self.acts if (act := due(incident)) is not None), None)
-        wait = Decision(self.phase, self.reason, otherwise=self.otherwise, act=act)
+        wait = Decision(phase=self.phase, reason=self.reason, otherwise=self.otherwise, act=act)
         return wait.or_until(moment(incident) for moment in self.until)
 
 

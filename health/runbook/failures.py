@@ -26,7 +26,7 @@ FORBIDDEN_GRACE = timedelta(seconds=30)
 """How long a 403 may come from an API server that has just started."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Failed:
     """The latest failed attempt, before it is added to a row."""
 

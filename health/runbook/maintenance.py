@@ -76,8 +76,9 @@ class TaskNote(FailedAttempts):
     next_try: datetime
 
 
-def after_attempt(  # noqa: PLR0913, PLR0917  an attempt has these parts
+def after_attempt(  # noqa: PLR0913  an attempt has these parts
     notes: Iterable[TaskNote],
+    *,
     task: MaintenanceTask,
     tried: Collection[TaskSubject],
     failures: Iterable[TaskFailure],
@@ -94,7 +95,14 @@ def after_attempt(  # noqa: PLR0913, PLR0917  an attempt has these parts
 def _note(
     task: MaintenanceTask, failure: TaskFailure, before: TaskNote | None, now: datetime, spread: float
 ) -> TaskNote:
-    failed = Failed(failure.what, failure.why, failure.is_forbidden, failure.wait_seconds, now, spread)
+    failed = Failed(
+        what=failure.what,
+        why=failure.why,
+        is_forbidden=failure.is_forbidden,
+        wait_seconds=failure.wait_seconds,
+        now=now,
+        spread=spread,
+    )
     return TaskNote(task=task, subject=failure.subject, **once_more(before, failed))
 
 

@@ -272,24 +272,47 @@ def _is_exhausted(incident: Incident) -> bool:
 
 
 _NEW_STEP = (
-    Row(_is_held_by_person, Phase.HELD, Reason.HELD_BY_PERSON, (hold_ends,), BY_RESUME),
-    Row(_is_unasked, Phase.HELD, Reason.HELD_BY_DETECTOR),
-    Row(_is_unknown, Phase.HELD, Reason.HELD_BY_DETECTOR, (_asks_again, safety_net)),
-    Row(_is_timer_running, Phase.WAITING, Reason.TIMER_RUNS, (_deadline, safety_net)),
-    Row(_is_stop_awaited, Phase.HELD, Reason.STOP_AWAITED, (_stop_is_given_up, safety_net)),
-    Row(_is_held, Phase.HELD, Reason.HELD_BY_DETECTOR, (_asks_again, safety_net)),
-    Row(_has_nothing_to_act_on, Phase.HELD, Reason.NOTHING_TO_ACT_ON, (_asks_again_soon, safety_net)),
-    Row(_backs_off, Phase.HELD, Reason.ACTS_FAIL, (_act_is_due, safety_net)),
-    Row(_is_loss_recent, Phase.HELD, Reason.REQUEST_LOST, (_back_off_ends, safety_net)),
-    Row(_is_admitted, Phase.ACTING, Reason.STEP_DUE, acts=(_take_step,)),
-    Row(_has_hold, Phase.HELD, Reason.HELD_BY_DETECTOR, (_asks_again, safety_net)),
-    Row(always, Phase.HELD, Reason.ADMISSION_MISSING, (_asks_again_soon, safety_net)),
+    Row(
+        when=_is_held_by_person,
+        phase=Phase.HELD,
+        reason=Reason.HELD_BY_PERSON,
+        until=(hold_ends,),
+        otherwise=BY_RESUME,
+    ),
+    Row(when=_is_unasked, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR),
+    Row(when=_is_unknown, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR, until=(_asks_again, safety_net)),
+    Row(when=_is_timer_running, phase=Phase.WAITING, reason=Reason.TIMER_RUNS, until=(_deadline, safety_net)),
+    Row(
+        when=_is_stop_awaited,
+        phase=Phase.HELD,
+        reason=Reason.STOP_AWAITED,
+        until=(_stop_is_given_up, safety_net),
+    ),
+    Row(when=_is_held, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR, until=(_asks_again, safety_net)),
+    Row(
+        when=_has_nothing_to_act_on,
+        phase=Phase.HELD,
+        reason=Reason.NOTHING_TO_ACT_ON,
+        until=(_asks_again_soon, safety_net),
+    ),
+    Row(when=_backs_off, phase=Phase.HELD, reason=Reason.ACTS_FAIL, until=(_act_is_due, safety_net)),
+    Row(
+        when=_is_loss_recent, phase=Phase.HELD, reason=Reason.REQUEST_LOST, until=(_back_off_ends, safety_net)
+    ),
+    Row(when=_is_admitted, phase=Phase.ACTING, reason=Reason.STEP_DUE, acts=(_take_step,)),
+    Row(when=_has_hold, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR, until=(_asks_again, safety_net)),
+    Row(when=always, phase=Phase.HELD, reason=Reason.ADMISSION_MISSING, until=(_asks_again_soon, safety_net)),
 )
 """The rows of the next step; it is taken only if the detector admits it."""
 _STEP_BEHIND = (
-    Row(_is_undisturbed, Phase.REMEDIATING, Reason.STATE_UNKNOWN, (_asks_again, hold_ends, safety_net)),
-    Row(_runs, Phase.REMEDIATING, Reason.REQUEST_RUNS, (_step_times_out, hold_ends)),
-    Row(_is_exhausted, Phase.EXHAUSTED, Reason.EXHAUSTED, otherwise=NO_TEMPLATE_LEFT),
+    Row(
+        when=_is_undisturbed,
+        phase=Phase.REMEDIATING,
+        reason=Reason.STATE_UNKNOWN,
+        until=(_asks_again, hold_ends, safety_net),
+    ),
+    Row(when=_runs, phase=Phase.REMEDIATING, reason=Reason.REQUEST_RUNS, until=(_step_times_out, hold_ends)),
+    Row(when=_is_exhausted, phase=Phase.EXHAUSTED, reason=Reason.EXHAUSTED, otherwise=NO_TEMPLATE_LEFT),
     *_NEW_STEP,
 )
 """The rows of an incident that has requests, or has tried steps."""

@@ -287,7 +287,9 @@ class Memory(Frozen):
         spread: float,
     ) -> Self:
         """The same after an attempt at `task` for the subjects `tried`, with notes for failures."""
-        return self._with(notes=after_attempt(self.notes, task, tried, failures, now, spread))
+        return self._with(
+            notes=after_attempt(self.notes, task=task, tried=tried, failures=failures, now=now, spread=spread)
+        )
 
     def having_skipped(self, uid: str) -> Self:
         """The same once the request with that uid counts as timed out."""

@@ -30,7 +30,7 @@ from health.upgrade.orders import OrderName, PauseOrderRecord
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckRow:
     """One check with its memory and its order."""
 
@@ -57,7 +57,13 @@ class CheckRow:
         known = before.as_known(check) if before else check
         seen = before.having_seen(check) if before else None
         is_unsettled = failed is not None and failed.is_unsettled(check.resource_version)
-        return cls(known, seen, order, check.uid in old_marks, is_unsettled)
+        return cls(
+            check=known,
+            before=seen,
+            order=order,
+            has_old_mark=check.uid in old_marks,
+            is_unsettled=is_unsettled,
+        )
 
     @property
     def new_order(self) -> PauseOrderRecord | None:

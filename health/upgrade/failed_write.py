@@ -62,7 +62,14 @@ class FailedWrite(FailedAttempts):
     ) -> "FailedWrite":
         """The row with one more failure; `spread` is a random number between 0 and 1."""
         why = answer.why or str(answer.outcome)
-        failed = Failed(str(patch), why, answer.is_forbidden, answer.wait_seconds, now, spread)
+        failed = Failed(
+            what=str(patch),
+            why=why,
+            is_forbidden=answer.is_forbidden,
+            wait_seconds=answer.wait_seconds,
+            now=now,
+            spread=spread,
+        )
         return cls(
             uid=patch.uid,
             outcome=answer.outcome,

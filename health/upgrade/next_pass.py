@@ -29,7 +29,7 @@ MOST_UNWRITTEN_SHOWN = 5
 """The maximum of failed writes named in the details."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pass:
     """The work of one pass: patches, a warning, and the next memory."""
 
@@ -58,9 +58,9 @@ class Pass:
 def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
     if memory.unreadable:
         cancelled = "; it was cancelled, and obeys once the memory can be read" if memory.orders else ""
-        return Pass(memory, f"changes nothing{cancelled}: {memory.unreadable}")
+        return Pass(memory=memory, why=f"changes nothing{cancelled}: {memory.unreadable}")
     if observed.why_nothing_is_done:
-        return Pass(memory, f"changes nothing: {observed.why_nothing_is_done}")
+        return Pass(memory=memory, why=f"changes nothing: {observed.why_nothing_is_done}")
     memory = _of_this_upgrade(observed, memory, now)
     rows = _rows(observed, memory)
     wanted = [
@@ -74,8 +74,8 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
     look_again = now + SEEN_WITHIN if unseen else None
     times = [*put_off.values(), *(one for one in (warn_at, kept_until, look_again) if one)]
     return Pass(
-        memory,
-        _words(observed, memory),
+        memory=memory,
+        why=_words(observed, memory),
         patches=tuple(row.patch(action) for row, action in due),
         once_written=tuple(row.handled_by(action, now) for row, action in due),
         warning=_warning(observed, memory) if warn_at and warn_at <= now else "",

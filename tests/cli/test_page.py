@@ -182,7 +182,7 @@ LEFT_ALONE = Memory(standing=standing("abort"))
     ],
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
-    found = PossibleOrders(of, "node-1", "prod", NOW).line
+    found = PossibleOrders(state=of, name="node-1", cluster="prod", now=NOW).line
     assert found.replace("paramedic ", "").replace(" node-1 --cluster prod", "") == expected
 
 
@@ -205,13 +205,13 @@ def test_page_says_that_an_order_waits_and_why_the_latest_was_refused(
 
 
 def test_orders_can_be_typed_as_they_are_printed() -> None:
-    assert PossibleOrders(state(Phase.LEFT_ALONE, NOTHING), "it's", "prod", NOW).commands == [
-        """paramedic resume 'it'"'"'s' --cluster prod"""
-    ]
+    assert PossibleOrders(
+        state=state(Phase.LEFT_ALONE, NOTHING), name="it's", cluster="prod", now=NOW
+    ).commands == ["""paramedic resume 'it'"'"'s' --cluster prod"""]
     staging = "paramedic --namespace staging"
-    assert PossibleOrders(remediating(), "node-1", "prod", NOW, staging).commands[-1] == (
-        "paramedic --namespace staging resume node-1 --cluster prod --step replace"
-    )
+    assert PossibleOrders(
+        state=remediating(), name="node-1", cluster="prod", now=NOW, command=staging
+    ).commands[-1] == ("paramedic --namespace staging resume node-1 --cluster prod --step replace")
 
 
 def test_json_has_what_the_page_has() -> None:
@@ -304,8 +304,8 @@ def test_json_names_the_target_in_what_the_detector_answered() -> None:
 
 
 def test_history_does_not_repeat_the_name_of_the_target() -> None:
-    told: tuple[datetime, str] = (NOW - MINUTE, "Held")
-    shown = lines(remediating(), Episode(*told, f"held by a person: x; {UNHEALTHY}"))
+    words = f"held by a person: x; {UNHEALTHY}"
+    shown = lines(remediating(), Episode(when=NOW - MINUTE, what="Held", words=words))
     assert any(
         one.endswith("Held: held by a person: x; Ready is Unknown since 2026-03-01T12:00:00Z, longer than 5m")
         for one in shown

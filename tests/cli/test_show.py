@@ -32,7 +32,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
         "Phase        Remediating, held",
         "Hold         disk swap; ends in 59m",
         "Lease        is renewed in 4m",
-        "step 1 of 1, created 20",
+        "step 1 of 1, template t, created 20",
         "Request      Reboot/ns/node-1 exists (example.com/v1)",
         "Detector     Expired: Node/node-1",
         "hold: ordered by ada@",

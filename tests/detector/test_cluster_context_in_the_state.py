@@ -27,7 +27,7 @@ from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, check_ob
 WORKERS = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
 LATER = NOW + timedelta(hours=1)
-OVER = ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, NOW - timedelta(days=1)))
+OVER = ClusterContext(upgrade=Upgrade(phase=UpgradePhase.OVER, since=NOW - timedelta(days=1)))
 STOPPED = ClusterContext(stop=Stop("power work"))
 TERMINATING_ONLY = ClusterContext(of_kinds={NODE_HEALTH_CHECK.group_kind: OtherChecks.TERMINATING_ONLY})
 
@@ -201,7 +201,7 @@ def test_deadlines_that_are_published_restart_at_the_end_of_an_upgrade(world: Wo
         return {target.verdict.health for target in seen.targets.values()}
 
     assert verdicts() == {Health.EXPIRED}
-    world.cluster_state.take_context(ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, LATER)))
+    world.cluster_state.take_context(ClusterContext(upgrade=Upgrade(phase=UpgradePhase.OVER, since=LATER)))
     assert verdicts() == {Health.WAITING}
 
 
@@ -218,7 +218,7 @@ def test_change_of_a_template_tells_the_checks_of_its_kind_alone(world: World) -
 @pytest.mark.rule("NHC 2.1/5", "NHC 2.1/6")
 def test_problem_of_a_template_is_there_for_as_long_as_the_template_is_bad(world: World) -> None:
     known: dict[Any, Template] = {}
-    world.template_kinds = lambda *_: TemplateKind(known)
+    world.template_kinds = lambda *_: TemplateKind(templates=known)
     missing = check_holds(world.cluster_state, WORKERS, LATER).problem
     assert missing is not None
     assert missing.reason == "RemediationTemplateNotFound"

@@ -9,7 +9,7 @@ from health.policy.policy_in_force import PolicyInForce
 from tests.detector.small_cluster import CHECK, SmallCluster
 
 CONFIRMED = {CONFIRMED_HEALTHY: ""}
-SHADOW = ClusterContext(policy=PolicyInForce(Policy(shadow=True)))
+SHADOW = ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True)))
 
 
 def with_confirmed_node(*, removes_confirmations: bool = True) -> SmallCluster:

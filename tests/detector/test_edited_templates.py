@@ -33,7 +33,7 @@ class Templates:
             "resourceVersion": resource_version,
         }
         template = Template.model_validate({"metadata": metadata, "spec": {"template": {"spec": {}}}})
-        self._known = TemplateKind({Place("remediators", "reboot"): template}, rejection=rejection)
+        self._known = TemplateKind(templates={Place("remediators", "reboot"): template}, rejection=rejection)
         self._cluster_state.templates_changed(*KIND)
 
 

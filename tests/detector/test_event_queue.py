@@ -23,7 +23,7 @@ from objects.event import Event, Severity
 pytestmark = pytest.mark.cluster
 
 CHECK = CheckReference(kind="NodeHealthCheck", name=f"check-{uuid.uuid4().hex[:8]}")
-FAILED = Event("the failure", Severity.NORMAL, "DetectedUnhealthy", "it failed")
+FAILED = Event(seed="the failure", severity=Severity.NORMAL, reason="DetectedUnhealthy", message="it failed")
 SOON = timedelta(seconds=10)
 
 
@@ -39,7 +39,9 @@ async def told_after(client: Client, note: Event) -> int:
     event_queue = EventQueue(
         client, "one", CHECK, RateLimiter(50, 20.0, time.monotonic), now=lambda: datetime.now(UTC)
     )
-    event_queue.tell([note, Event(end, Severity.NORMAL, "TheEnd", end)], "check-uid")
+    event_queue.tell(
+        [note, Event(seed=end, severity=Severity.NORMAL, reason="TheEnd", message=end)], "check-uid"
+    )
     running = asyncio.create_task(event_queue.run())
 
     async def is_over() -> bool:

@@ -23,7 +23,7 @@ TAINTED = {"taints": [{"key": "other"}, {"key": "example.com/maintenance", "effe
 
 def held(spec: dict[str, Any], policy: dict[str, Any], *, is_under_way: bool = False) -> str:
     cluster = SmallCluster()
-    in_force = PolicyInForce(Policy(held_nodes=HeldNodes.model_validate(policy)))
+    in_force = PolicyInForce(policy=Policy(held_nodes=HeldNodes.model_validate(policy)))
     cluster.cluster_state.take_context(replace(cluster.cluster_state.cluster_context, policy=in_force))
     cluster.check()
     body = node_object(condition("Ready", "Unknown", NOW), name="a", uid="uid-a", labels={"role": "worker"})

@@ -74,7 +74,7 @@ def in_shadow(detector: Leader, numbers: Iterable[int]) -> list[Runbook]:
 
 def take_policy(detector: Leader, policy: Policy) -> None:
     detector.policy = policy
-    context = ClusterContext(policy=PolicyInForce(policy))
+    context = ClusterContext(policy=PolicyInForce(policy=policy))
     detector.cluster.cluster_state.take_context(context)
 
 

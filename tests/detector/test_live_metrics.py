@@ -156,6 +156,6 @@ def test_checks_in_shadow_and_a_policy_that_is_refused_are_counted(detector: Det
 
     detector.cluster.check()
     assert scraped() == (0, 0)
-    refused = PolicyInForce(Policy(shadow=True)).refused("it is not valid YAML")
+    refused = PolicyInForce(policy=Policy(shadow=True)).refused("it is not valid YAML")
     detector.cluster.cluster_state.take_context(ClusterContext(policy=refused))
     assert scraped() == (1, 1)

@@ -44,7 +44,7 @@ class Clusters:
             self.watch.node_changed(node_name(name), None, GUARD, is_lost=is_lost)
 
     def look(self, now: datetime = NOW, guard: OutageGuard | None = GUARD) -> Outages:
-        return self.watch.look(PolicyInForce(Policy(outage_guard=guard)), now)
+        return self.watch.look(PolicyInForce(policy=Policy(outage_guard=guard)), now)
 
     def suspected(self, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
         return [(*one.group, one.silent, one.seen) for one in self.look(now).suspected]

@@ -24,7 +24,7 @@ LONG_AGO = NOW - timedelta(hours=1)
 OTHER = CheckReference(kind="NodeHealthCheck", name="others")
 STOPPED = ClusterContext(stop=Stop("power work"))
 WITHOUT_STOP = ClusterContext()
-SHADOW = ClusterContext(policy=PolicyInForce(Policy(shadow=True)))
+SHADOW = ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True)))
 NAMES = [f"node-{number}" for number in range(MANY)]
 
 

@@ -182,7 +182,7 @@ async def test_check_that_is_in_shadow_when_its_report_is_rendered_gets_no_statu
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def shadow() -> None:
-        cluster_state.take_context(ClusterContext(policy=PolicyInForce(Policy(shadow=True))))
+        cluster_state.take_context(ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True))))
         reporter.changed.set()
 
     snapshots = rendering_late(monkeypatch, shadow)

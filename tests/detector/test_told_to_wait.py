@@ -37,7 +37,7 @@ TOLD_SECONDS = 10
 BUSY = refused(429, "TooManyRequests", **{"Retry-After": str(TOLD_SECONDS)})
 CHANGED = refused(409, "Conflict", "workers")
 BROKEN = refused(503, "ServiceUnavailable")
-NOTE = Event("the failure", Severity.NORMAL, "DetectedUnhealthy", "it failed")
+NOTE = Event(seed="the failure", severity=Severity.NORMAL, reason="DetectedUnhealthy", message="it failed")
 
 
 def now() -> datetime:

@@ -135,7 +135,7 @@ def test_event_that_could_not_be_written_is_written_later(leader: Leader) -> Non
 
 
 def test_check_in_shadow_is_left_alone(leader: Leader) -> None:
-    shadow = PolicyInForce(Policy(shadow=True))
+    shadow = PolicyInForce(policy=Policy(shadow=True))
     leader.cluster.cluster_state.take_context(ClusterContext(policy=shadow))
     leader.look(SECOND, AWAY)
     assert leader.look(TELL_AFTER, AWAY) == []

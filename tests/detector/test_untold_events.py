@@ -19,7 +19,7 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 
 def event(message: str) -> Event:
-    return Event(message, Severity.NORMAL, "DetectedUnhealthy", message)
+    return Event(seed=message, severity=Severity.NORMAL, reason="DetectedUnhealthy", message=message)
 
 
 async def test_forgotten_events_are_not_emitted_and_later_ones_are(

@@ -19,8 +19,8 @@ from tests.support.values.builders import NOW
 OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
 MARK = "machine.openshift.io/paused-for-upgrade"
 OURS, UNPAUSED_BY_HAND = {PAUSED: "", MARK: ""}, {MARK: ""}
-UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
-UNKNOWN = Upgrade(UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
+UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersion/version: Progressing=True")
+UNKNOWN = Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
 
 
 def handled(world: SmallMachines) -> PauseProgress:
@@ -111,7 +111,7 @@ def test_unknown_upgrade_state_holds_every_check(
 def test_at_the_end_clocks_restart_also_of_a_check_that_was_paused(world: SmallMachines) -> None:
     context(world, UNDER_WAY, handled(world))
     world.now = NOW + timedelta(hours=1)
-    context(world, Upgrade(UpgradePhase.OVER, world.now), handled(world))
+    context(world, Upgrade(phase=UpgradePhase.OVER, since=world.now), handled(world))
 
     seen = world.observe("m")
     assert (seen.state, round(seen.remaining_seconds)) == (TargetState.WAITING, 300)

@@ -42,8 +42,8 @@ from workflows.upgrade_contracts import UPGRADE_PAUSE, ObserveUpgradeInput, Upgr
 CHECKS = resource_of(MACHINE_HEALTH_CHECK)
 MARK = "machine.openshift.io/paused-for-upgrade"
 OURS = {PAUSED: "", MARK: ""}
-UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
-OVER = Upgrade(UpgradePhase.OVER, NOW)
+UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersion/version: Progressing=True")
+OVER = Upgrade(phase=UpgradePhase.OVER, since=NOW)
 
 
 def check(name: str, version: int = 1, **annotations: str) -> dict[str, Any]:
@@ -214,7 +214,9 @@ async def test_where_a_setting_turns_it_off_nothing_is_watched_or_started_with_a
         assert world.temporal.calls == []
 
 
-@pytest.mark.parametrize("upgrade", [UNDER_WAY, Upgrade(UpgradePhase.UNKNOWN, why_unknown="nobody knows")])
+@pytest.mark.parametrize(
+    "upgrade", [UNDER_WAY, Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="nobody knows")]
+)
 async def test_one_that_is_open_when_a_setting_turns_it_off_is_woken_to_give_back(
     world: World, upgrade: Upgrade
 ) -> None:
@@ -301,7 +303,7 @@ async def test_mark_that_an_upgrade_left_starts_the_workflow(world: World, upgra
 
 @pytest.mark.rule("rule 36/annotations")
 async def test_unknown_upgrade_state_starts_nothing_and_wakes_an_open_pause(world: World) -> None:
-    world.upgrade = Upgrade(UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
+    world.upgrade = Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="there is no ClusterVersion")
     world.temporal.is_open = True
     async with world.running(check("workers", 1, **OURS)):
         await world.until_called("wake")

@@ -45,7 +45,7 @@ class World:
         self.told.clear()
         policy = Policy(maintenance_windows=(NIGHTS,))
         self.cluster.cluster_state.take_context(
-            ClusterContext(policy=PolicyInForce(policy), open_windows=open_windows([NIGHTS], now))
+            ClusterContext(policy=PolicyInForce(policy=policy), open_windows=open_windows([NIGHTS], now))
         )
 
     def observe(self) -> Observation:

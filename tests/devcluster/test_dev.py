@@ -227,4 +227,4 @@ async def test_one_that_is_killed_leaves_no_process_and_the_next_one_goes_on_and
 )
 def test_settings_that_make_no_sense_are_refused(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(OptionsError, match=sentence):
-        DevSettings(Path("unused"), **arguments)
+        DevSettings(directory=Path("unused"), **arguments)

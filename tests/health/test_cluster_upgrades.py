@@ -57,12 +57,12 @@ def control_plane(
 
 
 def rolling_out(*found: SignallingObject, **fields: Any) -> Signalled:
-    return Signalled(ROLLING_OUT[0], found, belongs_to_clusters=True, **fields)
+    return Signalled(signal=ROLLING_OUT[0], found=found, belongs_to_clusters=True, **fields)
 
 
 def context(*seen: Signalled, **fields: Any) -> ClusterContext:
     of_all, of_clusters = upgrades(seen, cluster_of)
-    return ClusterContext(of_all, cluster_upgrades=of_clusters, **fields)
+    return ClusterContext(upgrade=of_all, cluster_upgrades=of_clusters, **fields)
 
 
 @pytest.mark.rule("rule 38/cluster", "rule 36")
@@ -111,12 +111,16 @@ def context(*seen: Signalled, **fields: Any) -> ClusterContext:
         pytest.param(
             [rolling_out(control_plane(), problem="gone")], NEVER, UNDER_WAY, UNKNOWN, id="what was read"
         ),
-        pytest.param([Signalled(OTHER, problem="late")], UNKNOWN, UNKNOWN, UNKNOWN, id="another kind"),
+        pytest.param([Signalled(signal=OTHER, problem="late")], UNKNOWN, UNKNOWN, UNKNOWN, id="another kind"),
         pytest.param(
-            [Signalled(OTHER, unreadable=["status"])], UNKNOWN, UNKNOWN, UNKNOWN, id="another, unreadable"
+            [Signalled(signal=OTHER, unreadable=["status"])],
+            UNKNOWN,
+            UNKNOWN,
+            UNKNOWN,
+            id="another, unreadable",
         ),
         pytest.param(
-            [Signalled(CLUSTER_VERSION), rolling_out(control_plane())],
+            [Signalled(signal=CLUSTER_VERSION), rolling_out(control_plane())],
             UNKNOWN,
             UNDER_WAY,
             UNKNOWN,
@@ -163,8 +167,8 @@ def test_cluster_is_known_to_its_checks_before_its_control_plane_is_initialized(
 @pytest.mark.rule("rule 38/cluster", "rule 38")
 def test_upgrade_of_everything_holds_checks_of_each_cluster() -> None:
     known = ClusterContext(
-        Upgrade(UNDER_WAY, NOW, sign="Fleet/blue: Settled=False"),
-        cluster_upgrades=ClusterUpgrades({"fleet/edge": Upgrade(OVER, NOW)}),
+        upgrade=Upgrade(phase=UNDER_WAY, since=NOW, sign="Fleet/blue: Settled=False"),
+        cluster_upgrades=ClusterUpgrades({"fleet/edge": Upgrade(phase=OVER, since=NOW)}),
     )
 
     for judge in (samples.check(), samples.check(clusterName="core"), check(), openshift.check()):
@@ -184,15 +188,15 @@ def test_clocks_restart_at_the_end_for_that_cluster_alone() -> None:
 
 @pytest.mark.rule("rule 37/cluster")
 def test_clocks_count_from_the_later_end_of_both() -> None:
-    before, after = Upgrade(OVER, NOW), Upgrade(OVER, NOW + MINUTE)
+    before, after = Upgrade(phase=OVER, since=NOW), Upgrade(phase=OVER, since=NOW + MINUTE)
 
     for of_all, of_edge in ((before, after), (after, before)):
-        known = ClusterContext(of_all, cluster_upgrades=ClusterUpgrades({"fleet/edge": of_edge}))
+        known = ClusterContext(upgrade=of_all, cluster_upgrades=ClusterUpgrades({"fleet/edge": of_edge}))
         assert known.blind_until("fleet/edge") == NOW + MINUTE
         assert known.blind_until("") == of_all.since
 
 
 @pytest.mark.rule("rule 37/cluster")
 def test_nothing_is_known_of_clusters_by_default() -> None:
-    assert ClusterUpgrades().of("fleet/edge") == ClusterUpgrades(of_each=Upgrade(UNKNOWN)).of("")
+    assert ClusterUpgrades().of("fleet/edge") == ClusterUpgrades(of_each=Upgrade(phase=UNKNOWN)).of("")
     assert ClusterUpgrades().of("fleet/edge") == NEVER_UPGRADED

@@ -36,7 +36,9 @@ def noted(*failures: TaskFailure, notes: tuple[TaskNote, ...] = (), after: float
     now = NOW + timedelta(seconds=after)
     return next(
         one
-        for one in after_attempt(notes, MaintenanceTask.CLEAN_UP, {A}, failures, now, 1)
+        for one in after_attempt(
+            notes, task=MaintenanceTask.CLEAN_UP, tried={A}, failures=failures, now=now, spread=1
+        )
         if one.subject == A
     )
 
@@ -77,10 +79,15 @@ def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
     noted_before: set[TaskSubject], tried: set[TaskSubject], failed: set[TaskSubject], task: MaintenanceTask
 ) -> None:
     before = after_attempt(
-        (), MaintenanceTask.ANNOTATE, noted_before, map(failure, sorted(noted_before, key=str)), NOW, 0
+        (),
+        task=MaintenanceTask.ANNOTATE,
+        tried=noted_before,
+        failures=map(failure, sorted(noted_before, key=str)),
+        now=NOW,
+        spread=0,
     )
     failures = [failure(subject) for subject in sorted(failed & tried, key=str)]
-    after = after_attempt(before, task, tried, failures, NOW + SECOND, 0)
+    after = after_attempt(before, task=task, tried=tried, failures=failures, now=NOW + SECOND, spread=0)
 
     kept = {
         (MaintenanceTask.ANNOTATE, one)
@@ -103,7 +110,9 @@ def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_reported
 
 
 def test_row_ends_with_what_was_done() -> None:
-    done = after_attempt((noted(failure()),), MaintenanceTask.CLEAN_UP, {A}, (), NOW, 0)
+    done = after_attempt(
+        (noted(failure()),), task=MaintenanceTask.CLEAN_UP, tried={A}, failures=(), now=NOW, spread=0
+    )
     assert done == ()
     assert noted(failure(), notes=done, after=60).failures == 1
 

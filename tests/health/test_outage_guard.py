@@ -125,7 +125,9 @@ def test_words_name_the_numbers_and_stay_while_more_fall_silent() -> None:
         "3 of 4 Nodes of the zone a of the cluster turned Ready=Unknown within 6s, "
         "from 2026-03-01T11:59:00Z on: their monitoring is suspected, not the Nodes"
     )
-    of_another = SuspectedOutage(NodeGroup("fleet/east"), 5, 5, NOW, timedelta())
+    of_another = SuspectedOutage(
+        group=NodeGroup("fleet/east"), silent=5, seen=5, began=NOW, lasted=timedelta()
+    )
     assert "5 of 5 Nodes of the workload cluster fleet/east turned Ready=Unknown at once" in (
         of_another.hold.message
     )
@@ -168,7 +170,7 @@ def test_outage_that_ended_without_a_look_ends_at_the_first_look() -> None:
 
 
 def test_zone_holds_its_own_targets_and_restarts_their_clocks_alone() -> None:
-    suspected = SuspectedOutage(ZONE, 3, 3, NOW, timedelta())
+    suspected = SuspectedOutage(group=ZONE, silent=3, seen=3, began=NOW, lasted=timedelta())
     outages = Outages(
         {
             ZONE: GroupOutage(suspected, NOW - MINUTE),

@@ -152,7 +152,7 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     assert kind.stored_requests(record.status) is not None
     if isinstance(parsed, InvalidCheckError):
         assert str(parsed)
-        told(kind, record, CheckSnapshot(parsed, "uid", None))
+        told(kind, record, CheckSnapshot(check=parsed, uid="uid", allowance=None))
         return
     parsed.selects(target)
     verdicts = [parsed.verdict(target, NOW, context) for context in (EMPTY_CONTEXT, UPGRADED)]
@@ -163,8 +163,14 @@ def judged(kind: CheckKind, target: Target, record: CheckRecord) -> None:
     assert parsed.steps_for(target) is not None
     allowance = parsed.allowance(total=10, healthy=3)
     assert allowance.words
-    snapshot = TargetSnapshot("node-1", "uid", verdicts[0], (request_snapshot(healthy_since=NOW),))
-    told(kind, record, CheckSnapshot(parsed, "uid", allowance, {"node-1": snapshot}))
+    snapshot = TargetSnapshot(
+        name="node-1", uid="uid", verdict=verdicts[0], requests=(request_snapshot(healthy_since=NOW),)
+    )
+    told(
+        kind,
+        record,
+        CheckSnapshot(check=parsed, uid="uid", allowance=allowance, targets={"node-1": snapshot}),
+    )
 
 
 def told(kind: CheckKind, record: CheckRecord, snapshot: CheckSnapshot) -> None:

@@ -9,7 +9,7 @@ from health.cluster.upgrade import Upgrade, UpgradePhase, upgrade_hold
 from health.model.observation import HoldReason
 from tests.support.values.builders import NOW, node
 
-UNDER_WAY = Upgrade(UpgradePhase.UNDER_WAY, NOW, sign="ClusterVersion/version: Progressing=True")
+UNDER_WAY = Upgrade(phase=UpgradePhase.UNDER_WAY, since=NOW, sign="ClusterVersion/version: Progressing=True")
 HANDLED = PauseProgress(frozenset({NOW}), frozenset({"ours"}))
 LATER = NOW + timedelta(hours=1)
 MACHINE_CONFIG = "machineconfiguration.openshift.io"
@@ -60,7 +60,7 @@ def test_handled_check_stays_handled_while_a_signal_joins_or_another_ends() -> N
 @pytest.mark.rule("rule 36")
 @pytest.mark.parametrize("stage", PauseStage)
 def test_unknown_upgrade_state_holds_every_check(stage: PauseStage) -> None:
-    hold = upgrade_hold(Upgrade(UpgradePhase.UNKNOWN, why_unknown="it cannot be read"), (), stage)
+    hold = upgrade_hold(Upgrade(phase=UpgradePhase.UNKNOWN, why_unknown="it cannot be read"), (), stage)
 
     assert hold is not None
     assert hold.reason is HoldReason.UPGRADE_UNKNOWN
@@ -69,5 +69,5 @@ def test_unknown_upgrade_state_holds_every_check(stage: PauseStage) -> None:
 @pytest.mark.rule("NHC 2.1/10", "MHC C.2/paused pools")
 @pytest.mark.parametrize("stage", PauseStage)
 def test_node_that_is_still_reconfigured_after_the_upgrade_holds_its_check(stage: PauseStage) -> None:
-    assert upgrade_hold(Upgrade(UpgradePhase.OVER, NOW), (RECONFIGURED,), stage) is not None
-    assert upgrade_hold(Upgrade(UpgradePhase.OVER, NOW), (), stage) is None
+    assert upgrade_hold(Upgrade(phase=UpgradePhase.OVER, since=NOW), (RECONFIGURED,), stage) is not None
+    assert upgrade_hold(Upgrade(phase=UpgradePhase.OVER, since=NOW), (), stage) is None

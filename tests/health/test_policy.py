@@ -202,7 +202,7 @@ def test_bad_policy_at_the_start_holds_until_it_is_mended_or_deleted() -> None:
     assert "backOffLimit" in bad.hold.message
     assert bad.words.endswith("nothing new is remediated.")
     assert bad.after(stored(GOOD, "2"), SETTINGS).hold is None
-    assert bad.after(None, SETTINGS) == PolicyInForce(SETTINGS)
+    assert bad.after(None, SETTINGS) == PolicyInForce(policy=SETTINGS)
 
 
 def test_bad_policy_that_comes_where_there_was_none_leaves_what_the_settings_say() -> None:
@@ -212,7 +212,7 @@ def test_bad_policy_that_comes_where_there_was_none_leaves_what_the_settings_say
 
 
 def test_deleted_policy_leaves_what_the_settings_say() -> None:
-    assert UNREAD.after(stored(GOOD), SETTINGS).after(None, SETTINGS) == PolicyInForce(SETTINGS)
+    assert UNREAD.after(stored(GOOD), SETTINGS).after(None, SETTINGS) == PolicyInForce(policy=SETTINGS)
 
 
 @given(st.lists(st.sampled_from([None, GOOD, "{}", BAD, "x: y"])))

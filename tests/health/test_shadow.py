@@ -88,8 +88,8 @@ HEALTHY = seen(state=TargetState.HEALTHY)
         ({SHADOW: "false"}, NO_OBJECT, False),
         ({SHADOW: "yes"}, NO_OBJECT, True),
         ({SHADOW: ""}, NO_OBJECT, True),
-        ({}, PolicyInForce(Policy(shadow=True)), True),
-        ({SHADOW: "false"}, PolicyInForce(Policy(shadow=True)), True),
+        ({}, PolicyInForce(policy=Policy(shadow=True)), True),
+        ({SHADOW: "false"}, PolicyInForce(policy=Policy(shadow=True)), True),
         ({}, UNREAD, True),
     ],
 )

@@ -280,7 +280,7 @@ def test_several_signals_at_once_are_one_upgrade_that_began_with_the_first() -> 
         assert (known.since, known.sign) == (NOW, ofs.sign)
         assert known.transitions == {NOW, NOW + MINUTE}
     assert gravest([clusters, of_openshift([progressing("False")])]).transitions == {NOW + MINUTE}
-    assert gravest([Upgrade(UpgradePhase.UNDER_WAY), ofs]).transitions == {NOW}
+    assert gravest([Upgrade(phase=UpgradePhase.UNDER_WAY), ofs]).transitions == {NOW}
 
 
 @pytest.mark.rule("rule 38")
@@ -290,5 +290,5 @@ def test_gravest_of_all_signals_decides_in_whatever_order_they_are_listed(phases
 
     for count in range(1, len(phases) + 1):
         some = phases[:count]
-        assert gravest(map(Upgrade, some)).phase is max(some, key=gravity.index)
+        assert gravest(Upgrade(phase=phase) for phase in some).phase is max(some, key=gravity.index)
     assert gravest([]) == NEVER_UPGRADED

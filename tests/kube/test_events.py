@@ -13,11 +13,11 @@ NOW = datetime(2025, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 DEFAULT = "/api/v1/namespaces/default/events"
 
 
-ABOUT = InvolvedObject("v1", "Node", "", "a", "uid-a")
+ABOUT = InvolvedObject(api_version="v1", kind="Node", namespace="", name="a", uid="uid-a")
 
 
 def _event(message: str = "It failed.") -> Event:
-    return Event("seed", Severity.WARNING, "Failed", message)
+    return Event(seed="seed", severity=Severity.WARNING, reason="Failed", message=message)
 
 
 async def test_event_is_written_whole(server: ApiServer, client: Client) -> None:

@@ -138,8 +138,10 @@ async def test_lease_of_a_node_is_held_by_one(client: Client, node: Object) -> N
 
 @pytest.mark.rule("rule 15")
 async def test_event_is_emitted_once(client: Client, node: Object) -> None:
-    about = InvolvedObject("v1", "Node", "", "tests-kube", node["metadata"]["uid"])
-    event = Event("seed", Severity.NORMAL, "Tested", "It was tested.")
+    about = InvolvedObject(
+        api_version="v1", kind="Node", namespace="", name="tests-kube", uid=node["metadata"]["uid"]
+    )
+    event = Event(seed="seed", severity=Severity.NORMAL, reason="Tested", message="It was tested.")
     events = Events(client, "paramedic", "tests")
 
     await events.write(event, about, NOW)

@@ -1,12 +1,8 @@
-"""How objects are built: by keywords where there are many fields, in short constructors, and once.
-
-`REMAINING_DATACLASSES` and `REMAINING_CALLS` count code that is older than these rules. Their numbers may
-only fall.
-"""
+"""How objects are built: by keywords where there are many fields, in short constructors, and once."""
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +22,6 @@ PACKAGES = (
     "workflows",
 )
 MOST_FIELDS, MOST_POSITIONAL, MOST_LINES = 4, 5, 19
-
-REMAINING_DATACLASSES = {"cli": 4, "health": 23, "objects": 2, "tools": 8, "workflows": 3}
-"""By package, dataclasses with more than four fields that are not keyword-only yet."""
-
-REMAINING_CALLS = {"activities": 1, "cli": 6, "health": 14, "tools": 3, "workflows": 3}
-"""By package, calls with six or more positional arguments."""
 
 LONG_CONSTRUCTORS = {
     "kube/reflector.py": "the reflector owns its parts, and its state is of numbers and flags",
@@ -132,18 +122,12 @@ def found(rule: Callable[[ast.AST], bool]) -> dict[str, int]:
     return dict(Counter(path for path, node in nodes() if rule(node)))
 
 
-def risen(rule: Callable[[ast.AST], bool], remaining: Mapping[str, int]) -> dict[str, int]:
-    """The number of nodes that `rule` finds, by package with more of them than remain."""
-    now = Counter(path.partition("/")[0] for path, node in nodes() if rule(node))
-    return {package: number for package, number in now.items() if number > remaining.get(package, 0)}
-
-
 def test_dataclass_with_more_than_four_fields_is_keyword_only() -> None:
-    assert risen(positional_dataclass, REMAINING_DATACLASSES) == {}
+    assert found(positional_dataclass) == {}
 
 
 def test_no_call_passes_six_positional_arguments() -> None:
-    assert risen(positional_call, REMAINING_CALLS) == {}
+    assert found(positional_call) == {}
 
 
 def test_constructor_has_fewer_than_twenty_lines() -> None:

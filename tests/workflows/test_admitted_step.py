@@ -31,13 +31,15 @@ DELETE = Step(action=Action.DELETE)
 
 
 def asked(before: Memory, observation: Observation | None = None, step: Step = FIRST) -> ActInput:
-    return AdmittedStep(step, ADMITTED, observation or seen(), before, NOW).asks(INCIDENT, "run")
+    return AdmittedStep(
+        step=step, admission=ADMITTED, observation=observation or seen(), before=before, began=NOW
+    ).asks(INCIDENT, "run")
 
 
 def held(hold: Hold, before: Memory | None = None, step: Step = FIRST) -> AfterAct:
     """The state of an incident whose act was held."""
     known = before or Memory()
-    admitted = AdmittedStep(step, ADMITTED, seen(), known, NOW)
+    admitted = AdmittedStep(step=step, admission=ADMITTED, observation=seen(), before=known, began=NOW)
     return admitted.after(ActResult.held(hold), known.having_ordered(step), NOW, 0)
 
 
@@ -124,7 +126,9 @@ def test_act_gets_the_time_of_the_next_request_if_a_user_deleted_the_last(
 
 @pytest.mark.rule("rule 14/deleted request")
 def test_request_that_a_user_deleted_is_lost_and_the_next_one_waits_by_what_was_seen() -> None:
-    after = AdmittedStep(FIRST, ADMITTED, LIMITED, BOTH, NOW).after(ActResult.lost(), BOTH, NOW, 0)
+    after = AdmittedStep(step=FIRST, admission=ADMITTED, observation=LIMITED, before=BOTH, began=NOW).after(
+        ActResult.lost(), BOTH, NOW, 0
+    )
     assert after.memory.requests == (NEXT.reference,)
     assert after.observation == LIMITED.without_admission()
     waits = next_move(LIMITED, after.memory.model_copy(update={"spent": ()}), NOW)
@@ -163,9 +167,9 @@ def test_deletion_that_was_refused_is_none_and_one_that_broke_off_may_be_one() -
 
 
 def test_request_that_was_made_is_seen_before_the_detector_sees_it() -> None:
-    after = AdmittedStep(SECOND, ADMITTED, seen(MADE), ACTED, NOW).after(
-        ActResult.requested(NEXT, NOW), ACTED, NOW, 0
-    )
+    after = AdmittedStep(
+        step=SECOND, admission=ADMITTED, observation=seen(MADE), before=ACTED, began=NOW
+    ).after(ActResult.requested(NEXT, NOW), ACTED, NOW, 0)
     assert after.observation == seen(MADE, NEXT).without_admission()
     assert NEXT.reference in after.memory.requests
     assert not isinstance(next_move(seen(MADE, NEXT), after.memory, NOW), TakeStep)

@@ -39,6 +39,6 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         history = await handle.fetch_history()
     counted = sum(event.event_type in ACTIONS for event in history.events)
     return [
-        Figure("Temporal actions of one remediation", counted, 9, ""),
-        Figure("workflows while all is healthy", idle, 0, ""),
+        Figure(name="Temporal actions of one remediation", measured=counted, goal=9, unit=""),
+        Figure(name="workflows while all is healthy", measured=idle, goal=0, unit=""),
     ]

@@ -103,9 +103,17 @@ def _recovering_nodes() -> Work:
     )
     requests = (RequestSnapshot(reference=reference, created=_CREATED),)
     names = [f"node-{number}" for number in range(_TARGETS)]
-    targets = {name: TargetSnapshot(name, f"uid-{name}", HEALTHY, requests) for name in names}
+    targets = {
+        name: TargetSnapshot(name=name, uid=f"uid-{name}", verdict=HEALTHY, requests=requests)
+        for name in names
+    }
     check = workers.KIND.parse(workers.check_object(_CREATED, "51%"))
-    snapshot = CheckSnapshot(check, "u", Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS), targets)
+    snapshot = CheckSnapshot(
+        check=check,
+        uid="u",
+        allowance=Allowance.of_required(1, total=_TARGETS, healthy=_TARGETS),
+        targets=targets,
+    )
 
     async def work() -> None:
         stored = await rendered(snapshot, lambda: workers.KIND.status_patch(snapshot, {}, _CREATED))
@@ -162,7 +170,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         cost = await asyncio.to_thread(_in_a_process, name)
         figures += [
             longest_stop(name, cost.stop_seconds),
-            Figure(f"memory, {name}", cost.memory_mib, MOST_MEMORY_MIB, "MiB"),
+            Figure(name=f"memory, {name}", measured=cost.memory_mib, goal=MOST_MEMORY_MIB, unit="MiB"),
         ]
     figures += await asyncio.to_thread(limits.measure_limits)
     return [*figures, *upgrade_bounds.figures(cluster.transport)]

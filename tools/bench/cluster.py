@@ -22,7 +22,7 @@ NO_MORE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 NO_OTHER: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BenchCluster:
     """The servers of one measurement, with clients and pids."""
 
@@ -79,4 +79,13 @@ async def bench_cluster(directory: Path) -> AsyncIterator[BenchCluster]:
         async with await Transport.connect(str(servers.kubeconfig)) as transport:
             kubernetes = Client(transport, "bench")
             identity = await read_cluster_identity(kubernetes, processes.CLUSTER)
-            yield BenchCluster(layout, transport, kubernetes, client, server, servers, supervisor, identity)
+            yield BenchCluster(
+                layout=layout,
+                transport=transport,
+                client=kubernetes,
+                temporal=client,
+                server=server,
+                control_plane=servers,
+                supervisor=supervisor,
+                identity=identity,
+            )

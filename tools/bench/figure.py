@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Figure:
     """One line of the report; the goal is the largest good number."""
 
@@ -28,7 +28,9 @@ LONGEST_STOP_MILLISECONDS = 200
 
 def longest_stop(case: str, seconds: float) -> Figure:
     """The longest time for which a case blocked the event loop."""
-    return Figure(f"longest stop, {case}", 1000 * seconds, LONGEST_STOP_MILLISECONDS, "ms")
+    return Figure(
+        name=f"longest stop, {case}", measured=1000 * seconds, goal=LONGEST_STOP_MILLISECONDS, unit="ms"
+    )
 
 
 def percentile(samples: Sequence[float], share: float) -> float:

@@ -28,6 +28,18 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     samples = samples[5:]  # without the warm-up
     reference = "1.36 s"
     return [
-        Figure("failure to request, 1,000 nodes, p50", percentile(samples, 0.5), 0.3, "s", reference),
-        Figure("failure to request, 1,000 nodes, p99", percentile(samples, 0.99), 0.6, "s", reference),
+        Figure(
+            name="failure to request, 1,000 nodes, p50",
+            measured=percentile(samples, 0.5),
+            goal=0.3,
+            unit="s",
+            reference=reference,
+        ),
+        Figure(
+            name="failure to request, 1,000 nodes, p99",
+            measured=percentile(samples, 0.99),
+            goal=0.6,
+            unit="s",
+            reference=reference,
+        ),
     ]

@@ -94,10 +94,15 @@ def measure_limits() -> list[Figure]:
     longest = max(stop for _, (_, stop) in costs)
     longest_of_turns = max(_longest_stop_of_turns() for _ in range(_RUNS))
     return [
-        Figure("CPU of 5,000 questions without limits", without, None, "s"),
-        Figure("CPU of 5,000 questions with limits", with_limits, None, "s"),
-        Figure("the same, ratio", with_limits / without, MOST_RATIO, ""),
-        Figure("longest answer with limits", longest * 1000, LONGEST_STOP_MILLISECONDS, "ms"),
+        Figure(name="CPU of 5,000 questions without limits", measured=without, goal=None, unit="s"),
+        Figure(name="CPU of 5,000 questions with limits", measured=with_limits, goal=None, unit="s"),
+        Figure(name="the same, ratio", measured=with_limits / without, goal=MOST_RATIO, unit=""),
+        Figure(
+            name="longest answer with limits",
+            measured=longest * 1000,
+            goal=LONGEST_STOP_MILLISECONDS,
+            unit="ms",
+        ),
         longest_stop("5,000 waiting targets become due", longest_of_turns),
     ]
 

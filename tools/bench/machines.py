@@ -53,13 +53,19 @@ async def _short_circuited(machines: MachineFleet) -> list[Figure]:
     healthy, heartbeats = await _writes_under_heartbeats(machines, fleet.names)
     return [
         Figure(
-            "writes a second, check over 100 Machines short-circuited",
-            held / QUIET_SECONDS,
-            0,
-            "",
-            "59 to 209",
+            name="writes a second, check over 100 Machines short-circuited",
+            measured=held / QUIET_SECONDS,
+            goal=0,
+            unit="",
+            reference="59 to 209",
         ),
-        Figure("writes per heartbeat, check over 100 healthy Machines", healthy / heartbeats, 0, "", "1"),
+        Figure(
+            name="writes per heartbeat, check over 100 healthy Machines",
+            measured=healthy / heartbeats,
+            goal=0,
+            unit="",
+            reference="1",
+        ),
     ]
 
 
@@ -92,7 +98,9 @@ async def _storm(machines: MachineFleet) -> list[Figure]:
         await fleet.set_all_ready(failing, "True")
         await fleet.until_clean(failing)
     last_came = max(fleet.came[node] for node in nodes) - failed
-    return [Figure("100 of 500 Machines fail, to the last request", last_came, 3, "s")]
+    return [
+        Figure(name="100 of 500 Machines fail, to the last request", measured=last_came, goal=3, unit="s")
+    ]
 
 
 async def _deletions(machines: MachineFleet) -> list[Figure]:
@@ -107,6 +115,16 @@ async def _deletions(machines: MachineFleet) -> list[Figure]:
         await asyncio.sleep(PAUSE_SECONDS)
     samples = samples[WARM_UP:]
     return [
-        Figure("failure to deleted Machine, 1,000 Machines, p50", percentile(samples, 0.5), 0.3, "s"),
-        Figure("failure to deleted Machine, 1,000 Machines, p99", percentile(samples, 0.99), 0.6, "s"),
+        Figure(
+            name="failure to deleted Machine, 1,000 Machines, p50",
+            measured=percentile(samples, 0.5),
+            goal=0.3,
+            unit="s",
+        ),
+        Figure(
+            name="failure to deleted Machine, 1,000 Machines, p99",
+            measured=percentile(samples, 0.99),
+            goal=0.6,
+            unit="s",
+        ),
     ]

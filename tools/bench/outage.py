@@ -46,9 +46,15 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         await fleet.until_requested(nodes)
     last_came = max(fleet.came[node] for node in nodes) - failed
     return [
-        Figure("1,000 of 5,000 fail, all held with the reason", held, 15, "s"),
-        Figure("writes a minute while short-circuited", writes, 0, "", "59 to 209 a second"),
-        Figure("1,000 of 5,000 fail, to the last request", last_came, 30, "s"),
+        Figure(name="1,000 of 5,000 fail, all held with the reason", measured=held, goal=15, unit="s"),
+        Figure(
+            name="writes a minute while short-circuited",
+            measured=writes,
+            goal=0,
+            unit="",
+            reference="59 to 209 a second",
+        ),
+        Figure(name="1,000 of 5,000 fail, to the last request", measured=last_came, goal=30, unit="s"),
     ]
 
 

@@ -29,7 +29,9 @@ async def measure(cluster: BenchCluster, sizes: tuple[int, ...] = (10, 1000)) ->
             await fleet.add(size - len(fleet.names))
             counted = await _requests_of_one(fleet, fleet.names[number])
             name = f"API requests for one remediation, {size:,} nodes"
-            figures.append(Figure(name, counted, GOAL, "", reference=f"{5 * size + 28:,}"))
+            figures.append(
+                Figure(name=name, measured=counted, goal=GOAL, unit="", reference=f"{5 * size + 28:,}")
+            )
     return figures
 
 

@@ -31,10 +31,24 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     last_came = max(fleet.came[node] for node in nodes) - failed
     last_went = max(fleet.went[node] for node in nodes) - recovered
     return [
-        Figure("100 of 500 fail, to the last request", last_came, 3, "s", "10 s"),
-        Figure("100 of 500 recover, to the last request gone", last_went, 3, "s", "6.7 to 29 s"),
+        Figure(
+            name="100 of 500 fail, to the last request",
+            measured=last_came,
+            goal=3,
+            unit="s",
+            reference="10 s",
+        ),
+        Figure(
+            name="100 of 500 recover, to the last request gone",
+            measured=last_went,
+            goal=3,
+            unit="s",
+            reference="6.7 to 29 s",
+        ),
         *(
-            Figure(f"CPU of {name} per incident", 1000 * seconds / FAILING, None, "ms")
+            Figure(
+                name=f"CPU of {name} per incident", measured=1000 * seconds / FAILING, goal=None, unit="ms"
+            )
             for name, seconds in spent.items()
         ),
     ]

@@ -74,15 +74,20 @@ class Strain:
         unrenewed = max((later - earlier).total_seconds() for earlier, later in pairwise(self._renewals))
         return [
             longest_stop(case, longest.seconds),
-            Figure(f"the longest time of one stop on the processor, {case}", 1000 * busiest.busy, None, "ms"),
             Figure(
-                f"longest time without a renewal, {case}",
-                unrenewed,
-                RENEW_DEADLINE_SECONDS,
-                "s",
+                name=f"the longest time of one stop on the processor, {case}",
+                measured=1000 * busiest.busy,
+                goal=None,
+                unit="ms",
             ),
-            Figure(f"calls of Temporal, {case}", self._calls, None, ""),
-            Figure(f"CPU of the detector, {case}", self._cpu, None, "s"),
+            Figure(
+                name=f"longest time without a renewal, {case}",
+                measured=unrenewed,
+                goal=RENEW_DEADLINE_SECONDS,
+                unit="s",
+            ),
+            Figure(name=f"calls of Temporal, {case}", measured=self._calls, goal=None, unit=""),
+            Figure(name=f"CPU of the detector, {case}", measured=self._cpu, goal=None, unit="s"),
         ]
 
     @property

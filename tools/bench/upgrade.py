@@ -36,9 +36,11 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         unpaused = await checks.time_to_unpause()
     patches = _patches(cluster, checks.names, began)
     return [
-        Figure("Progressing=True to the last of 500 checks paused", paused, 5, "s"),
-        Figure("Progressing=False to the last of 500 checks unpaused", unpaused, 5, "s"),
-        Figure("PATCHes per check and upgrade, most", max(patches), 2, ""),
+        Figure(name="Progressing=True to the last of 500 checks paused", measured=paused, goal=5, unit="s"),
+        Figure(
+            name="Progressing=False to the last of 500 checks unpaused", measured=unpaused, goal=5, unit="s"
+        ),
+        Figure(name="PATCHes per check and upgrade, most", measured=max(patches), goal=2, unit=""),
         *waiting,
         *await _histories(cluster),
     ]
@@ -52,9 +54,24 @@ async def _quiet_minute(cluster: BenchCluster, temporal: TemporalRequests) -> li
     called = await temporal.count() - asked
     looks = requests_for(cluster, MACHINE_HEALTH_CHECK, since)
     return [
-        Figure("writes in a minute of the upgrade, 500 checks paused", writes_since(cluster, since), 0, ""),
-        Figure("calls of Temporal in that minute, but for the upkeep of two processes", called, 0, ""),
-        Figure("reads and watches of MachineHealthChecks in that minute", len(looks), None, ""),
+        Figure(
+            name="writes in a minute of the upgrade, 500 checks paused",
+            measured=writes_since(cluster, since),
+            goal=0,
+            unit="",
+        ),
+        Figure(
+            name="calls of Temporal in that minute, but for the upkeep of two processes",
+            measured=called,
+            goal=0,
+            unit="",
+        ),
+        Figure(
+            name="reads and watches of MachineHealthChecks in that minute",
+            measured=len(looks),
+            goal=None,
+            unit="",
+        ),
     ]
 
 
@@ -90,8 +107,13 @@ async def _histories(cluster: BenchCluster) -> list[Figure]:
     events = [len(history.events) for history in histories]
     sizes = [sum(event.ByteSize() for event in history.events) / KILOBYTE for history in histories]
     return [
-        Figure("runs of the workflow over an upgrade with 100 edits of 500 checks", len(runs), None, ""),
-        Figure("events of its history, all runs", sum(events), None, ""),
-        Figure("size of its history, all runs", sum(sizes), None, "KB"),
-        Figure("size of its longest run", max(sizes), None, "KB"),
+        Figure(
+            name="runs of the workflow over an upgrade with 100 edits of 500 checks",
+            measured=len(runs),
+            goal=None,
+            unit="",
+        ),
+        Figure(name="events of its history, all runs", measured=sum(events), goal=None, unit=""),
+        Figure(name="size of its history, all runs", measured=sum(sizes), goal=None, unit="KB"),
+        Figure(name="size of its longest run", measured=max(sizes), goal=None, unit="KB"),
     ]

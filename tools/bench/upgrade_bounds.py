@@ -84,7 +84,7 @@ def _of_worst_memory(count: int) -> list[Figure]:
     read_in, _ = _timed(lambda: unpacked(text))
     name = f"worst memory of {count:,} checks"
     return [
-        Figure(f"largest payload, {name}", len(text), MOST_BYTES, "bytes"),
+        Figure(name=f"largest payload, {name}", measured=len(text), goal=MOST_BYTES, unit="bytes"),
         _worker_stop(f"one decision, {name}", decided),
         _worker_stop(f"packing, {name}", packed_in),
         _worker_stop(f"reading, {name}", read_in),
@@ -120,7 +120,12 @@ def _timed(work: Callable[[], T]) -> tuple[float, T]:
 
 def _worker_stop(name: str, seconds: float) -> Figure:
     """Temporal's SDK counts a workflow task of two seconds without an answer as a deadlock."""
-    return Figure(f"longest workflow task, {name}", seconds * 1000, LONGEST_TASK_MILLISECONDS, "ms")
+    return Figure(
+        name=f"longest workflow task, {name}",
+        measured=seconds * 1000,
+        goal=LONGEST_TASK_MILLISECONDS,
+        unit="ms",
+    )
 
 
 def _of(count: int) -> list[Figure]:
@@ -140,7 +145,7 @@ def _of(count: int) -> list[Figure]:
     sizes.append(len(packed(memory)))
     name = f"upgrade pause of {count:,} checks"
     return [
-        Figure(f"largest payload, {name}", max(sizes), MOST_BYTES, "bytes"),
+        Figure(name=f"largest payload, {name}", measured=max(sizes), goal=MOST_BYTES, unit="bytes"),
         longest_stop(name, max(stops)),
     ]
 

@@ -26,7 +26,7 @@ from devcluster.progress import in_words, print_progress
 REPORT_EVERY = timedelta(seconds=5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GoProgram:
     """A Go program, and the progress messages for its build."""
 

@@ -86,7 +86,7 @@ def kube_controller_manager(layout: Layout, node_grace: timedelta | None) -> tup
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ControlPlane:
     """The address of a control plane, and a kubeconfig for each user."""
 

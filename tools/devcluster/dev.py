@@ -38,7 +38,7 @@ CLUSTER_API_CRDS = "cluster-api-crds"
 """Leaves out the stand-in CRDs, for a real Cluster API with its managers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Description:
     """The addresses and files that stay the same while `paramedic dev` runs."""
 
@@ -68,7 +68,7 @@ class Description:
         write_json(self.layout.description, content)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DevSettings:
     """The settings of `paramedic dev`. Raises SettingsError for values that make no sense."""
 
@@ -140,7 +140,13 @@ class _Dev:
             workload = await self._start_workload_cluster(cluster)
             await self._start_processes(cluster, server)
             self._supervisor.require_hope()
-            self._description = Description(self._layout, cluster, server, identity, workload)
+            self._description = Description(
+                layout=self._layout,
+                control_plane=cluster,
+                temporal=server,
+                cluster=identity,
+                workload=workload,
+            )
             self._describe()
             print_progress(
                 f"ready: {server.ui} and kubectl --kubeconfig {cluster.kubeconfig}; Ctrl-C ends it"

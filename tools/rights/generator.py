@@ -111,7 +111,7 @@ def _manifest(rights: list[Right]) -> str:
 
 def _role(role: Role) -> str:
     rules = [line for right in role.rights for line in _rule(right)]
-    return _text(*_head(role.kind, role), "rules:", *rules)
+    return _text([*_head(role.kind, role), "rules:", *rules])
 
 
 def _rule(right: Right) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _rule(right: Right) -> Iterator[str]:
 
 def _binding(role: Role) -> str:
     account = SERVICE_ACCOUNTS[role.process]
-    return _text(
+    lines = (
         *_head(f"{role.kind}Binding", role),
         "roleRef:",
         f"  apiGroup: {API}",
@@ -135,6 +135,7 @@ def _binding(role: Role) -> str:
         "subjects:",
         f"  - {{kind: ServiceAccount, name: {account}, namespace: {NAMESPACE}}}",
     )
+    return _text(lines)
 
 
 def _head(kind: str, role: Role) -> Iterator[str]:
@@ -143,7 +144,7 @@ def _head(kind: str, role: Role) -> Iterator[str]:
         yield f"  namespace: {role.namespace}"
 
 
-def _text(*lines: str) -> str:
+def _text(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -26,10 +26,18 @@ from health.model.observation import HoldReason
 PAUSED = "Paused"
 
 FAILING = (
-    FailingCondition(REMEDIATION_ALLOWED, "False", "ClusterMissing", "has no Cluster", CLUSTER_NOT_FOUND),
+    FailingCondition(
+        type=REMEDIATION_ALLOWED,
+        status="False",
+        finding="ClusterMissing",
+        words="has no Cluster",
+        only_for=CLUSTER_NOT_FOUND,
+    ),
     *machines.FAILING,
 )
-_NOT_PAUSED = StatusCondition(PAUSED, "False", "NotPaused", severity="Info", has_deprecated_twin=False)
+_NOT_PAUSED = StatusCondition(
+    type=PAUSED, status="False", reason="NotPaused", severity="Info", has_deprecated_twin=False
+)
 
 
 @dataclass(frozen=True)
@@ -67,4 +75,6 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
 def _paused(snapshot: CheckSnapshot) -> StatusCondition:
     hold = snapshot.holds.of(HoldReason.PAUSED)
     message = hold.message if hold is not None else f"{KIND} has the {PAUSE_ANNOTATION} annotation"
-    return StatusCondition(PAUSED, "True", PAUSED, message, has_deprecated_twin=False)
+    return StatusCondition(
+        type=PAUSED, status="True", reason=PAUSED, message=message, has_deprecated_twin=False
+    )

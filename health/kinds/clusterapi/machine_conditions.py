@@ -37,8 +37,14 @@ WAITING, TEMPLATE_NOT_FOUND = "WaitingForRemediation", "RemediationTemplateNotFo
 _OF_TEMPLATE = frozenset({TEMPLATE_NOT_FOUND, "RemediationTemplateInvalid"})
 """Reasons of a check with a problem in its template."""
 _OUR_WORDS = frozenset({WAITING, TEMPLATE_NOT_FOUND, TEMPLATE_FORBIDDEN, NOT_CREATED})
-_HEALTHY = StatusCondition(HEALTH_CHECK_SUCCEEDED, "True", HEALTH_CHECK_SUCCEEDED)
-_ASKED = StatusCondition(OWNER_REMEDIATED, "False", WAITING, "Waiting for remediation", deprecated_message="")
+_HEALTHY = StatusCondition(type=HEALTH_CHECK_SUCCEEDED, status="True", reason=HEALTH_CHECK_SUCCEEDED)
+_ASKED = StatusCondition(
+    type=OWNER_REMEDIATED,
+    status="False",
+    reason=WAITING,
+    message="Waiting for remediation",
+    deprecated_message="",
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,9 @@ class DesiredConditions:
 NOTHING = DesiredConditions()
 
 
-_EXTERNAL = StatusCondition(EXTERNALLY_REMEDIATED, "False", WAITING, has_deprecated_twin=False)
+_EXTERNAL = StatusCondition(
+    type=EXTERNALLY_REMEDIATED, status="False", reason=WAITING, has_deprecated_twin=False
+)
 
 
 def external(problem: CheckProblem | None, request_error: str = "") -> StatusCondition:
@@ -144,10 +152,10 @@ def _is_ours(stored: Stored) -> bool:
 
 def _failed(failed: Failure) -> StatusCondition:
     return StatusCondition(
-        HEALTH_CHECK_SUCCEEDED,
-        "False",
-        failed.reason,
-        failed.message,
+        type=HEALTH_CHECK_SUCCEEDED,
+        status="False",
+        reason=failed.reason,
+        message=failed.message,
         deprecated_reason=failed.deprecated_reason,
         deprecated_message=failed.deprecated_message,
     )

@@ -45,7 +45,7 @@ class Rules:
     """Zero: a Machine may wait for its Node for ever."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MachineContext:
     """A Machine with the parts of its context that the rules use."""
 
@@ -62,7 +62,13 @@ class MachineContext:
         ended = context.upgrade_ended(target.node_cluster)
         in_cluster = target.node_cluster
         blind_until = context.blind_until(in_cluster, target.node_zone)
-        return cls(target, cluster, ended, blind_until, context.gone_from(in_cluster))
+        return cls(
+            target=target,
+            cluster=cluster,
+            machine_blind_until=ended,
+            node_blind_until=blind_until,
+            gone_from=context.gone_from(in_cluster),
+        )
 
     @property
     def is_judged(self) -> bool:
@@ -99,7 +105,7 @@ class Failure:
     deprecated_message: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Finding:
     """One match of a rule, with its reason and message."""
 
@@ -167,7 +173,7 @@ def _findings(situation: MachineContext, rules: Rules) -> tuple[_Finding, ...]:
     if target.machine.is_to_be_remediated:
         match = Match(target.fact(ANNOTATION, "set"), timedelta())
         words = "its remediation is asked for by an annotation"
-        return (_Finding(match, _TO_BE_REMEDIATED.reason, words, is_at_once=True),)
+        return (_Finding(match=match, reason=_TO_BE_REMEDIATED.reason, message=words, is_at_once=True),)
     if not situation.is_judged:
         return ()
     return (*_of_machine(situation, rules), *_of_node(situation, rules))
@@ -181,7 +187,9 @@ def _of_machine(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
         since = found.last_transition_time or situation.target.metadata.creation_timestamp
         fact = Fact(condition=f"{OF_MACHINE}{rule.type}", status=rule.status, since=since)
         match = Match(fact, rule.duration, situation.machine_blind_until)
-        yield _Finding(match, "UnhealthyMachine", _reporting(rule, "Machine", found.reason))
+        yield _Finding(
+            match=match, reason="UnhealthyMachine", message=_reporting(rule, "Machine", found.reason)
+        )
 
 
 def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
@@ -196,13 +204,17 @@ def _of_node(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
 def _lost_node(target: MachineTarget, gone_from: datetime | None) -> _Finding:
     match = Match(target.fact(NODE, GONE), timedelta(), gone_from)
     message = f"Node {target.node_name} has been deleted"
-    return _Finding(match, "NodeDeleted", message, _NODE_NOT_FOUND, is_at_once=True)
+    return _Finding(
+        match=match, reason="NodeDeleted", message=message, deprecated_reason=_NODE_NOT_FOUND, is_at_once=True
+    )
 
 
 def _startup(situation: MachineContext, timeout: timedelta) -> _Finding:
     fact = Fact(condition=NODE, status=MISSING, since=_startup_base(situation), is_moving=True)
     match = Match(fact, timeout, situation.node_blind_until)
-    return _Finding(match, "NodeStartupTimeout", f"Node failed to report startup in {as_go(timeout)}")
+    return _Finding(
+        match=match, reason="NodeStartupTimeout", message=f"Node failed to report startup in {as_go(timeout)}"
+    )
 
 
 def _of_node_conditions(situation: MachineContext, rules: Rules) -> Iterator[_Finding]:
@@ -211,7 +223,9 @@ def _of_node_conditions(situation: MachineContext, rules: Rules) -> Iterator[_Fi
         for found in node.status.conditions if node is not None else ():
             if node is not None and (found.type, found.status) == (rule.type, rule.status):
                 match = Match(fact_of(found, node), rule.duration, situation.node_blind_until)
-                yield _Finding(match, "UnhealthyNode", _reporting(rule, "Node", found.reason))
+                yield _Finding(
+                    match=match, reason="UnhealthyNode", message=_reporting(rule, "Node", found.reason)
+                )
 
 
 def _reporting(rule: UnhealthyCondition, kind: str, reason: str) -> str:

@@ -37,17 +37,35 @@ TOO_MANY_UNHEALTHY, INVALID_SPEC = "TooManyUnhealthy", "InvalidSpec"
 _CONFIRM = "restore what it names, or confirm with the annotation that the message names"
 FAILING = (
     FailingCondition(
-        REMEDIATION_ALLOWED, "False", UNREADABLE, "is marked as one that cannot be read", INVALID_SPEC
+        type=REMEDIATION_ALLOWED,
+        status="False",
+        finding=UNREADABLE,
+        words="is marked as one that cannot be read",
+        only_for=INVALID_SPEC,
     ),
     *(
-        FailingCondition(REMEDIATION_ALLOWED, "False", reason.value, words, reason.value, _CONFIRM)
+        FailingCondition(
+            type=REMEDIATION_ALLOWED,
+            status="False",
+            finding=reason.value,
+            words=words,
+            only_for=reason.value,
+            advice=_CONFIRM,
+        )
         for reason, words in (
             (HoldReason.WORKLOAD_CLUSTER_CHANGED, "is held until a person confirms its workload cluster"),
             (HoldReason.NODES_VANISHED, "is held until its Nodes are back, or a person confirms their loss"),
         )
     ),
-    FailingCondition(TEMPLATE_AVAILABLE, "False", "TemplateUnavailable", "cannot use its template"),
-    FailingCondition(REQUEST_AVAILABLE, "False", "RequestUnavailable", "cannot make its request"),
+    FailingCondition(
+        type=TEMPLATE_AVAILABLE,
+        status="False",
+        finding="TemplateUnavailable",
+        words="cannot use its template",
+    ),
+    FailingCondition(
+        type=REQUEST_AVAILABLE, status="False", finding="RequestUnavailable", words="cannot make its request"
+    ),
 )
 
 
@@ -67,7 +85,9 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
 
 
 def not_allowed(reason: str, message: str, severity: str = "Warning") -> StatusCondition:
-    return StatusCondition(REMEDIATION_ALLOWED, "False", reason, message, severity)
+    return StatusCondition(
+        type=REMEDIATION_ALLOWED, status="False", reason=reason, message=message, severity=severity
+    )
 
 
 def is_restricted_by_threshold(snapshot: CheckSnapshot) -> bool:
@@ -103,16 +123,30 @@ def _template_available(snapshot: CheckSnapshot) -> StatusCondition:
     problem = snapshot.holds.problem
     if problem is None or problem.reason == NOT_CREATED:
         return _true(TEMPLATE_AVAILABLE)
-    return StatusCondition(TEMPLATE_AVAILABLE, "False", f"External{problem.reason}", problem.message, "Error")
+    return StatusCondition(
+        type=TEMPLATE_AVAILABLE,
+        status="False",
+        reason=f"External{problem.reason}",
+        message=problem.message,
+        severity="Error",
+    )
 
 
 def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusCondition, ...]:
     error = request_error(snapshot)
     if error:
-        return (StatusCondition(REQUEST_AVAILABLE, "False", f"External{NOT_CREATED}", error, "Error"),)
+        return (
+            StatusCondition(
+                type=REQUEST_AVAILABLE,
+                status="False",
+                reason=f"External{NOT_CREATED}",
+                message=error,
+                severity="Error",
+            ),
+        )
     is_known_as_false = string(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
     return () if may_be_untold(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
 
 
 def _true(type_: str) -> StatusCondition:
-    return StatusCondition(type_, "True", type_)
+    return StatusCondition(type=type_, status="True", reason=type_)

@@ -96,7 +96,13 @@ class MachineEvents:
         """The Event that a Machine waits because another actor deleted its request."""
         incident = lost.incident
         path = self.path(incident.check, incident.target.name, lost.node_name)
-        return Event(lost.seed, Severity.NORMAL, RESTRICTED, restricted(path, lost.words), action=REMEDIATE)
+        return Event(
+            seed=lost.seed,
+            severity=Severity.NORMAL,
+            reason=RESTRICTED,
+            message=restricted(path, lost.words),
+            action=REMEDIATE,
+        )
 
     def _exceeded(
         self, before: CheckSnapshot | None, after: CheckSnapshot, check: MachineCheck[Any], stored: Stored
@@ -125,7 +131,13 @@ class MachineEvents:
         namespace = check.metadata.namespace
         for name, target in sorted(after.targets.items()):
             is_new = before is not None and before.fact(name) is None
-            subject = InvolvedObject(check.api_version, MACHINE, namespace, target.name, target.uid)
+            subject = InvolvedObject(
+                api_version=check.api_version,
+                kind=MACHINE,
+                namespace=namespace,
+                name=target.name,
+                uid=target.uid,
+            )
             for note in self._notes(check.reference, known.get(name), target):
                 yield _of_target(after.uid, target, note, subject, now.isoformat() if is_new else "")
 
@@ -144,7 +156,7 @@ def restricted(path: str, why: object) -> str:
 
 def of_act(attempt: RemediationAttempt, severity: Severity, reason: str, message: str) -> Event:
     seed = f"{attempt.incident.workflow_id}\n{attempt.run_id}\n{reason}"
-    return Event(seed, severity, reason, message, action=REMEDIATE)
+    return Event(seed=seed, severity=severity, reason=reason, message=message, action=REMEDIATE)
 
 
 def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Stored) -> Iterator[Event]:

@@ -24,7 +24,7 @@ Stored: TypeAlias = Mapping[str, Any]
 """A stored object with a list of `conditions`, which other clients may have written."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StatusCondition:
     """One of our conditions with its desired values."""
 

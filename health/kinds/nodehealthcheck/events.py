@@ -8,7 +8,7 @@ reported, and none that the status already shows. While the check holds all its 
 request, upgrade, stop, disabled), the check gets one Event and its targets none (rule 6).
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -66,9 +66,9 @@ def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
         return
     since = string(before, "lastTransitionTime")
     if why.is_disabled:
-        yield _note(after, Severity.WARNING, "Disabled", why.event, why.event, since)
+        yield _note(after, Severity.WARNING, "Disabled", why.event, seed=(why.event, since))
         return
-    yield _note(after, Severity.NORMAL, "Enabled", why.message, since)
+    yield _note(after, Severity.NORMAL, "Enabled", why.message, seed=(since,))
 
 
 def _held(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
@@ -81,7 +81,7 @@ def _held(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[st
         words = _WORDS_OF_THE_OPERATOR.get(hold.reason)
         message = f"Postponing potential remediations{f' {words}' if words else f': {hold.message}'}"
         type_ = Severity.NORMAL if words else severity
-        yield _note(after, type_, "RemediationSkipped", message, hold.message, one.version)
+        yield _note(after, type_, "RemediationSkipped", message, seed=(hold.message, one.version))
 
 
 def _stored_pause(stored: Mapping[str, Any]) -> Collection[str]:
@@ -111,18 +111,22 @@ def _blocked(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Eve
     )
     facts = [target.verdict.fact for target in after.expired if target.verdict.fact is not None]
     latest = max(facts, key=lambda fact: (fact.since, str(fact)))
-    yield _note(after, Severity.WARNING, "RemediationSkipped", message, "threshold", str(latest))
+    yield _note(after, Severity.WARNING, "RemediationSkipped", message, seed=("threshold", str(latest)))
 
 
 def _storm(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
     for one in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
-        yield _note(after, one.severity, one.reason, one.message, one.seed)
+        yield _note(after, one.severity, one.reason, one.message, seed=(one.seed,))
     if after.storm is not None and after.is_held_by_storm and not (before and before.is_held_by_storm):
         message = "Storm recovery active: skipping creation of new remediations"
         yield _note(
-            after, Severity.WARNING, "RemediationSkipped", message, "storm", f"{after.storm.cooldown_turned}"
+            after,
+            Severity.WARNING,
+            "RemediationSkipped",
+            message,
+            seed=("storm", f"{after.storm.cooldown_turned}"),
         )
 
 
@@ -140,7 +144,7 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
             f'Node matches unhealthy condition. Node "{target.name}", '
             f'condition type "{fact.condition}", condition status "{fact.status}"'
         )
-        note = _note(after, Severity.NORMAL, "DetectedUnhealthy", message, target.uid, str(fact))
+        note = _note(after, Severity.NORMAL, "DetectedUnhealthy", message, seed=(target.uid, str(fact)))
         is_new = before is not None and before.fact(target.name) is None
         yield replace(note, again=now.isoformat() if is_new else "")
 
@@ -151,15 +155,17 @@ def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[
     known = {} if before is None or before.suppresses_target_events else before.targets
     for target in after.expired:
         for one in target_notes(after.check, known.get(target.name), target):
-            yield _note(after, one.severity, one.reason, one.message, *one.seed)
+            yield _note(after, one.severity, one.reason, one.message, seed=one.seed)
 
 
 def _of_requests(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     for one in request_notes(before, after, now):
-        yield _note(after, one.severity, one.reason, one.message, one.uid)
+        yield _note(after, one.severity, one.reason, one.message, seed=(one.uid,))
 
 
-def _note(snapshot: CheckSnapshot, severity: Severity, reason: str, message: str, *seed: str) -> Event:
+def _note(
+    snapshot: CheckSnapshot, severity: Severity, reason: str, message: str, *, seed: Sequence[str]
+) -> Event:
     return Event(
         seed="\n".join((snapshot.uid, reason, *seed)),
         severity=severity,

@@ -23,8 +23,10 @@ def request_lost(lost: LostRequest) -> Event:
     """The Event that the Node waits after the loss of its request."""
     check, node = lost.incident.check, lost.incident.target.name
     message = f"{PREFIX}{skipped_because_of(lost.words, node)}"
-    subject = InvolvedObject(API_VERSION, KIND, check.namespace, check.name, lost.check_uid)
-    return Event(lost.seed, Severity.WARNING, SKIPPED, message, subject=subject)
+    subject = InvolvedObject(
+        api_version=API_VERSION, kind=KIND, namespace=check.namespace, name=check.name, uid=lost.check_uid
+    )
+    return Event(seed=lost.seed, severity=Severity.WARNING, reason=SKIPPED, message=message, subject=subject)
 
 
 def owner_of(request: RemediationRequest) -> CheckReference | None:
@@ -47,7 +49,9 @@ NODE_HEALTH_CHECK = CheckKind(
     component="NodeHealthCheck",
     stored_requests=stored_requests,
     stored_storm=stored_storm,
-    failing_conditions=(FailingCondition("Disabled", "True", "CheckDisabled", "is disabled"),),
+    failing_conditions=(
+        FailingCondition(type="Disabled", status="True", finding="CheckDisabled", words="is disabled"),
+    ),
     rights=RIGHTS,
     confirmation_rights=CONFIRMATION_RIGHTS,
     webhook_rights=WEBHOOK_RIGHTS,

@@ -20,7 +20,8 @@ async def test_late_answers_of_a_workload_cluster_are_missing_and_the_rest_is_sa
     world: ClusterApiWorld, worker: WorkerActivities
 ) -> None:
     event = {"lastTimestamp": "2026-01-01T00:00:00Z", "message": "of the workload cluster"}
-    world.workload.answer("GET", EVENTS.path("default"), said({"items": [event]}))
+    events = {"metadata": {"resourceVersion": "1"}, "items": [event]}
+    world.workload.answer("GET", EVENTS.path("default"), said(events))
     world.workload.answer("GET", PODS.path(), hanging)
     wants: Object = {"metadata": {"annotations": dict(WANTS_EVIDENCE)}}
     await world.client.merge_patch(world.checks, world.name, wants, NAMESPACE)

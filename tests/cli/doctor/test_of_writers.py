@@ -99,6 +99,6 @@ async def test_checks_are_watched_in_the_version_that_they_were_listed_in(tmp_pa
         server.answer("GET", path, said({"metadata": {"resourceVersion": "7"}, "items": [check]}))
         server.watch(path, lines(then="silent"))
         listed = await list_all(transport, path, STORED_CHECKS, (), Paging())
-        watch = StatusWatch(CLUSTER_API_MACHINE_HEALTH_CHECK, path, listed, frozenset(), NOW)
+        watch = StatusWatch(CLUSTER_API_MACHINE_HEALTH_CHECK, path, listed, ours=frozenset(), now=NOW)
         await watch.follow(transport, timedelta(seconds=0.3))
         assert [asked.path for asked in server.watches()] == [path]

@@ -40,7 +40,7 @@ async def watch_of(transport: Transport, *names: str) -> StatusWatch:
     assert len(records) == len(names)
     now = datetime.now(UTC)
     listed = ObjectList(records, [], listed.resource_version)
-    return StatusWatch(MACHINE_HEALTH_CHECK, MACHINE_CHECKS.path(), listed, frozenset({OURS}), now)
+    return StatusWatch(MACHINE_HEALTH_CHECK, MACHINE_CHECKS.path(), listed, ours=frozenset({OURS}), now=now)
 
 
 def said(watch: StatusWatch, name: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from cli.incident_summary import IncidentSummary
 from cli.retire.incident_step import IncidentAction, next_step
 from health.model.moves import Phase
-from health.model.order import OrderRecord
+from health.model.order import Blocks, OrderRecord
 from health.runbook.state import Memory
 from tests.cli.retire.test_owned_objects import incident
 from workflows.messages import State
@@ -18,7 +18,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SILENT = IncidentSummary(
     incident=incident(), run_id="run", status="Running", started=NOW, problem="no worker answers"
 )
-ORDER = OrderRecord(order="abort", reason="retired", given=NOW)
+ORDER = OrderRecord(order="abort", reason="retired", given=NOW, blocks=Blocks.REMEDIATION)
 
 
 def says(phase: Phase, **memory: Any) -> IncidentSummary:

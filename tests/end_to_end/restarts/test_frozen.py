@@ -126,7 +126,9 @@ async def _cached_version(transport: Transport) -> str:
 async def _bookmarked_version(transport: Transport, since: str) -> str:
     """The resourceVersion of a bookmark on a new watch."""
     lasting = Watching().lasting(timedelta(0))
-    async with watch(transport, NODES.path(), (), since, lasting, 2 * lasting) as lines:
+    async with watch(
+        transport, NODES.path(), (), resource_version=since, lasting=lasting, silence=2 * lasting
+    ) as lines:
         told = [json.loads(line) async for line in lines]
     assert told[-1]["type"] == "BOOKMARK"
     version: str = told[-1]["object"]["metadata"]["resourceVersion"]

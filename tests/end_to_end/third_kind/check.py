@@ -112,7 +112,7 @@ def owner_of(request: RemediationRequest) -> CheckReference | None:
 
 
 def request_lost(lost: LostRequest) -> Event:
-    return Event(lost.seed, Severity.NORMAL, "RequestLost", lost.words)
+    return Event(seed=lost.seed, severity=Severity.NORMAL, reason="RequestLost", message=lost.words)
 
 
 MACHINE_HEALTH_CHECK = CheckKind(

@@ -94,12 +94,12 @@ def test_missing_template_is_a_problem_and_an_empty_one_is_none() -> None:
     template = KnownTemplate.model_validate(
         {"metadata": {"name": "reboot", "namespace": NAMESPACE, "uid": "u"}}
     )
-    empty = TemplateKind({Place(NAMESPACE, "reboot"): template})
+    empty = TemplateKind(templates={Place(NAMESPACE, "reboot"): template})
     assert WITH_TEMPLATE.problem(EVERYTHING_READY, lambda *_: empty) is None
     missing = WITH_TEMPLATE.problem(EVERYTHING_READY, lambda *_: TemplateKind())
     assert missing is not None
     assert missing.reason == "RemediationTemplateNotFound"
-    refused = TemplateKind({Place(NAMESPACE, "reboot"): template}, request_rejection="forbidden")
+    refused = TemplateKind(templates={Place(NAMESPACE, "reboot"): template}, request_rejection="forbidden")
     problem = WITH_TEMPLATE.problem(EVERYTHING_READY, lambda *_: refused)
     assert problem is not None
     assert (problem.reason, problem.message) == ("RemediationRequestCreationFailed", "forbidden")

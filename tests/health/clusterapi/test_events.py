@@ -151,7 +151,9 @@ def test_events_of_the_worker_name_the_machine() -> None:
         "Machine fleet/machine-1 remediation restricted: it cannot be marked for its owner: forbidden"
     )
     lost = CLUSTER_API_MACHINE_HEALTH_CHECK.request_lost(
-        LostRequest(INCIDENT, "run", ("uid",), NOW, "check-uid", "node-1")
+        LostRequest(
+            incident=INCIDENT, run_id="run", uids=("uid",), due=NOW, check_uid="check-uid", node_name="node-1"
+        )
     )
     assert lost.message.startswith("Machine fleet/machine-1 remediation restricted: BackOff: its request")
 

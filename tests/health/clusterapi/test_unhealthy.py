@@ -58,7 +58,7 @@ def health(
 def test_after_an_upgrade_of_its_cluster_all_that_was_unhealthy_counts_from_its_end() -> None:
     ended = NOW + 30 * MINUTE
     of_edge, of_core = (
-        in_cluster(cluster_upgrades=ClusterUpgrades({name: Upgrade(UpgradePhase.OVER, ended)}))
+        in_cluster(cluster_upgrades=ClusterUpgrades({name: Upgrade(phase=UpgradePhase.OVER, since=ended)}))
         for name in ("fleet/edge", "fleet/core")
     )
     of_machine = target(HEALTHY_NODE, of=machine(NOT_BOOTED))

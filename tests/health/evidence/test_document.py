@@ -43,7 +43,7 @@ def read_yaml(body: str) -> Any:
 def test_document_is_yaml_within_its_limit(read: list[EvidencePart], padding: int, limit: int) -> None:
     heavy = [{"name": str(number), "message": "é" * 1000} for number in range(padding)]
 
-    document = compose(FACTS, [*read, EvidencePart("heavy", heavy)], limit)
+    document = compose(FACTS, [*read, EvidencePart(name="heavy", items=heavy)], limit)
 
     assert sum(len(name) + len(body.encode()) for name, body in document.texts.items()) <= limit
     found = {name: read_yaml(body) for name, body in document.texts.items()}
@@ -61,9 +61,11 @@ def test_pods_are_cut_before_the_first_sections() -> None:
     """Sizes are those of a big node: its own 20 KB, a hundred Events, and 400 Pods of 2 KB."""
     pods = [{"pod": f"ns/{number}", "message": "p" * 2000} for number in range(400)]
     events = [{"reason": "NodeNotReady", "message": "e" * 200} for _ in range(100)]
-    node = EvidencePart("node", [{"kind": "Node", "status": ["s" * 1000] * 20}], is_list=False)
+    node = EvidencePart(name="node", items=[{"kind": "Node", "status": ["s" * 1000] * 20}], is_list=False)
 
-    document = compose(FACTS, [node, EvidencePart("events", events), EvidencePart("pods", pods)])
+    document = compose(
+        FACTS, [node, EvidencePart(name="events", items=events), EvidencePart(name="pods", items=pods)]
+    )
 
     (lack,) = document.lacks
     kept = read_yaml(document.texts["pods.yaml"])
@@ -77,12 +79,16 @@ def test_pods_are_cut_before_the_first_sections() -> None:
 @pytest.mark.parametrize(
     ("part", "lack", "body"),
     [
-        (EvidencePart("pods", unread="pods is forbidden"), "no pods: pods is forbidden", "[]"),
-        (EvidencePart("pods", unread="403: one\nkey: [broken"), "no pods: 403: one key: [broken", "[]"),
-        (EvidencePart("node", is_list=False, unread="it is gone"), "no node: it is gone", "{}"),
-        (EvidencePart("node", [{"a": "x" * SMALLEST}], is_list=False), "no node: it has no room", "{}"),
-        (EvidencePart("pods", [{"a": "b"}], most="300"), "1 of 300 pods", "- {a: b}"),
-        (EvidencePart("pods"), "", "[]"),
+        (EvidencePart(name="pods", unread="pods is forbidden"), "no pods: pods is forbidden", "[]"),
+        (EvidencePart(name="pods", unread="403: one\nkey: [broken"), "no pods: 403: one key: [broken", "[]"),
+        (EvidencePart(name="node", is_list=False, unread="it is gone"), "no node: it is gone", "{}"),
+        (
+            EvidencePart(name="node", items=[{"a": "x" * SMALLEST}], is_list=False),
+            "no node: it has no room",
+            "{}",
+        ),
+        (EvidencePart(name="pods", items=[{"a": "b"}], most="300"), "1 of 300 pods", "- {a: b}"),
+        (EvidencePart(name="pods"), "", "[]"),
     ],
 )
 def test_missing_part_is_named_in_its_place(part: EvidencePart, lack: str, body: str) -> None:
@@ -102,6 +108,6 @@ def test_text_is_bounded_and_printable(given_text: str, longest: int) -> None:
 
 def test_lines_are_not_folded_and_what_is_there_twice_is_written_twice() -> None:
     same: dict[str, Any] = {"a": "word " * 100}
-    document = compose(FACTS, [EvidencePart("events", [{"one": same, "two": same}])])
+    document = compose(FACTS, [EvidencePart(name="events", items=[{"one": same, "two": same}])])
     assert "&" not in document.texts["events.yaml"]
     assert document.texts["events.yaml"].count("\n") == 2

@@ -186,7 +186,7 @@ def test_threshold_that_breaks_again_is_reported_again(reporter: Reporter, anoth
     later = expired("node-3", since=NOW + timedelta(hours=1))
     assert later.verdict.fact is not None
     fact = later.verdict.fact.model_copy(update={"condition": another})
-    breaks = type(later)(later.name, later.uid, type(later.verdict)(later.verdict.health, "", fact), ())
+    breaks = replace(later, verdict=type(later.verdict)(later.verdict.health, "", fact), requests=())
 
     assert reporter.sees(snapshot(stays, breaks, allowance=BLOCKED)) == [
         (WARNING, "RemediationSkipped", SKIPPED)
@@ -315,7 +315,7 @@ def test_empty_label_that_excludes_no_node_is_reported_once(reporter: Reporter) 
 @pytest.mark.rule("rule 15")
 def test_seeds_of_two_checks_never_meet() -> None:
     one = snapshot(expired("node-1", request_snapshot()), of=PAUSED)
-    other = CheckSnapshot(one.check, "another-uid", one.allowance, one.targets)
+    other = CheckSnapshot(check=one.check, uid="another-uid", allowance=one.allowance, targets=one.targets)
     seeds = [{note.seed for note in events(None, seen, {}, NOW)} for seen in (one, other)]
 
     assert not seeds[0] & seeds[1]

@@ -31,9 +31,17 @@ def test_check_tells_when_the_next_request_of_its_node_is_due() -> None:
         "[remediation] Skipped remediation of node: node-1, because of BackOff: "
         "its request was removed by another actor, the next one is due at 2026-03-01T12:00:00Z"
     )
-    check = InvolvedObject("remediation.medik8s.io/v1alpha1", "NodeHealthCheck", "", "workers", "check-uid")
+    check = InvolvedObject(
+        api_version="remediation.medik8s.io/v1alpha1",
+        kind="NodeHealthCheck",
+        namespace="",
+        name="workers",
+        uid="check-uid",
+    )
     seed = request_lost(LOST).seed
-    expected = Event(seed, Severity.WARNING, "RemediationSkipped", words, subject=check)
+    expected = Event(
+        seed=seed, severity=Severity.WARNING, reason="RemediationSkipped", message=words, subject=check
+    )
     assert request_lost(LOST) == expected
 
 

@@ -174,7 +174,7 @@ def test_marks_of_cluster_api_on_a_machine_mean_nothing(name: str) -> None:
 @pytest.mark.rule("rule 25", "rule 37", "rule 41")
 def test_check_judges_by_its_own_rules_and_by_the_end_of_an_upgrade() -> None:
     parsed = check(unhealthyConditions=[NOT_READY | {"timeout": "1m"}], nodeStartupTimeout="2m")
-    upgraded = ClusterContext(upgrade=Upgrade(UpgradePhase.OVER, NOW))
+    upgraded = ClusterContext(upgrade=Upgrade(phase=UpgradePhase.OVER, since=NOW))
     broken, starting = target(condition("Ready", "False", CREATED)), without_node(updated=CREATED)
 
     assert parsed.verdict(broken, NOW, EMPTY_CONTEXT).deadline == CREATED + timedelta(minutes=1)

@@ -236,7 +236,10 @@ def test_seeds_of_two_checks_and_of_two_machines_never_meet() -> None:
     one = snapshot(*EVERYTHING, of=check(remediationTemplate=TEMPLATE), holds=STOPPED)
     free = snapshot(*EVERYTHING)
     others = [
-        CheckSnapshot(seen.check, "another", seen.allowance, seen.targets, seen.holds) for seen in (one, free)
+        CheckSnapshot(
+            check=seen.check, uid="another", allowance=seen.allowance, targets=seen.targets, holds=seen.holds
+        )
+        for seen in (one, free)
     ]
     told = [note.seed for seen in (one, free, *others) for note in EVENTS.events(None, seen, {}, NOW)]
 

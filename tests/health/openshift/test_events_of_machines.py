@@ -29,7 +29,11 @@ def test_machine_whose_timer_begins_to_run_is_reported_with_its_node(reporter: R
     assert (note.severity, note.reason, note.message) == DETECTED
     assert note.action == "HealthCheck"
     assert note.subject == InvolvedObject(
-        "machine.openshift.io/v1beta1", "Machine", NAMESPACE, "machine-1", "uid-machine-1"
+        api_version="machine.openshift.io/v1beta1",
+        kind="Machine",
+        namespace=NAMESPACE,
+        name="machine-1",
+        uid="uid-machine-1",
     )
 
 
@@ -175,9 +179,7 @@ def test_machine_that_fails_for_another_reason_is_reported_again(reporter: Repor
     missing = Fact(condition="Node", status="missing", since=NOW)
     verdict = type(other.verdict)(other.verdict.health, "", missing, other.verdict.deadline)
 
-    assert reporter.sees(snapshot(type(other)(other.name, other.uid, verdict, node_name="node-1"))) == [
-        DETECTED
-    ]
+    assert reporter.sees(snapshot(replace(other, verdict=verdict, node_name="node-1"))) == [DETECTED]
 
 
 @pytest.mark.rule("rule 15")

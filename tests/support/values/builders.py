@@ -194,16 +194,16 @@ def classic(*requests: RequestSnapshot, **fields: Any) -> Observation:
 
 def expired(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
     verdict = Verdict(Health.EXPIRED, "too long", fact(since), since + timedelta(minutes=5))
-    return TargetSnapshot(name, f"uid-{name}", verdict, requests)
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, requests=requests)
 
 
 def waiting(name: str = "node-1", *requests: RequestSnapshot, since: datetime = NOW) -> TargetSnapshot:
     verdict = Verdict(Health.WAITING, "not long enough", fact(since), since + timedelta(minutes=5))
-    return TargetSnapshot(name, f"uid-{name}", verdict, requests)
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, requests=requests)
 
 
 def recovered(name: str = "node-1", *requests: RequestSnapshot) -> TargetSnapshot:
-    return TargetSnapshot(name, f"uid-{name}", HEALTHY, requests)
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=HEALTHY, requests=requests)
 
 
 def snapshot(
@@ -215,9 +215,9 @@ def snapshot(
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(judged, "check-uid", allowance=None)
+        return CheckSnapshot(check=judged, uid="check-uid", allowance=None)
     known = {target.name: target for target in targets}
-    return with_holds(CheckSnapshot(judged, "check-uid", allowance, known), holds)
+    return with_holds(CheckSnapshot(check=judged, uid="check-uid", allowance=allowance, targets=known), holds)
 
 
 NO_SUCH_KIND = held(not_found("No kind Reboot in example.com/v1."))

@@ -168,11 +168,18 @@ def snapshot(
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(judged, "check-uid", allowance=None, generation=3)
+        return CheckSnapshot(check=judged, uid="check-uid", allowance=None, generation=3)
     known = {one.name: one for one in targets}
     decided = judged.allowance(total=total, healthy=healthy)
     selected = frozenset(f"machine-{number}" for number in range(total))
-    seen = CheckSnapshot(judged, "check-uid", decided, known, selected=selected, generation=judged.generation)
+    seen = CheckSnapshot(
+        check=judged,
+        uid="check-uid",
+        allowance=decided,
+        targets=known,
+        selected=selected,
+        generation=judged.generation,
+    )
     return with_holds(seen, holds)
 
 

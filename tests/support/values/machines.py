@@ -20,13 +20,13 @@ def waiting(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) ->
 
 
 def recovered(name: str = "machine-1", **fields: Any) -> TargetSnapshot:
-    return TargetSnapshot(name, f"uid-{name}", HEALTHY, node_name="node-1", **fields)
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=HEALTHY, node_name="node-1", **fields)
 
 
 def _not_ready(health: Health, name: str, since: datetime, **fields: Any) -> TargetSnapshot:
     fact = Fact(condition="Ready", status="False", since=since)
     verdict = Verdict(health, "not ready", fact, since + timedelta(minutes=5))
-    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, node_name="node-1", **fields)
 
 
 def request(*owners: dict[str, str], namespace: str, incident: str = "") -> RemediationRequest:

@@ -126,14 +126,14 @@ def failed(name: str = "machine-1", *, since: datetime = NOW, **fields: Any) -> 
     """The snapshot of a Machine that expires at once."""
     fact = Fact(condition="Phase", status="Failed", since=since, is_moving=True)
     verdict = Verdict(Health.EXPIRED, "its phase is Failed", fact, since)
-    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1", **fields)
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, node_name="node-1", **fields)
 
 
 def starting(name: str = "machine-1", *, since: datetime = NOW) -> TargetSnapshot:
     """The snapshot of a Machine that waits for its Node; its status was last written at `since`."""
     fact = Fact(condition="Node", status="missing", since=since, is_moving=True)
     verdict = Verdict(Health.WAITING, "no Node yet", fact, since + timedelta(minutes=10))
-    return TargetSnapshot(name, f"uid-{name}", verdict, node_name="node-1")
+    return TargetSnapshot(name=name, uid=f"uid-{name}", verdict=verdict, node_name="node-1")
 
 
 def numbers(total: int, healthy: int, of: MachineHealthCheck | None = None) -> Allowance:
@@ -150,9 +150,11 @@ def snapshot(
     """The snapshot of a check. As in the detector, the snapshot of a check that does not parse is empty."""
     judged = check() if of is None else of
     if isinstance(judged, InvalidCheckError):
-        return CheckSnapshot(judged, "check-uid", allowance=None)
+        return CheckSnapshot(check=judged, uid="check-uid", allowance=None)
     known = {target.name: target for target in targets}
-    seen = CheckSnapshot(judged, "check-uid", numbers(total, healthy, judged), known)
+    seen = CheckSnapshot(
+        check=judged, uid="check-uid", allowance=numbers(total, healthy, judged), targets=known
+    )
     return with_holds(seen, holds)
 
 

@@ -25,5 +25,5 @@ def template(
 
 def kind(*templates: Template, **fields: Any) -> TemplateKind:
     return TemplateKind(
-        {Place(one.metadata.namespace, one.metadata.name): one for one in templates}, **fields
+        templates={Place(one.metadata.namespace, one.metadata.name): one for one in templates}, **fields
     )

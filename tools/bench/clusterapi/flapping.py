@@ -40,7 +40,10 @@ async def _measure(
         rate = await _flap(fleet, fleet.nodes.names)
     await fleet.nodes.set_all_ready(fleet.nodes.names, "True")
     await cluster.client.delete(API.machine_health_checks, name, NAMESPACE)
-    return [Figure(f"changes of Nodes, {case}", rate, None, "a second"), *strain.figures(case)]
+    return [
+        Figure(name=f"changes of Nodes, {case}", measured=rate, goal=None, unit="a second"),
+        *strain.figures(case),
+    ]
 
 
 async def _flap(fleet: WorkloadFleet, nodes: Sequence[str]) -> float:

@@ -27,12 +27,28 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
         await fleet.edit_remediation(CLUSTER, None)
         marks = await _marks(fleet)
     return [
-        Figure("start to 1,000 Machines told healthy", all_reported_after, None, "s"),
+        Figure(name="start to 1,000 Machines told healthy", measured=all_reported_after, goal=None, unit="s"),
         Figure(
-            "second failure to its request while a first one exists, longest of 20", second, 1, "s", "29.8 s"
+            name="second failure to its request while a first one exists, longest of 20",
+            measured=second,
+            goal=1,
+            unit="s",
+            reference="29.8 s",
         ),
-        Figure("failure to mark, 1,000 Machines, p50", percentile(marks, 0.5), None, "s", "at least 15 s"),
-        Figure("failure to mark, 1,000 Machines, p99", percentile(marks, 0.99), 1, "s", "at least 15 s"),
+        Figure(
+            name="failure to mark, 1,000 Machines, p50",
+            measured=percentile(marks, 0.5),
+            goal=None,
+            unit="s",
+            reference="at least 15 s",
+        ),
+        Figure(
+            name="failure to mark, 1,000 Machines, p99",
+            measured=percentile(marks, 0.99),
+            goal=1,
+            unit="s",
+            reference="at least 15 s",
+        ),
     ]
 
 

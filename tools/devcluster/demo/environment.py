@@ -22,7 +22,7 @@ from kube.client import Client
 from kube.transport import Transport
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """A running devcluster and the clients connected to it."""
 
@@ -89,7 +89,15 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
         machines, of_cluster_api = OpenShiftView(client, cluster), ClusterApiView(client, cluster)
         upgrade = SimulatedUpgrade(client, machines, cluster)
         yield Environment(
-            process, dev, cluster, machines, of_cluster_api, upgrade, temporal, control, settings.stay
+            process=process,
+            dev=dev,
+            cluster=cluster,
+            machines=machines,
+            cluster_api=of_cluster_api,
+            upgrade=upgrade,
+            temporal=temporal,
+            kubelets=control,
+            stays=settings.stay,
         )
 
 

@@ -16,7 +16,7 @@ NODE_ANNOTATION = "machine.openshift.io/machine"
 """On a Node: namespace and name of its Machine."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OpenShiftApi:
     """OpenShift's machine API, which has one version."""
 
