@@ -9,8 +9,8 @@ change.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from detector.state.cluster_state import ClusterState
 from detector.state.in_flight import Remediated
@@ -25,8 +25,7 @@ CHANGES_COUNT_WITHIN = timedelta(seconds=1)
 _NOW, _NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class QueueEntry:
+class QueueEntry(NamedTuple):
     """An incident that waits, or will wait once it is due."""
 
     incident: IncidentReference

@@ -1,9 +1,11 @@
 """LimitScopes: which limits apply to which remediations, as the policy and the checks choose now.
 
-Both may be edited at any time. A change event re-reads a check; each use re-reads the policy.
+Both may be edited at any time. A change event re-reads a check; each use re-reads the policy. Each question
+needs the limits of its check several times, so they are put together once for each check.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from detector.state.check_state import CheckState
 from detector.state.cluster_state import ClusterState
@@ -13,6 +15,16 @@ from health.model.references import CheckReference
 from health.model.target import Target
 from health.policy.limits import NO_LIMITS, LimitScope
 from health.policy.policy import CurrentPolicy
+
+
+class _OfCheck(NamedTuple):
+    """The limits that apply to remediations of one check."""
+
+    scopes: tuple[LimitScope, ...]
+    labels: tuple[str, ...]
+    """The names of the labels by which they count."""
+    admission: Admission
+    """The admission of a step that they allow."""
 
 
 class LimitScopes:
@@ -25,6 +37,8 @@ class LimitScopes:
         self._of_checks: dict[CheckReference, LimitScope] = {}
         """The limits of checks that choose any."""
         self._seen: dict[CheckReference, CheckState] = {}
+        self._applied: dict[CheckReference, _OfCheck] = {}
+        """The parts of an answer for each check, kept until the next change of any limit."""
 
     def take_in_policy(self) -> bool:
         """Use the current policy; returns whether its limits changed."""
@@ -32,6 +46,7 @@ class LimitScopes:
         if after is before:
             return False
         self._of_policy = replace(self._of_policy, limits=after)
+        self._applied.clear()
         return before != after
 
     def take_in_check(self, check: CheckReference) -> bool:
@@ -40,6 +55,7 @@ class LimitScopes:
         if self._seen.get(check) is known:  # called at each change of each target
             return False
         before, after = self._of_checks.pop(check, None), _own(check, known)
+        self._applied.pop(check, None)
         if known is None:
             del self._seen[check]
         else:
@@ -60,22 +76,34 @@ class LimitScopes:
         return bool(self._of_policy.limits.max_starts_per_hour) or of_checks
 
     def of(self, check: CheckReference) -> tuple[LimitScope, ...]:
-        """The limits that apply to remediations of a check."""
-        of_all = () if self._of_policy.limits.is_off else (self._of_policy,)
-        own = self._of_checks.get(check)
-        return of_all if own is None else (*of_all, own)
+        """The limits that apply to remediations of a check; the same tuple until one of them changes."""
+        return self._of(check).scopes
 
     def admission(self, check: CheckReference) -> Admission:
         """The admission of a step that these limits allow."""
-        own = self._of_checks.get(check)
-        return Admission(
-            policy_limits=str(self._of_policy.limits), check_limits="" if own is None else str(own.limits)
-        )
+        return self._of(check).admission
 
     def labels(self, check: CheckReference, target: Target) -> dict[str, str | None]:
         """The values of the target's labels by which its limits count."""
-        names = {name for scope in self.of(check) for name in scope.limits.max_in_flight_by_label}
-        return {name: target.node_label(name) for name in names}
+        return {name: target.node_label(name) for name in self._of(check).labels}
+
+    def _of(self, check: CheckReference) -> _OfCheck:
+        known = self._applied.get(check)
+        if known is None:
+            known = self._put_together(check)
+            if check in self._cluster_state.checks:  # else no change would remove it
+                self._applied[check] = known
+        return known
+
+    def _put_together(self, check: CheckReference) -> _OfCheck:
+        own, of_policy = self._of_checks.get(check), self._of_policy.limits
+        of_all = () if of_policy.is_off else (self._of_policy,)
+        scopes = of_all if own is None else (*of_all, own)
+        admission = Admission(
+            policy_limits=str(of_policy), check_limits="" if own is None else str(own.limits)
+        )
+        labels = {name for scope in scopes for name in scope.limits.max_in_flight_by_label}
+        return _OfCheck(scopes, tuple(sorted(labels)), admission)
 
 
 def _own(check: CheckReference, known: CheckState | None) -> LimitScope | None:

@@ -151,7 +151,7 @@ class RemediationLimits:
             self._queue.dequeue(incident)
             return None
         remediation = self._records.remediation(incident.check, question.target)
-        waiting = Waiting(question.since, incident.workflow_id, remediation)
+        waiting = Waiting(question.since, _name_of(incident), remediation)
         self._queue.enqueue(QueueEntry(incident, question.due, waiting), now)
         if question.may_skip_its_wait or question.due <= now:
             return self._unknown(now) or self._refusal(incident, waiting, now)
@@ -187,7 +187,7 @@ class RemediationLimits:
         if seen.state is not TargetState.HEALTHY or is_under_way or not self._scopes.of(incident.check):
             return None
         since = seen.fact.since if seen.fact else now
-        waiting = Waiting(since, incident.workflow_id, remediation)
+        waiting = Waiting(since, _name_of(incident), remediation)
         hold = self._unknown(now) or self._refusal(incident, waiting, now)
         return hold and limit_hold(hold.message, min(hold.ask_again_seconds, UNQUEUED_ASK_AGAIN_SECONDS))
 
@@ -238,6 +238,12 @@ class RemediationLimits:
 
     def _began(self, remediated: Remediated, since: datetime | None) -> None:
         self._records.began(remediated, since, self._now())
+
+
+def _name_of(incident: IncidentReference) -> str:
+    """The name of an incident in the queue of one cluster; to make its workflow id would cost more."""
+    check, target = incident.check, incident.target
+    return f"{check.kind}/{check.group}/{check.namespace}/{check.name}/{target.name}/{target.uid}"
 
 
 Limiting = Callable[[LimitQuestion], Hold | None]

@@ -7,20 +7,22 @@ of a new usage from the same records.
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
 from health.model.observation import Hold
 from health.model.references import CheckReference
-from health.policy.limits import HOUR, LimitedRemediation, ScopesOf, Waiting, limit_hold
+from health.policy.limits import HOUR, LimitedRemediation, LimitScope, ScopesOf, Waiting, limit_hold
 from health.policy.selection import Selection
 from health.policy.slots import AppliedLimit, Slot, applied_limits, slot_of_starts, slots_in_flight
 
 _ASK_AGAIN_SECONDS = 30 * 60.0
 """A fallback: the detector wakes a waiting incident when its turn comes."""
 _NONE_SELECTED = Selection()
+_MOST_APPLIED = 10_000
+"""How many combinations of labels are remembered; their values are chosen by others."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,15 @@ class _Counts:
         return None
 
 
+class _Applied(NamedTuple):
+    """The limits that apply to remediations of one check with the same labels."""
+
+    scopes: Iterable[LimitScope]
+    limits: tuple[AppliedLimit, ...]
+    slots: tuple[Slot, ...]
+    """The slots that a remediation uses while it is in flight."""
+
+
 @dataclass
 class LimitUsage:
     """The remediations that count, by the limits that count them; two are equal if their numbers are."""
@@ -94,6 +105,7 @@ class LimitUsage:
     """Used slots of remediations in flight and of reserved starts."""
     _starts: defaultdict[Slot, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     """The times of starts by slot, in order."""
+    _applied: dict[Hashable, _Applied] = field(default_factory=dict, compare=False)
 
     def put(self, target: Hashable, use: Use) -> SlotChange:
         """Count a target as it is now, and drop its earlier counts."""
@@ -114,15 +126,24 @@ class LimitUsage:
         if use.in_flight is None and not use.starts:
             return _NOTHING
         start_slots = self._start_slots(use.check)
-        slots = self._slots(use.in_flight) if use.in_flight else ()
+        slots = self._applied_to(use.in_flight).slots if use.in_flight else ()
         return _Counted(
             slots=slots + start_slots if use.is_reserved else slots,
             starts=use.starts if start_slots else (),
             start_slots=start_slots if use.starts else (),
         )
 
-    def _slots(self, remediation: LimitedRemediation) -> tuple[Slot, ...]:
-        return slots_in_flight(self.scopes_of(remediation.check), remediation)
+    def _applied_to(self, remediation: LimitedRemediation) -> _Applied:
+        """The limits of a remediation, as they are remembered while its scopes are the same."""
+        scopes = self.scopes_of(remediation.check)
+        alike = remediation.check, *remediation.labels.items()
+        known = self._applied.get(alike)
+        if known is None or known.scopes is not scopes:
+            if len(self._applied) >= _MOST_APPLIED:
+                self._applied.clear()
+            limits, slots = tuple(applied_limits(scopes, remediation)), slots_in_flight(scopes, remediation)
+            known = self._applied[alike] = _Applied(scopes, limits, slots)
+        return known
 
     def _start_slots(self, check: CheckReference) -> tuple[Slot, ...]:
         return tuple(
@@ -163,17 +184,17 @@ class LimitUsage:
         return selection
 
     def _counts(self, remediation: LimitedRemediation, now: datetime) -> _Counts:
-        limits = self._limits(remediation)
+        applied = self._applied_to(remediation)
         return _Counts(
-            free=tuple((limit.slots, limit.most - self._number(limit, now)) for limit in limits),
-            uses=self._slots(remediation) + self._start_slots(remediation.check),
+            free=tuple((limit.slots, limit.most - self._number(limit, now)) for limit in applied.limits),
+            uses=applied.slots + self._start_slots(remediation.check),
         )
 
     def has_room_for(self, selection: Selection, beside: LimitedRemediation, now: datetime) -> bool:
         """True if all selected targets may begin beside a remediation that has taken its slots."""
-        return all(
+        return not selection or all(
             self._number(limit, now) + sum(map(selection.count, limit.slots)) <= limit.most
-            for limit in self._limits(beside)
+            for limit in self._applied_to(beside).limits
         )
 
     def refusal(
@@ -188,18 +209,18 @@ class LimitUsage:
         `besides` is a target that does not count: a remediation does not wait for its own reservation.
         """
         own = _NOTHING if besides is None else self._counted.get(besides, _NOTHING)
-        for limit in self._limits(wanted.remediation):
+        are_selected = bool(selection)
+        for limit in self._applied_to(wanted.remediation).limits:
             number = self._number(limit, now, own)
-            first = sum(selection.count_before(wanted.place, slot) for slot in limit.slots)
+            first = selection.count_before(wanted.place, limit.slots) if are_selected else 0
             if number + first >= limit.most:
                 return LimitRefusal(self._hold(limit, number, first, now), limit.slots)
         return None
 
-    def _limits(self, remediation: LimitedRemediation) -> Iterator[AppliedLimit]:
-        return applied_limits(self.scopes_of(remediation.check), remediation)
-
     def _number(self, limit: AppliedLimit, now: datetime, own: _Counted = _NOTHING) -> int:
-        number = sum(self._used.get(slot, 0) for slot in limit.slots)
+        number = 0
+        for slot in limit.slots:
+            number += self._used.get(slot, 0)
         if own.slots:
             number -= sum(map(own.slots.count, limit.slots))
         return number + self._recent_starts(limit.slots[0], now) if limit.is_of_starts else number

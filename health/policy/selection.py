@@ -50,9 +50,9 @@ class Selection:
         """How many selected targets are to use a slot."""
         return len(self._places.get(slot, ()))
 
-    def count_before(self, place: Place, slot: Slot) -> int:
-        """How many of them come before a place."""
-        return bisect_left(self._places.get(slot, ()), place)
+    def count_before(self, place: Place, slots: Iterable[Slot]) -> int:
+        """How many come before a place, of those that are to use these slots."""
+        return sum(bisect_left(self._places.get(slot, ()), place) for slot in slots)
 
     def wait_for(self, slots: Iterable[Slot]) -> None:
         """Record the used slots that keep a target from being selected."""
