@@ -60,7 +60,7 @@ def _running(memory: Memory, observation: Observation, now: datetime) -> Request
     plan = memory.plan(observation)
     course = plan.course(observation.requests, now)
     if course.running is None:
-        return Refusal(_nothing_runs(course, plan))
+        return Refusal(_nothing_runs(memory, plan, course))
     return course.running
 
 
@@ -85,15 +85,14 @@ def _not_escalating(memory: Memory, observation: Observation) -> Refusal | None:
     return Refusal("it starts over by order, which deletes its requests") if memory.starts_over else None
 
 
-def _nothing_runs(course: Course, plan: Plan) -> str:
+def _nothing_runs(memory: Memory, plan: Plan, course: Course) -> str:
     if course.next_step is None:
         return "no step runs, and no template is left to try"
     following = plan.steps[course.next_step].template
     next_name = _short(following, (step.template for step in plan.steps))
-    is_over = course.over or plan.spent
-    return (
-        f"no step runs, and {next_name} is next" if is_over else f"no step was taken yet; {next_name} is next"
-    )
+    if memory.has_acted or course.over or plan.spent:  # another actor may have deleted the request
+        return f"no step runs, and {next_name} is next"
+    return f"no step was taken yet; {next_name} is next"
 
 
 def _other_step(name: str, running: RequestSnapshot, plan: Plan) -> Refusal | None:

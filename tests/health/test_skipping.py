@@ -156,6 +156,9 @@ STARTS_OVER = AT_WORK.model_copy(update={"starts_over": NewStart(), "requests": 
             id="between two steps",
         ),
         pytest.param(
+            seen(), AT_WORK, "no step runs, and RebootTemplate/reboot is next", id="its request was deleted"
+        ),
+        pytest.param(
             seen(request_of(THIRD, succeeded=False)),
             Memory(spent=(REBOOT, RESET)),
             "no step runs, and no template is left to try",
