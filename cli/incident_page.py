@@ -157,8 +157,9 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
     for order in memory.standing:
         spec = ORDERS.get(order.order)
         yield spec.label if spec else order.order, _order(order, now)
+    latest = {order.order: order for order in memory.orders}
     for order in memory.orders:
-        if order.is_pending or (order is memory.orders[-1] and order.refused):
+        if order.is_pending or (order is latest[order.order] and order.refused):
             yield "Order", _decision(order)
     if state.observation and (proof := words(state.observation, memory, now)):
         yield "Recovery", proof

@@ -16,6 +16,7 @@ import typer
 from cli.incident_summary import IncidentSummary
 from health.kinds.registry import CHECK_KINDS
 from health.model.evidence import EvidenceRecord, EvidenceStore
+from health.model.order import StepOrder
 from health.model.references import RequestReference
 from health.runbook.orders import ORDERS, OrderSpec, Situation
 from workflows.messages import State
@@ -39,20 +40,26 @@ class PossibleOrders:
         steps = [
             f"{self._command(spec)} --step {shlex.quote(one)}" for spec, steps in self._steps for one in steps
         ]
-        return [*map(self._command, self._without_step), *steps]
+        return [*map(self._completed, self._offered), *steps]
 
     @property
     def line(self) -> str:
         steps = [
             f"{self._command(spec)} --step TEMPLATE ({' or '.join(steps)})" for spec, steps in self._steps
         ]
-        return ", ".join([*map(self._command, self._without_step), *steps])
+        return ", ".join([*map(self._completed, self._offered), *steps])
 
     def _command(self, spec: OrderSpec[Any]) -> str:
         return f"{self.command} {spec.name} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
 
+    def _completed(self, spec: OrderSpec[Any]) -> str:
+        """The command; it names the step that the order ends, so that typing it twice ends no other step."""
+        order = spec.complete(spec.message(), self._situation) if spec.complete else None
+        step = order.step if isinstance(order, StepOrder) else ""
+        return f"{self._command(spec)} --step {shlex.quote(step)}" if step else self._command(spec)
+
     @property
-    def _without_step(self) -> list[OrderSpec[Any]]:
+    def _offered(self) -> list[OrderSpec[Any]]:
         return [spec for spec in _MILDEST_FIRST if spec.is_offered(self._situation)]
 
     @property

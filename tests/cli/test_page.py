@@ -173,7 +173,11 @@ LEFT_ALONE = Memory(standing=standing("abort"))
             id="held by a person",
         ),
         pytest.param(state(Phase.REMEDIATING, NOTHING, seen(steps=CLASSIC)), "hold, abort", id="one step"),
-        pytest.param(remediating(), f"skip, hold, abort, {STEPS}", id="several steps"),
+        pytest.param(
+            remediating(),
+            f"skip --step RebootTemplate/reboot, hold, abort, {STEPS}",
+            id="several steps",
+        ),
         pytest.param(remediating(**HELD), f"resume, abort, {STEPS}", id="request under a hold"),
         pytest.param(state(Phase.EXHAUSTED, NOTHING, EXHAUSTED), f"resume, abort, {STEPS}", id="exhausted"),
         pytest.param(state(Phase.HEALTHY_DELAY, NOTHING, seen(steps=CLASSIC)), "abort", id="healthyDelay"),
@@ -196,6 +200,7 @@ REFUSED = SKIPPED.model_copy(update={"is_pending": False, "refused": "no step ru
         ((SKIPPED,), "skip reboot: waits for the detector"),
         ((REFUSED,), "skip reboot: refused, no step runs"),
         ((REFUSED, SKIPPED), "skip reboot: waits for the detector"),
+        ((REFUSED, *standing("hold", "disk swap")), "skip reboot: refused, no step runs"),
     ],
 )
 def test_page_says_that_an_order_waits_and_why_the_latest_was_refused(
@@ -221,7 +226,7 @@ def test_json_has_what_the_page_has() -> None:
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
     assert view.orders[:2] == (
-        "paramedic skip node-1 --cluster main-0a1b",
+        "paramedic skip node-1 --cluster main-0a1b --step RebootTemplate/reboot",
         "paramedic hold node-1 --cluster main-0a1b",
     )
     held = PageView.of_page(page(remediating(**HELD)))
