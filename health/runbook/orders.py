@@ -231,9 +231,15 @@ def spec_of(order: OrderMessage) -> OrderSpec[Any]:
 
 
 def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
-    """The memory after an order given now; a pending clean-up is tried at once."""
+    """The memory after an order given now; a pending clean-up is tried at once.
+
+    The command may send one order twice, as an update and then as a signal. A pending order is recorded once.
+    """
     spec = spec_of(order)
-    return spec.effect(memory.having_been_ordered(spec.record(order, now)), order)
+    record = spec.record(order, now)
+    if any(one.is_pending and one.model_copy(update={"given": now}) == record for one in memory.orders):
+        return memory
+    return spec.effect(memory.having_been_ordered(record), order)
 
 
 def obeyed(memory: Memory, seen: Observation, now: datetime) -> Memory:

@@ -96,11 +96,20 @@ def test_skip_given_twice_or_while_the_step_changes_ends_one_step() -> None:
 
 
 def test_two_skips_of_one_step_before_the_next_observation_end_it_once() -> None:
-    memory = ordered(ordered(AT_WORK, SkipOrder(step="reboot"), NOW), SkipOrder(step="reboot"), NOW)
+    memory = ordered(
+        ordered(AT_WORK, SkipOrder(step="reboot"), NOW), SkipOrder(step="RebootTemplate/reboot"), NOW
+    )
     memory = learned(memory, seen(FIRST_RUNS), NOW)
     assert memory.skipped == ("reboot",)
     assert [bool(one.refused) for one in memory.orders] == [False, True]
     assert not any(one.is_pending for one in memory.orders)
+
+
+def test_skip_that_arrives_as_an_update_and_as_a_signal_is_recorded_once() -> None:
+    order = SkipOrder(step="reboot", reason="no BMC")
+    memory = ordered(ordered(AT_WORK, order, NOW), order, NOW + MINUTE)
+    (record,) = learned(memory, seen(FIRST_RUNS), NOW + MINUTE).orders
+    assert (record.given, record.is_pending, record.refused) == (NOW, False, "")
 
 
 SHADOW = Memory(is_shadow=True)
