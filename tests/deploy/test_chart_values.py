@@ -60,10 +60,7 @@ FITTED: dict[str, Any] = OUTSIDE | {
     "extraEnvFrom": [{"secretRef": {"name": "proxy", "optional": True}}],
     "extraVolumes": [{"name": "authorities", "configMap": {"name": "authorities"}}],
     "extraVolumeMounts": [{"name": "authorities", "mountPath": "/etc/ssl/certs", "readOnly": True}],
-    "podSpec": {
-        "dnsConfig": {"options": [{"name": "ndots", "value": "1"}]},
-        "serviceAccountName": "not-ours",
-    },
+    "podSpec": {"dnsConfig": {"options": [{"name": "ndots", "value": "1"}]}},
     "detector.podDisruptionBudget.maxUnavailable": "50%",
     "metrics": METRICS,
 }
@@ -179,6 +176,62 @@ async def test_everything_names_the_service_accounts_of_the_values(chart: Path, 
     assert "serviceaccount:paramedic-system:paramedic-" not in policies
     settings = Settings.from_environment(container(objects, "worker").environment)
     assert set(settings.service_accounts.values()) == {"eyes", "hands"}
+
+
+async def test_service_account_may_have_the_default_name_of_the_other(chart: Path) -> None:
+    values = OUTSIDE | {
+        "detector.serviceAccount.name": "paramedic-worker",
+        "worker.serviceAccount.name": "paramedic-detector",
+    }
+    objects = await release(chart, values)
+    assert {
+        (one["metadata"]["name"].split("-")[1], subject["name"])
+        for one in objects
+        for subject in one.get("subjects", ())
+    } == {("detector", "paramedic-worker"), ("worker", "paramedic-detector")}
+    user = "system:serviceaccount:paramedic-system:paramedic-"
+    policies = {
+        one["metadata"]["name"]: json.dumps(one) for one in of_kind(objects, "ValidatingAdmissionPolicy")
+    }
+    assert f"{user}worker" in policies["paramedic-detector-writes"]
+    assert f"{user}detector" not in policies["paramedic-detector-writes"]
+
+
+async def test_empty_lists_and_maps_are_the_default(chart: Path) -> None:
+    names = (
+        "commonLabels",
+        "containerSecurityContext",
+        "extraEnv",
+        "extraEnvFrom",
+        "extraVolumeMounts",
+        "extraVolumes",
+        "imagePullSecrets",
+        "networkPolicy.egress",
+        "nodeSelector",
+        "podAnnotations",
+        "podLabels",
+        "podSecurityContext",
+        "podSpec",
+        "settings",
+        "tolerations",
+        "topologySpreadConstraints",
+    )
+    assert await release(chart, OUTSIDE | dict.fromkeys(names)) == await release(chart, OUTSIDE)
+
+
+async def test_numbers_are_written_in_full(chart: Path) -> None:
+    versioning = {"deployment": "a", "previous": [{"buildId": "1", "tag": "a", "replicas": 0}]}
+    values = {"settings": {"PARAMEDIC_A": 10000000, "PARAMEDIC_B": 0.5}, "worker.versioning": versioning}
+    objects = await release(chart, OUTSIDE | values)
+    settings = named(objects, "ConfigMap", "paramedic-settings")["data"]
+    assert (settings["PARAMEDIC_A"], settings["PARAMEDIC_B"]) == ("10000000", "0.5")
+    assert named(objects, "Deployment", "paramedic-worker-1")["spec"]["replicas"] == 0
+
+
+async def test_trial_server_has_the_namespace_of_the_values(chart: Path) -> None:
+    objects = await release(chart, {"temporal.dev.enabled": True, "temporal.namespace": "other"})
+    pod = named(objects, "StatefulSet", "temporal-dev")["spec"]["template"]["spec"]
+    assert "--namespace=other" in pod["containers"][0]["args"]
 
 
 async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -> None:
@@ -317,6 +370,29 @@ async def test_changed_secret_rolls_the_pods_with_the_next_upgrade(
         ({"commonLabels": {"a": "b c"}}, "/commonLabels"),
         ({"webhook": {"enabled": True, "caBundle": "a b"}}, "/webhook/caBundle"),
         ({"imagePullSecrets": ["registry"]}, "/imagePullSecrets"),
+        ({"temporal.address": "a:99999"}, "/temporal/address"),
+        ({"podLabels": {"a b": "c"}}, "/podLabels"),
+        ({"podLabels": {"paramedic.dev/build": "1"}}, "podLabels: paramedic.dev/build cannot be set"),
+        ({"podAnnotations": {"a b": "c"}}, "/podAnnotations"),
+        ({"podSpec": {"serviceAccountName": "other"}}, "podSpec.serviceAccountName: cannot be set"),
+        ({"podSpec": {"enableServiceLinks": True}}, "podSpec.enableServiceLinks: cannot be set"),
+        ({"podSpec": {"initContainers": []}}, "podSpec.initContainers: cannot be set"),
+        (
+            {"detector.serviceAccount": {"name": "a"}, "worker.serviceAccount": {"name": "a"}},
+            "worker.serviceAccount.name: must differ",
+        ),
+        (
+            {
+                "worker.versioning": {
+                    "deployment": "a",
+                    "previous": [{"buildId": "1.0", "tag": "a"}, {"buildId": "1-0", "tag": "b"}],
+                }
+            },
+            "worker.versioning.previous: two builds",
+        ),
+        ({"crds.keep": None}, "missing property 'keep'"),
+        ({"networkPolicy": None}, "missing property 'networkPolicy'"),
+        ({"detector.replicas": None}, "missing property 'replicas'"),
     ],
     ids=lambda value: str(value)[:40],
 )

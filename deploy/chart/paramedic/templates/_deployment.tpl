@@ -24,7 +24,7 @@ volumeMounts: {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
   {{- $own := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
-  {{- mergeOverwrite $own $root.Values.containerSecurityContext | toYaml | nindent 2 }}
+  {{- mergeOverwrite $own ($root.Values.containerSecurityContext | default dict) | toYaml | nindent 2 }}
 {{- end }}
 
 {{/*
@@ -33,6 +33,13 @@ The build id of the worker: a value, or else the digest or tag of the image. A b
 {{- define "paramedic.buildId" -}}
 {{- $image := .Values.image -}}
 {{ .Values.worker.versioning.buildId | default (replace ":" "-" $image.digest) | default $image.tag | default $.Chart.AppVersion }}
+{{- end }}
+
+{{/*
+A build id as a part of names.
+*/}}
+{{- define "paramedic.buildName" -}}
+{{ regexReplaceAll "[^a-z0-9]+" (lower .) "-" }}
 {{- end }}
 
 {{/*
@@ -80,11 +87,11 @@ base/detector.yaml explain the fields.
 {{- $earlier := dict -}}
 {{- if gt (len .) 2 }}{{ $earlier = index . 2 }}{{ end -}}
 {{- $values := $root.Values -}}
-{{- $own := merge (dict) (pick $earlier "replicas") (index $values $process) -}}
+{{- $own := mergeOverwrite (dict) (index $values $process) (pick $earlier "replicas") -}}
 {{- $image := include "paramedic.image" $root -}}
 {{- if $earlier }}{{ $image = printf "%s:%s" $values.image.repository $earlier.tag }}{{ end -}}
 {{- $suffix := "" -}}
-{{- if $earlier }}{{ $suffix = printf "-%s" (regexReplaceAll "[^a-z0-9]+" (lower $earlier.buildId) "-") }}{{ end -}}
+{{- if $earlier }}{{ $suffix = printf "-%s" (include "paramedic.buildName" $earlier.buildId) }}{{ end -}}
 {{- $hasWebhook := and $values.webhook.enabled (eq $process "detector") -}}
 {{- $volumes := list -}}
 {{- with $values.temporal.clientCertificateSecret }}{{ $volumes = append $volumes (list "temporal-tls" "/etc/paramedic/temporal" (dict "secretName" .)) }}{{ end -}}
@@ -100,13 +107,13 @@ base/detector.yaml explain the fields.
 {{- with $deployment.Error }}{{ fail . }}{{ end -}}
 {{- $_ := set $deployment "metadata" (dict "name" (printf "paramedic-%s%s" $process $suffix) "namespace" $root.Release.Namespace "labels" $name) -}}
 {{- $_ := set $deployment.spec "selector" (dict "matchLabels" $selector) -}}
-{{- $labels := merge (dict) $selector $values.podLabels (include "paramedic.labels" $root | fromYaml) -}}
-{{- $_ := set $deployment.spec.template "metadata" (dict "labels" (omit $labels "helm.sh/chart") "annotations" (merge $annotations $values.podAnnotations)) -}}
+{{- $labels := merge (dict) $selector ($values.podLabels | default dict) (include "paramedic.labels" $root | fromYaml) -}}
+{{- $_ := set $deployment.spec.template "metadata" (dict "labels" (omit $labels "helm.sh/chart") "annotations" (merge $annotations ($values.podAnnotations | default dict))) -}}
 {{- $pod := $deployment.spec.template.spec -}}
 {{- $list := list -}}
 {{- range $volumes }}{{ $list = append $list (dict "name" (index . 0) "secret" (index . 2)) }}{{ end -}}
-{{- with concat $list $values.extraVolumes }}{{ $_ := set $pod "volumes" . }}{{ end -}}
-{{- $_ := set $deployment.spec.template "spec" (merge $pod $values.podSpec) -}}
+{{- with concat $list ($values.extraVolumes | default list) }}{{ $_ := set $pod "volumes" . }}{{ end -}}
+{{- $_ := set $deployment.spec.template "spec" (merge $pod ($values.podSpec | default dict)) -}}
 {{ include "paramedic.object" (list $deployment $root) }}
 {{- end }}
 
@@ -116,7 +123,7 @@ Volume mounts of a container. Takes our volumes and the root.
 {{- define "paramedic.mounts" -}}
 {{- $mounts := list -}}
 {{- range index . 0 }}{{ $mounts = append $mounts (dict "name" (index . 0) "mountPath" (index . 1) "readOnly" true) }}{{ end -}}
-{{- toYaml (concat $mounts (index . 1).Values.extraVolumeMounts) -}}
+{{- toYaml (concat $mounts ((index . 1).Values.extraVolumeMounts | default list)) -}}
 {{- end }}
 
 {{- define "paramedic.deploymentText" -}}
@@ -161,7 +168,7 @@ spec:
       topologySpreadConstraints: {{- include "paramedic.topologySpreadConstraints" (list .process .root) | nindent 8 }}
       securityContext:
         {{- $security := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") }}
-        {{- mergeOverwrite $security $values.podSecurityContext | toYaml | nindent 8 }}
+        {{- mergeOverwrite $security ($values.podSecurityContext | default dict) | toYaml | nindent 8 }}
       {{- if eq .process "worker" }}
       initContainers:
         - name: setup

@@ -9,7 +9,7 @@ Labels of every object.
       "app.kubernetes.io/managed-by" .Release.Service
       "app.kubernetes.io/part-of" "paramedic"
       "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
-{{- toYaml (merge $labels .Values.commonLabels) -}}
+{{- toYaml (merge $labels (.Values.commonLabels | default dict)) -}}
 {{- end }}
 
 {{/*
@@ -30,9 +30,13 @@ and the root.
 {{- $path := index . 0 -}}
 {{- $root := index . 1 -}}
 {{- $text := required (printf "the chart lacks %s" $path) ($root.Files.Get $path) -}}
-{{- range $process := list "detector" "worker" -}}
+{{- /* In two steps, because the name of one ServiceAccount may be the default name of the other. */ -}}
 {{- $user := "system:serviceaccount:paramedic-system:" -}}
-{{- $text = replace (printf "%sparamedic-%s\"" $user $process) (printf "%s%s\"" $user (include "paramedic.serviceAccount" (list $process $root))) $text -}}
+{{- range $process := list "detector" "worker" -}}
+{{- $text = replace (printf "%sparamedic-%s\"" $user $process) (printf "%s<%s>\"" $user $process) $text -}}
+{{- end -}}
+{{- range $process := list "detector" "worker" -}}
+{{- $text = replace (printf "%s<%s>\"" $user $process) (printf "%s%s\"" $user (include "paramedic.serviceAccount" (list $process $root))) $text -}}
 {{- end -}}
 {{- $text | replace "paramedic-system" $root.Release.Namespace | replace "medik8s-leases" $root.Values.leaseNamespace.name -}}
 {{- end }}
@@ -46,9 +50,8 @@ One object as a document, with the labels of the release. Takes the object and t
 {{- $labels := include "paramedic.labels" $root | fromYaml -}}
 {{- $_ := set $object.metadata "labels" (merge (dict) ($object.metadata.labels | default dict) $labels) -}}
 {{- range $subject := $object.subjects -}}
-{{- range $process := list "detector" "worker" -}}
-{{- if eq $subject.name (printf "paramedic-%s" $process) }}{{ $_ := set $subject "name" (include "paramedic.serviceAccount" (list $process $root)) }}{{ end -}}
-{{- end -}}
+{{- $process := trimPrefix "paramedic-" $subject.name -}}
+{{- if has $process (list "detector" "worker") }}{{ $_ := set $subject "name" (include "paramedic.serviceAccount" (list $process $root)) }}{{ end -}}
 {{- end -}}
 ---
 {{ toYaml $object }}
