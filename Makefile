@@ -56,8 +56,9 @@ format: $(INSTALLED) ## lay the code out, and mend what can be mended
 
 release: $(INSTALLED) ## VERSION=1.2.3 IMAGE=registry/name [SIGN_KEY=key.pem]: what is published of a version, into dist/
 	@test -n "$(VERSION)" -a -n "$(IMAGE)" || { echo "Say which: make release VERSION=1.2.3 IMAGE=registry.example.com/paramedic" >&2; exit 2; }
-	@rm -rf dist
-	@$(BIN)/python -m release "$(VERSION)" --image "$(IMAGE)" --into dist $(if $(SIGN_KEY),--sign-key "$(SIGN_KEY)")
+	@rm -rf dist.new
+	@$(BIN)/python -m release "$(VERSION)" --image "$(IMAGE)" --into dist.new $(if $(SIGN_KEY),--sign-key "$(SIGN_KEY)")
+	@rm -rf dist && mv dist.new dist
 
 histories: $(INSTALLED) ## record the incidents that have no history yet: see CONTRIBUTING.md
 	@$(BIN)/python -m tests.histories.record

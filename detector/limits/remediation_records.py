@@ -39,7 +39,7 @@ class RemediationRecords:
         """Remediations under way, with the labels that the targets had at the beginning."""
         self._reservations = Reservations(proves)
         self._starts = RecentStarts()
-        self.usage = LimitUsage(scopes.of)
+        self.usage = LimitUsage(scopes_of=scopes.of)
 
     @property
     def under_way(self) -> Iterable[UnderWay]:

@@ -95,7 +95,7 @@ class _Applied(NamedTuple):
     """The slots that a remediation uses while it is in flight."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LimitUsage:
     """The remediations that count, by the limits that count them; two are equal if their numbers are."""
 

@@ -170,12 +170,17 @@ def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder 
         return order
     if situation is None or situation.seen is None:
         return Refusal("its running step is unknown now; name it with --step")
-    step = skipping.skippable(situation.memory, situation.seen, situation.now)
-    return step if isinstance(step, Refusal) else order.model_copy(update={"step": step})
+    state = (situation.memory, situation.seen, situation.now)
+    step = skipping.skippable(*state)
+    if isinstance(step, Refusal):
+        return step
+    return skipping.just_begun(*state) or order.model_copy(update={"step": step})
 
 
 def _runs_a_step(situation: Situation) -> bool:
-    return not isinstance(_skip_completed(SkipOrder(), situation), Refusal)
+    if situation.seen is None:
+        return False
+    return isinstance(skipping.skippable(situation.memory, situation.seen, situation.now), str)
 
 
 RESUME = OrderSpec(

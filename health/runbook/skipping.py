@@ -15,7 +15,7 @@ is due. The next step needs an admission, so holds and limits apply to it. The f
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from health.model.observation import ENDED, Observation
 from health.model.order import OrderRecord, Refusal
@@ -24,6 +24,10 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Course, Plan, is_classic
 from health.runbook.recovery import with_proof
 from health.runbook.state import Memory
+from objects.durations import in_words
+
+JUST_BEGUN = timedelta(seconds=30)
+"""Two people may order at once to skip what they see: the second order must not end the step after it."""
 
 
 def skip(memory: Memory, order: OrderRecord, observation: Observation, now: datetime) -> Memory | Refusal:
@@ -43,6 +47,15 @@ def skippable(memory: Memory, observation: Observation, now: datetime) -> str | 
     if isinstance(running, Refusal):
         return running
     return _last(running, memory, observation, now) or _name_of(running, memory.plan(observation))
+
+
+def just_begun(memory: Memory, observation: Observation, now: datetime) -> Refusal | None:
+    """The refusal of an order without a name while its step may have begun after the order was written."""
+    running = _running(memory, observation, now)
+    if isinstance(running, Refusal) or now - running.created >= JUST_BEGUN:
+        return None
+    age = in_words(now - running.created)
+    return Refusal(f"{_name_of(running, memory.plan(observation))} began only {age} ago; name it with --step")
 
 
 def why_blocked(memory: Memory) -> Refusal | None:

@@ -1,5 +1,7 @@
 """`paramedic abort`, `hold`, `skip` and `resume`."""
 
+import re
+
 import pytest
 
 from cli.names import KEPT_OUT
@@ -129,9 +131,17 @@ async def test_skip_names_the_step_that_runs_and_is_refused_where_there_is_no_es
     await fleet.fail("node-2", expired())
     await fleet.reaches("node-2", Phase.REMEDIATING)
     await fleet.listed("Running", 2)
-    ran = await paramedic("skip", "node-1", "--reason", "it cannot boot", "--cluster", fleet.cluster)
+    ran = await paramedic("skip", "node-1", "--cluster", fleet.cluster)
+    assert (ran.code, ran.out) == (1, "")
+    assert re.search(
+        r"RebootTemplate/first began only \d+s ago; name it with --step; nothing was ordered$",
+        ran.err.strip(),
+    )
+    ran = await paramedic(
+        "skip", "node-1", "--step", "first", "--reason", "it cannot boot", "--cluster", fleet.cluster
+    )
     assert ran.out == (
-        f"{fleet.cluster}: workers/node-1: ends the step RebootTemplate/first of Node/node-1, "
+        f"{fleet.cluster}: workers/node-1: ends the step first of Node/node-1, "
         "and takes the next one when it is admitted: it cannot boot\n"
     )
     ran = await paramedic("skip", "node-2", "--cluster", fleet.cluster)

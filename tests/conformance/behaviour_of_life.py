@@ -49,7 +49,7 @@ OVERLAP = Section(
     "NHC 2.8: two checks over one node",
     {
         "same template": "The second check creates nothing, and lists the node without a request.",
-        "other kind": "The Lease holds the second check, which is told.",
+        "other kind": "The Lease holds the second check, which reports the hold.",
         "deletion": "Each check deletes the requests that it owns, and no other.",
         "overdue": "When the Lease of the first is overdue, the second goes on with its own template.",
         "thresholds": "Each check has its own numbers and its own threshold.",

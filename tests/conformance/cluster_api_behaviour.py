@@ -55,7 +55,7 @@ VERDICT = Section(
         "Node condition": (
             "A condition of the Node is a failure strictly after its time, from its last transition."
         ),
-        "merged": "All that has failed is told in one message.",
+        "merged": "One message lists all that has failed.",
     },
 )
 
@@ -72,8 +72,8 @@ NUMBERS = Section(
         "range": "A range allows from its first to its last number, both included.",
         "negative": "A negative number or percentage allows nothing, with 0 unhealthy targets either.",
         "blocked": (
-            "While nothing is allowed nobody is marked and no request is made; what is said of each "
-            "Machine goes on."
+            "While nothing is allowed no Machine is marked and no request is made; the conditions of each "
+            "Machine are still reported."
         ),
     },
 )
@@ -91,14 +91,14 @@ REMEDIATION = Section(
         ),
         "deleting": "A Machine that is being deleted is not marked.",
         "each": "Each unhealthy Machine is marked or gets its request, whatever the others have (rule 29).",
-        "healthy": "Each healthy Machine is told to be so, with a template too, and once (rule 30).",
+        "healthy": "Each healthy Machine is reported as healthy, with a template too, and once (rule 30).",
         "request": (
             "With a template each unhealthy Machine gets a request of its name, with the label of its "
             "Cluster, the Machine as its one owner, and the name of its template."
         ),
-        "no template": "A template that is missing is told on Machine and check (rule 45).",
+        "no template": "A missing template is reported on Machine and check (rule 45).",
         "recovered": "The request of a Machine that is healthy again is deleted, once.",
-        "taken back by nobody": "No mark is ever taken back: that is the owner's.",
+        "taken back by nobody": "No mark is ever removed: the owner removes it.",
         "no deletion": "No Machine is ever deleted.",
     },
 )
@@ -116,7 +116,7 @@ OWNERS = Section(
         "cancelled": (
             "A marked Machine that recovers is said to be healthy, by which a MachineSet takes the mark back."
         ),
-        "MachinePool": "Machines of a MachinePool are remediated by nobody.",
+        "MachinePool": "No controller remediates Machines of a MachinePool.",
     },
     not_applicable={"MachinePool": "its Machines get a mark like others; to act on it is the owner's."},
 )
@@ -137,7 +137,7 @@ PAUSE = Section(
 REMEDIATOR = Section(
     "CAPI B.2.8/",
     "CAPI B.2.8: external remediators",
-    {"remediator": "What a request asks for is done by its remediator."},
+    {"remediator": "The remediator acts on a request."},
     not_applicable={"remediator": "it is the provider's own controller, not the check's."},
 )
 

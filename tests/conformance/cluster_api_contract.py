@@ -29,7 +29,7 @@ KIND = Section(
     not_applicable={
         "columns": "the CRD is Cluster API's own; Paramedic does not install it.",
         "webhook": "they are the core manager's own, and stay.",
-        "metrics": "it makes them of the status, whoever writes that.",
+        "metrics": "it reads them from the status, whichever controller writes it.",
     },
 )
 
@@ -54,9 +54,9 @@ FIELDS = Section(
             "remediationTemplate)."
         ),
         "refused": (
-            "What cannot be worked with (a range that ends before it begins, a number that nothing can "
-            "hold, a broken selector) gives that check alone a condition and one Event, with field and "
-            "value; it never acts."
+            "An unusable spec (a range that ends before it begins, a number that is too large, a broken "
+            "selector) gives that check alone a condition and one Event, with field and value; the check "
+            "never acts."
         ),
     },
 )
@@ -81,7 +81,7 @@ STATUS = Section(
         "lastTransitionTime": (
             "Moves when the status of a condition changes; in the form of v1beta1 when anything of it does."
         ),
-        "other conditions": "Conditions of somebody else stay as they are.",
+        "other conditions": "Conditions of other controllers stay as they are.",
     },
 )
 

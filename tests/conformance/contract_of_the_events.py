@@ -31,7 +31,7 @@ EVENTS = Section(
             "budget."
         ),
         "RemediationSkipped/lease": (
-            "Warning, naming the holder, when the Lease of the node is held by somebody else."
+            "Warning, naming the holder, when another actor holds the Lease of the node."
         ),
         "InvalidNodeLabel": "Warning, when the exclude label of a node is empty, and therefore ignored.",
         "NoTemplateLeft": "Warning, naming check and node, when the last step of an escalation has failed.",

@@ -77,7 +77,7 @@ REFUSALS = Section(
             "While a request of the check exists, its deletion is refused; unhealthy nodes without one do "
             "not block it."
         ),
-        "several": "All that is wrong with an object is told in one answer.",
+        "several": "One answer of the webhook lists all errors of an object.",
         "endpoint": (
             "The optional webhook answers at the operator's path and name, for create, update and "
             "delete, not for status, fails closed and has no side effects."

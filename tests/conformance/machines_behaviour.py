@@ -47,7 +47,7 @@ NUMBERS = Section(
         "request": "A Machine with a healthy Node counts as healthy while its request still exists.",
         "threshold": "Remediation is allowed while the number of unhealthy targets is at most maxUnhealthy.",
         "rounding": "A percentage of the targets, those being deleted included, is rounded down.",
-        "blocked": "While nothing is allowed nobody is remediated, and nothing is asked again and again.",
+        "blocked": "While nothing is allowed no Machine is remediated, and no incident polls.",
     },
 )
 
@@ -82,7 +82,7 @@ CLEAN_UP = Section(
 CONSUMER = Section(
     "MHC A.2.7/",
     "MHC A.2.7: external-baremetal",
-    {"consumer": "What the annotation asks for is done by the bare metal provider."},
+    {"consumer": "The bare metal provider acts on the annotation."},
     not_applicable={"consumer": "it is the provider's own controller, not the check's."},
 )
 

@@ -34,8 +34,8 @@ FIELDS = Section(
             "check's own."
         ),
         "refused": (
-            "What the schema lets through and nobody can work with gives that check alone a condition and "
-            "one Event, with field and value; it never acts."
+            "A spec that the schema accepts and that has no meaning gives that check alone a condition and "
+            "one Event, with field and value; the check never acts."
         ),
     },
 )
@@ -51,7 +51,7 @@ STATUS = Section(
             "True says nothing else; False has severity Warning, reason TooManyUnhealthy, and the numbers."
         ),
         "lastTransitionTime": "Moves when status, severity, reason or message of a condition changes.",
-        "other conditions": "Conditions of somebody else stay as they are.",
+        "other conditions": "Conditions of other controllers stay as they are.",
     },
 )
 
@@ -88,7 +88,7 @@ EVENTS = Section(
         "SkippedNoController": "Normal on the Machine, when its time is over and it has no controller.",
         "ExternalAnnotationAdded": "Normal on the Machine, when it was annotated.",
         "ExternalAnnotationFailed": "Warning on the Machine, when it could not be annotated.",
-        "requests": "Requests that come and go are told by no Event.",
+        "requests": "No Event reports that a request is created or deleted.",
     },
 )
 

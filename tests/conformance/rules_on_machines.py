@@ -16,7 +16,7 @@ MACHINES = Section(
             "none, 1, 2, 4, … minutes; those that were there before do not wait."
         ),
         "25": "nodeStartupTimeout counts from status.lastUpdated, or from creation where that is unset.",
-        "26": "That a Node is not there is confirmed by a live read before its Machine is deleted.",
+        "26": "A live read confirms that a Node is missing before its Machine is deleted.",
         "27": (
             "ExternalRemediationTemplateAvailable and ExternalRemediationRequestAvailable are really there, "
             "True when nothing is wrong, False with the reason also where only an act found it."

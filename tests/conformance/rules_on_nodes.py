@@ -58,14 +58,14 @@ PEOPLE = Section(
     "Rules 39 to 44: taking over, people, values",
     {
         "39": (
-            "A request that this check owns, and a Lease in its name, are ours whoever made them, with "
-            "start, mark and template."
+            "A request that this check owns, and a Lease in its name, are ours whichever controller made "
+            "them, with start, mark and template."
         ),
         "39/escalation": (
             "An escalation that the NodeHealthCheck operator began keeps its request and takes the next step "
             "on time."
         ),
-        "39/back": "What Paramedic leaves in the cluster is what the NodeHealthCheck operator goes on from.",
+        "39/back": "The NodeHealthCheck operator continues from the objects that Paramedic leaves.",
         "40": "abort cleans up and leaves the target alone until recovery, for a time, or until resume.",
         "40/exhausted": (
             "An exhausted escalation is an open incident that waits for recovery or resume, from the "
@@ -81,7 +81,7 @@ PEOPLE = Section(
         "43": "No guard, limit or shadow mode is on by default: what a check allows is done.",
         "44": "A threshold of digits without % is that number.",
         "44/duration": "A duration that no clock can hold flags its check, with field and value.",
-        "47": "What could not be written is not remembered as written, and is tried again, visibly.",
+        "47": "A failed write is not remembered as written, and is tried again, visibly.",
         "47/403": "A 403 is tried again like a fault for half a minute, then told as a missing right.",
     },
 )

@@ -11,7 +11,7 @@ SAFETY = Section(
             "deadline."
         ),
         "2": (
-            "What acts first reads the live target, check and template, and does nothing, with a reason, "
+            "An act first reads the live target, check and template, and does nothing, with a reason, "
             "unless all is as it was judged."
         ),
         "2/preconditions": "A delete names the uid and resourceVersion that it was decided on.",
@@ -22,8 +22,8 @@ SAFETY = Section(
         ),
         "5": "A maxUnhealthy above the number of targets allows remediation.",
         "6": (
-            "What is blocked does not poll, and a block is told by one Event and one change of a "
-            "condition on the check, for however many targets."
+            "A blocked incident does not poll, and one Event and one change of a condition on the check "
+            "report the block, for any number of targets."
         ),
         "6/writes": "Status is written only when something published changes, at most twice a second.",
         "6/heartbeat": "A heartbeat causes no write and no message to a workflow.",
@@ -35,19 +35,17 @@ SAFETY = Section(
         "7/lease": "Leases are renewed while the check is held.",
         "7/timed out": "Requests are marked as timed out while the check is held.",
         "8": (
-            "A check or template that cannot be read affects its check alone, and is told with field and "
-            "value."
+            "A check or template that cannot be read affects its check alone, and is reported with field "
+            "and value."
         ),
         "8/node": "A Node that cannot be read affects itself alone.",
-        "8/incident": (
-            "What cannot be judged of one incident holds that one, with the reason Failed; the others go on."
-        ),
+        "8/incident": ("An incident that cannot be judged is held with the reason Failed; the others go on."),
         "8/wire": (
             "Whatever stands in a field of an object is read, or refused by the field: no time, number or "
             "text ends a process or stops a workflow."
         ),
         "8/workflow": (
-            "A Remediation that somebody started by hand, without memo or with strange search attributes, "
+            "A Remediation that a person started by hand, without memo or with strange search attributes, "
             "stops no detector and no command."
         ),
     },
@@ -63,7 +61,7 @@ LIFE = Section(
         "10": (
             "A target that leaves the selector, or whose check is deleted, is released: request and Lease go."
         ),
-        "10/at start": "What was released while no detector ran is noticed when one starts.",
+        "10/at start": "A detector that starts notices targets that were released while none ran.",
         "10/edit": (
             "An edited duration moves running deadlines, counted from the same condition time; an edited "
             "healthyDelay or step timeout counts from its own start."
@@ -91,7 +89,7 @@ LIFE = Section(
             "targets that fail side by side do not wait."
         ),
         "14/deleted request": (
-            "A request that somebody deleted while its target is unhealthy counts as an attempt."
+            "A request that another actor deleted while its target is unhealthy counts as an attempt."
         ),
         "14/event": "An Event says once, for each remediation in a row, when it is due.",
         "14/limit": "The wait has a limit, 30 minutes by default, and 0 turns back-off off.",

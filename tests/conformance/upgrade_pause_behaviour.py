@@ -11,29 +11,30 @@ PAUSE = Section(
             "cluster.x-k8s.io/paused and machine.openshift.io/paused-for-upgrade in one patch, if it is "
             "still as it was seen."
         ),
-        "found paused": "A check that somebody else paused is not touched, in the upgrade and after it.",
+        "found paused": "A check that another actor paused is not touched, in the upgrade and after it.",
         "created": "A check created during the upgrade is paused too.",
-        "unpaused": "A check that somebody unpauses during the upgrade is not paused again in it.",
+        "unpaused": "A check that another actor unpauses during the upgrade is not paused again in it.",
         "end": "Once it says False, both annotations go, in one patch, from exactly those that are marked.",
         "left mark": "A mark alone is removed after the upgrade: the next one pauses the check again.",
-        "unknown": "While nobody knows whether there is an upgrade, no annotation changes.",
+        "unknown": "While it is unknown whether there is an upgrade, no annotation changes.",
         "restart": (
-            "What both annotations say holds without any memory: a marked pause is ours, a mark alone is of "
-            "a check that somebody unpaused."
+            "Both annotations suffice without any memory: a marked pause is ours, and a mark alone is on a "
+            "check that another actor unpaused."
         ),
         "end over which nothing ran": "An end that was not seen is made up for at the next look.",
         "end and begin over which nothing ran": (
-            "A check that was unpaused in an upgrade whose end nobody saw is paused in the next one."
+            "A check that was unpaused in an upgrade whose end was not observed is paused in the next one."
         ),
         "paused by several": (
-            "Who pauses a check that we paused, or marked before, cannot be told from us: it is unpaused."
+            "A pause by another actor on a check that we paused, or marked before, looks like ours: it is "
+            "unpaused."
         ),
-        "termination handler": "Each check of that API is paused, whoever it is of and whatever it is for.",
-        "stuck": "Checks stay paused in an upgrade that does not end; after six hours that is told once.",
+        "termination handler": "Each check of that API is paused, independent of its owner and purpose.",
+        "stuck": "Checks stay paused in an upgrade that does not end; after six hours one Event reports it.",
         "re-targeted": "An upgrade that is given another version is the same one.",
         "quickly": "An upgrade that ends and begins again unpauses checks, and pauses them again.",
         "in flight": (
-            "What a paused check has begun stays as it is, and is cleaned up or goes on when the pause goes."
+            "Requests of a paused check stay as they are; they are cleaned up or go on when the pause ends."
         ),
         "begun before us": "An upgrade that was under way when Paramedic began is paused from then on.",
         "paused pools": (
@@ -51,8 +52,8 @@ RULES = Section(
     "Rules 34 to 36, 46: the memory of an upgrade pause",
     {
         "34": (
-            "Each check that was handled in an upgrade is remembered by uid, over restarts too; unpaused by "
-            "anybody, whoever paused it, with or without its mark, it stays unpaused in that upgrade."
+            "Each check that was handled in an upgrade is remembered by uid, over restarts too; once any "
+            "actor has unpaused it, it stays unpaused in that upgrade, with or without its mark."
         ),
         "35": "The next upgrade is known by the lastTransitionTime of Progressing.",
         "36/annotations": (

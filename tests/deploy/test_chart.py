@@ -51,7 +51,7 @@ ANYTHING_ELSE: dict[str, Any] = OUTSIDE | {
     "settings": {"PARAMEDIC_LONG_UPGRADE_SECONDS": 60, "PARAMEDIC_UPGRADE_PAUSE": "off"},
     "leaseNamespace.create": False,
     "webhook": {"enabled": True, "certManager": False, "caBundle": "YQ=="},
-    "clusterAPI.coreManagerOff": True,
+    "clusterAPI": {"enabled": True, "coreManagerOff": True},
     "priorityClass": {"create": False, "name": "system-cluster-critical"},
     "worker.replicas": 3,
     "nodeSelector": {"kubernetes.io/os": "linux"},

@@ -110,7 +110,7 @@ def test_values_of_containers_reach_every_container(fitted: tuple[Object, ...]) 
     for one in found:
         assert one["imagePullPolicy"] == "Always"
         assert one["env"][-2:] == FITTED["extraEnv"]
-        assert one["envFrom"][-1:] == FITTED["extraEnvFrom"]
+        assert one["envFrom"][:1] == FITTED["extraEnvFrom"]
         assert one["volumeMounts"] == FITTED["extraVolumeMounts"]
         assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         assert one["securityContext"]["seLinuxOptions"] == {"level": "s0"}
@@ -354,6 +354,13 @@ async def test_changed_secret_rolls_the_pods_with_the_next_upgrade(
             "extraEnv: PARAMEDIC_CLUSTER cannot be set",
         ),
         ({"extraEnv": [{"name": "A B"}]}, "does not match pattern"),
+        ({"extraEnv": [{"name": "A"}, {"name": "A"}]}, "extraEnv: A is there twice"),
+        ({"extraVolumes": [{"name": "payload-keys"}]}, "extraVolumes: the chart has a volume payload-keys"),
+        ({"settings": {"TEMPORAL_API_KEY": "key"}}, "put it into temporal.secret"),
+        ({"worker.serviceAccount.name": "default"}, "worker.serviceAccount.name: must not be default"),
+        ({"openshift.machineHealthChecks": True}, "needs openshift.enabled"),
+        ({"clusterAPI.coreManagerOff": True}, "needs clusterAPI.enabled"),
+        ({"temporal.dev.enabled": True}, "temporal.address: cannot be set with temporal.dev.enabled"),
         ({"worker.serviceAccount": {"create": False}}, "worker.serviceAccount.name: must be set"),
         ({"worker.podDisruptionBudget.maxUnavailable": 0}, "maxUnavailable"),
         ({"worker.podDisruptionBudget.maxUnavailable": "0%"}, "maxUnavailable"),

@@ -116,7 +116,7 @@ class LeaderMachine(RuleBasedStateMachine):
 
     @invariant()
     def counts_equal_those_made_anew(self) -> None:
-        anew = LimitUsage(self.scopes.of)
+        anew = LimitUsage(scopes_of=self.scopes.of)
         for remediated in self.records._targets():  # noqa: SLF001
             anew.put(remediated, self.records._use(remediated))  # noqa: SLF001
         assert self.records.usage == anew

@@ -30,7 +30,7 @@ class Usage:
             if check is not None and reference == WORKERS:
                 yield LimitScope(check, "the annotations", WORKERS)
 
-        self.limits = LimitUsage(lambda reference: tuple(scopes_of(reference)))
+        self.limits = LimitUsage(scopes_of=lambda reference: tuple(scopes_of(reference)))
         self.targets = 0
 
     def count(self, remediation: LimitedRemediation) -> int:
@@ -204,7 +204,7 @@ def test_target_counts_once_and_what_was_counted_for_it_is_taken_back_by_whateve
     counted.limits.scopes_of = lambda _: (LimitScope(limits(maxInFlightByLabel={ZONE: 1}), "another policy"),)
     change = counted.limits.put(target, Use(WORKERS))
     assert change.freed
-    assert counted.limits == LimitUsage(counted.limits.scopes_of)
+    assert counted.limits == LimitUsage(scopes_of=counted.limits.scopes_of)
 
 
 def test_reserved_start_that_is_seen_frees_nothing() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from health.model.moves import AnnotateRequests, Phase, TakeStep, Wait
 from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.order import Refusal
 from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
@@ -302,3 +303,22 @@ def test_the_time_of_the_order_is_recorded_with_its_step() -> None:
     (order,) = skipped("reboot", seen(FIRST_RUNS)).orders
     given_at: datetime = order.given
     assert (order.order, order.step, given_at, order.refused) == ("skip", "reboot", NOW, "")
+
+
+@pytest.mark.parametrize(
+    ("age", "answer"),
+    [
+        (timedelta(seconds=29), "RebootTemplate/reboot began only 29s ago; name it with --step"),
+        (timedelta(seconds=30), "RebootTemplate/reboot"),
+    ],
+)
+def test_command_without_a_step_names_only_a_step_that_has_run_for_a_while(
+    age: timedelta, answer: str
+) -> None:
+    assert SKIP.complete is not None
+    observation = seen(request_of(FIRST, age))
+    situation = Situation(phase=Phase.REMEDIATING, memory=AT_WORK, seen=observation, now=NOW)
+    completed = SKIP.complete(SkipOrder(), situation)
+    assert (completed.why if isinstance(completed, Refusal) else completed.step) == answer
+    assert SKIP.complete(SkipOrder(step="reset"), situation) == SkipOrder(step="reset")
+    assert SKIP.is_offered(situation)

@@ -33,10 +33,12 @@ async def test_person_skips_a_step_by_the_command_once_and_the_last_step_not_at_
     (node,) = await world.add_nodes(1)
     await escalation.add("first", "second", each="1h")
     await world.fail(node)
-    await escalation.until_steps(node, "first")
+    first = (await escalation.until_steps(node, "first"))["first"]
     await world.until_phase(node, "Remediating")
 
-    skipped = await command("skip", node, "--reason", "it cannot boot")
+    skipped = await command(
+        "skip", node, "--step", first["metadata"]["annotations"][TEMPLATE_NAME], "--reason", "it cannot boot"
+    )
     assert (skipped.code, skipped.err) == (0, "")
     assert "and takes the next one when it is admitted: it cannot boot" in skipped.out
     requests = await escalation.until_steps(node, "first", "second")

@@ -12,12 +12,12 @@ What every container of ours has. Takes its image, its volume mounts, and the ro
 image: {{ index . 0 | quote }}
 imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 envFrom:
+  {{- with $root.Values.extraEnvFrom }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   - configMapRef: {name: paramedic-settings}
   {{- if not $root.Values.temporal.dev.enabled }}
   - secretRef: {name: {{ $root.Values.temporal.secret | quote }}, optional: true}
-  {{- end }}
-  {{- with $root.Values.extraEnvFrom }}
-  {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- with index . 1 }}
 volumeMounts: {{- toYaml . | nindent 2 }}

@@ -30,7 +30,7 @@ and the root.
 {{- $path := index . 0 -}}
 {{- $root := index . 1 -}}
 {{- $text := required (printf "the chart lacks %s" $path) ($root.Files.Get $path) -}}
-{{- /* In two steps, because the name of one ServiceAccount may be the default name of the other. */ -}}
+{{- /* In two steps, because a name may be the default of another one. */ -}}
 {{- $user := "system:serviceaccount:paramedic-system:" -}}
 {{- range $process := list "detector" "worker" -}}
 {{- $text = replace (printf "%sparamedic-%s\"" $user $process) (printf "%s<%s>\"" $user $process) $text -}}
@@ -38,7 +38,7 @@ and the root.
 {{- range $process := list "detector" "worker" -}}
 {{- $text = replace (printf "%s<%s>\"" $user $process) (printf "%s%s\"" $user (include "paramedic.serviceAccount" (list $process $root))) $text -}}
 {{- end -}}
-{{- $text | replace "paramedic-system" $root.Release.Namespace | replace "medik8s-leases" $root.Values.leaseNamespace.name -}}
+{{- $text | replace "paramedic-system" "<ours>" | replace "medik8s-leases" "<leases>" | replace "<ours>" $root.Release.Namespace | replace "<leases>" $root.Values.leaseNamespace.name -}}
 {{- end }}
 
 {{/*
