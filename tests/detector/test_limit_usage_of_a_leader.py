@@ -110,7 +110,9 @@ class LeaderMachine(RuleBasedStateMachine):
         self.leader.pass_time(SECOND)
         self.leader.look()
         now = self.leader.now()
-        waiting = [one.waiting for one in self.queue._in_turn.values()]  # noqa: SLF001
+        waits = self.queue._entries.keys() - self.queue._declined.keys()  # noqa: SLF001  since the selection, too
+        in_turn = self.queue._in_turn.values()  # noqa: SLF001
+        waiting = [one.waiting for one in in_turn if Remediated.of(one.incident) in waits]
         again = self.records.usage.select(waiting, now)
         assert list(self.queue.selection) == list(again)
 
