@@ -5,6 +5,7 @@ requests of our processes. Rights for one kind of check are in the kind's folder
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from health.cluster.upgrade import UpgradeSignal
 from health.gate.etcd_disruption import NAMESPACE as ETCD_NAMESPACE
@@ -55,12 +56,12 @@ def needs(settings: Settings) -> Iterator[Right]:
 
 
 def _of_detector(settings: Settings) -> Iterator[Right]:
-    one, shared, ours = Process.DETECTOR, settings.lease_namespace, settings.namespace
-    yield Right(process=one, group="", resource="nodes", verbs=WATCH, why="Nodes are the targets of checks")
+    right = partial(Right, process=Process.DETECTOR)
+    shared, ours = settings.lease_namespace, settings.namespace
+    yield right(group="", resource="nodes", verbs=WATCH, why="Nodes are the targets of checks")
     its_uid = "its uid distinguishes this cluster from others with the same name"
-    yield Right(process=one, group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield Right(
-        process=one,
+    yield right(group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
+    yield right(
         group="",
         resource="namespaces",
         verbs=WATCH,
@@ -68,19 +69,15 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
         why="the global stop is an annotation on it",
     )
     upgrades = "an upgrade of the cluster holds every check"
-    yield Right(
-        process=one, group="config.openshift.io", resource="clusterversions", verbs=WATCH, why=upgrades
-    )
-    yield Right(
-        process=one,
+    yield right(group="config.openshift.io", resource="clusterversions", verbs=WATCH, why=upgrades)
+    yield right(
         group=LEASES,
         resource="leases",
         verbs=WATCH,
         namespace=shared,
         why="a target whose Lease has another holder is left alone",
     )
-    yield Right(
-        process=one,
+    yield right(
         group="",
         resource="configmaps",
         verbs=WATCH,
@@ -88,8 +85,7 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
         name=POLICY,
         why="the policy may change at run time",
     )
-    yield Right(
-        process=one,
+    yield right(
         group="",
         resource="events",
         verbs=("create",),
@@ -97,17 +93,9 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
         why="Events report edits of the policy, and problems of the processes",
     )
     made = "the detector makes the ParamedicStatus where it is missing"
-    yield Right(
-        process=one,
-        group=STATUSES.group,
-        resource=STATUSES.plural,
-        verbs=("create",),
-        namespace=ours,
-        why=made,
-    )
+    yield right(group=STATUSES.group, resource=STATUSES.plural, verbs=("create",), namespace=ours, why=made)
     before_write = "the detector reads the ParamedicStatus before it changes it"
-    yield Right(
-        process=one,
+    yield right(
         group=STATUSES.group,
         resource=STATUSES.plural,
         verbs=("get",),
@@ -115,8 +103,7 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
         name=NAME,
         why=before_write,
     )
-    yield Right(
-        process=one,
+    yield right(
         group=STATUSES.group,
         resource=f"{STATUSES.plural}/status",
         verbs=("patch",),
@@ -125,8 +112,7 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
         why="it has the conditions of the processes",
     )
     leading = "the Lease of the leader, and the Leases of standbys that are ready to lead"
-    yield Right(
-        process=one,
+    yield right(
         group=LEASES,
         resource="leases",
         verbs=("create", "get", "list", "patch", "delete"),
@@ -136,14 +122,12 @@ def _of_detector(settings: Settings) -> Iterator[Right]:
 
 
 def _of_worker(settings: Settings) -> Iterator[Right]:
-    one, shared, ours = Process.WORKER, settings.lease_namespace, settings.namespace
-    yield Right(
-        process=one, group="", resource="nodes", verbs=("get",), why="a Node is read again before an act"
-    )
+    right = partial(Right, process=Process.WORKER)
+    shared, ours = settings.lease_namespace, settings.namespace
+    yield right(group="", resource="nodes", verbs=("get",), why="a Node is read again before an act")
     its_uid = "its uid distinguishes this cluster from others with the same name"
-    yield Right(process=one, group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
-    yield Right(
-        process=one,
+    yield right(group="", resource="namespaces", verbs=("get",), name=KUBE_SYSTEM, why=its_uid)
+    yield right(
         group="",
         resource="namespaces",
         verbs=("get",),
@@ -151,12 +135,9 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
         why="each act checks for the global stop",
     )
     shadow = "each act checks for shadow mode and the limits of the policy"
-    yield Right(
-        process=one, group="", resource="configmaps", verbs=("get",), namespace=ours, name=POLICY, why=shadow
-    )
+    yield right(group="", resource="configmaps", verbs=("get",), namespace=ours, name=POLICY, why=shadow)
     holding = "the worker acquires, renews and releases the Lease of each target that it remediates"
-    yield Right(
-        process=one,
+    yield right(
         group=LEASES,
         resource="leases",
         verbs=("create", "get", "patch", "delete"),
@@ -164,18 +145,11 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
         why=holding,
     )
     renewed = "its renewals show whether a detector leads, its annotations the known workload clusters"
-    yield Right(
-        process=one,
-        group=LEASES,
-        resource="leases",
-        verbs=("get",),
-        namespace=ours,
-        name=LEADER_LEASE,
-        why=renewed,
+    yield right(
+        group=LEASES, resource="leases", verbs=("get",), namespace=ours, name=LEADER_LEASE, why=renewed
     )
     no_leader = "the worker reports that no detector leads"
-    yield Right(
-        process=one,
+    yield right(
         group=STATUSES.group,
         resource=STATUSES.plural,
         verbs=("get",),
@@ -183,8 +157,7 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
         name=NAME,
         why=no_leader,
     )
-    yield Right(
-        process=one,
+    yield right(
         group=STATUSES.group,
         resource=f"{STATUSES.plural}/status",
         verbs=("patch",),
@@ -192,7 +165,7 @@ def _of_worker(settings: Settings) -> Iterator[Right]:
         name=NAME,
         why=no_leader,
     )
-    yield Right(process=one, group="", resource="events", verbs=("create",), namespace=ours, why=no_leader)
+    yield right(group="", resource="events", verbs=("create",), namespace=ours, why=no_leader)
 
 
 def needs_for_signal(group: str, plural: str) -> Iterator[Right]:
@@ -215,9 +188,9 @@ def signals_upgrades_here(settings: Settings) -> tuple[UpgradeSignal, ...]:
 
 def needs_for_etcd() -> Iterator[Right]:
     """Additional rights of the worker on OpenShift, whatever kinds are handled."""
-    one, why = Process.WORKER, "a control-plane node is held until etcd's disruption budget allows its loss"
-    yield Right(
-        process=one,
+    right = partial(Right, process=Process.WORKER)
+    why = "a control-plane node is held until etcd's disruption budget allows its loss"
+    yield right(
         group="policy",
         resource="poddisruptionbudgets",
         verbs=("list",),
@@ -225,9 +198,7 @@ def needs_for_etcd() -> Iterator[Right]:
         part=ETCD,
         why=why,
     )
-    yield Right(
-        process=one, group="", resource="pods", verbs=("list",), namespace=ETCD_NAMESPACE, part=ETCD, why=why
-    )
+    yield right(group="", resource="pods", verbs=("list",), namespace=ETCD_NAMESPACE, part=ETCD, why=why)
 
 
 def needs_for_evidence(settings: Settings) -> Iterator[Right]:
@@ -247,9 +218,8 @@ def needs_for_evidence(settings: Settings) -> Iterator[Right]:
 
 
 def _read_for_evidence(part: RightsGroup) -> Iterator[Right]:
-    one = Process.WORKER
-    yield Right(
-        process=one,
+    right = partial(Right, process=Process.WORKER)
+    yield right(
         group="",
         resource="pods",
         verbs=("list",),
@@ -257,7 +227,7 @@ def _read_for_evidence(part: RightsGroup) -> Iterator[Right]:
         why="the Pods on a Node are part of the evidence",
     )
     evidence = "Events about a Node or Machine are part of the evidence"
-    yield Right(process=one, group="", resource="events", verbs=("list",), part=part, why=evidence)
+    yield right(group="", resource="events", verbs=("list",), part=part, why=evidence)
 
 
 def needs_for_requests(group: str, templates: str, requests: str) -> Iterator[Right]:
