@@ -47,7 +47,7 @@ from health.runbook.maintenance import MaintenanceTask, adopted, healthy, old, s
 from health.runbook.memory_parts import SEEN_AFTER
 from health.runbook.remediating import BY_RESUME, grows_old, hold_ends, new_step, remediating, safety_net
 from health.runbook.state import Memory
-from health.runbook.words import in_words
+from health.runbook.words import as_move
 
 CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 REMEDIATOR_IS_DONE = NextTransition(what="when its remediator is done")
@@ -59,7 +59,7 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     decision = _decide(incident)
     if memory.is_shadow:
         decision = _in_shadow(decision, incident)
-    return in_words(_with_evidence(_with_retries(decision, incident), incident), incident)
+    return as_move(_with_evidence(_with_retries(decision, incident), incident), incident)
 
 
 def _decide(incident: Incident) -> Decision:
@@ -184,7 +184,7 @@ def _clean_up_is_due(incident: Incident) -> Moment | None:
     return Moment(at, NextEvent.CLEANS_UP_AGAIN if has_failed else None) if at else None
 
 
-def _held_no_more(incident: Incident) -> Moment | None:
+def _hold_ends_without_event(incident: Incident) -> Moment | None:
     """The end of a person's hold, which is no reason to go on with a clean-up."""
     ends = hold_ends(incident)
     return ends and replace(ends, event=None)
@@ -194,7 +194,7 @@ def _grows_old(incident: Incident) -> Moment | None:
     return grows_old(incident.kept_requests, incident.now)
 
 
-def _renewal(incident: Incident) -> Moment | None:
+def _renewal_while_disrupted(incident: Incident) -> Moment | None:
     """The renewal of the Lease while a deletion or mark is in progress."""
     lease = incident.memory.lease
     return Moment(lease.renew_at) if lease.may_be_held and lease.renew_at else None
@@ -202,7 +202,7 @@ def _renewal(incident: Incident) -> Moment | None:
 
 def _renewal_after_recovery(incident: Incident) -> Moment | None:
     is_needed = incident.kept_requests or incident.observation.is_marked
-    return _renewal(incident) if is_needed else None
+    return _renewal_while_disrupted(incident) if is_needed else None
 
 
 def _renew(incident: Incident) -> Maintenance | None:
@@ -249,7 +249,7 @@ _ENDED = (
         when=_is_in_between,
         phase=Phase.REMEDIATING,
         reason=Reason.DISRUPTED,
-        until=(_mark_is_seen, _renewal, safety_net),
+        until=(_mark_is_seen, _renewal_while_disrupted, safety_net),
         otherwise=REMEDIATOR_IS_DONE,
         acts=(_renew,),
     ),
@@ -299,7 +299,7 @@ _UNHEALTHY = (
         when=_starts_over,
         phase=Phase.CLEANING_UP,
         reason=Reason.STARTS_OVER,
-        until=(_clean_up_is_due, _held_no_more, safety_net),
+        until=(_clean_up_is_due, _hold_ends_without_event, safety_net),
         otherwise=REQUESTS_ARE_GONE,
         acts=(_remove_requests,),
     ),
@@ -307,7 +307,7 @@ _UNHEALTHY = (
         when=lambda incident: incident.is_disrupted,
         phase=Phase.REMEDIATING,
         reason=Reason.DISRUPTED,
-        until=(_mark_is_seen, hold_ends, _renewal, safety_net),
+        until=(_mark_is_seen, hold_ends, _renewal_while_disrupted, safety_net),
         acts=(_renew,),
     ),
 )

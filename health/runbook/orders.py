@@ -170,17 +170,18 @@ def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder 
         return order
     if situation is None or situation.seen is None:
         return Refusal("its running step is unknown now; name it with --step")
-    state = (situation.memory, situation.seen, situation.now)
-    step = skipping.skippable(*state)
-    if isinstance(step, Refusal):
-        return step
-    return skipping.just_begun(*state) or order.model_copy(update={"step": step})
+    running = skipping.skippable(situation.memory, situation.seen, situation.now)
+    if isinstance(running, Refusal):
+        return running
+    young = skipping.just_begun(running, situation.now)
+    return young or order.model_copy(update={"step": running.name})
 
 
 def _runs_a_step(situation: Situation) -> bool:
     if situation.seen is None:
         return False
-    return isinstance(skipping.skippable(situation.memory, situation.seen, situation.now), str)
+    running = skipping.skippable(situation.memory, situation.seen, situation.now)
+    return not isinstance(running, Refusal)
 
 
 RESUME = OrderSpec(

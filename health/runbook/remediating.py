@@ -205,7 +205,7 @@ def _is_held_by_person(incident: Incident) -> bool:
     return incident.memory.held is not None
 
 
-def _is_unasked(incident: Incident) -> bool:
+def _is_unanswered(incident: Incident) -> bool:
     """True if the detector has not answered yet."""
     return not incident.is_state_known and not _has_hold(incident)
 
@@ -279,7 +279,7 @@ _NEW_STEP = (
         until=(hold_ends,),
         otherwise=BY_RESUME,
     ),
-    Row(when=_is_unasked, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR),
+    Row(when=_is_unanswered, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR),
     Row(when=_is_unknown, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR, until=(_asks_again, safety_net)),
     Row(when=_is_timer_running, phase=Phase.WAITING, reason=Reason.TIMER_RUNS, until=(_deadline, safety_net)),
     Row(

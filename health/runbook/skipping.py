@@ -15,6 +15,7 @@ is due. The next step needs an admission, so holds and limits apply to it. The f
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from health.model.observation import ENDED, Observation
@@ -30,32 +31,51 @@ JUST_BEGUN = timedelta(seconds=30)
 """Two people may order at once to skip what they see: the second order must not end the step after it."""
 
 
+@dataclass(frozen=True)
+class RunningStep:
+    """The step that runs, by its request."""
+
+    request: RequestSnapshot
+    plan: Plan
+    is_last: bool
+
+    @property
+    def template(self) -> TemplateReference:
+        return _template(self.request, self.plan)
+
+    @property
+    def templates(self) -> frozenset[TemplateReference]:
+        """Its template and those of all steps."""
+        return frozenset({self.template, *(step.template for step in self.plan.steps)})
+
+    @property
+    def name(self) -> str:
+        """The shortest name with its kind that means this step and no other one."""
+        return _short(self.template, self.templates)
+
+
 def skip(memory: Memory, order: OrderRecord, observation: Observation, now: datetime) -> Memory | Refusal:
     """The memory after the running step ended by an order, or why it does not end."""
     running = _running(memory, observation, now)
     if isinstance(running, Refusal):
         return running
-    refusal = _other_step(order.step, running, memory.plan(observation)) or _last(
-        running, memory, observation, now
-    )
-    return refusal or memory.having_skipped(running.uid)
+    return _other_step(order.step, running) or _last(running) or memory.having_skipped(running.request.uid)
 
 
-def skippable(memory: Memory, observation: Observation, now: datetime) -> str | Refusal:
-    """The name of the step that an order would end now, or why it would end none."""
+def skippable(memory: Memory, observation: Observation, now: datetime) -> RunningStep | Refusal:
+    """The step that an order would end now, or why it would end none."""
     running = _running(memory, observation, now)
     if isinstance(running, Refusal):
         return running
-    return _last(running, memory, observation, now) or _name_of(running, memory.plan(observation))
+    return _last(running) or running
 
 
-def just_begun(memory: Memory, observation: Observation, now: datetime) -> Refusal | None:
+def just_begun(running: RunningStep, now: datetime) -> Refusal | None:
     """The refusal of an order without a name while its step may have begun after the order was written."""
-    running = _running(memory, observation, now)
-    if isinstance(running, Refusal) or now - running.created >= JUST_BEGUN:
+    age = now - running.request.created
+    if age >= JUST_BEGUN:
         return None
-    age = in_words(now - running.created)
-    return Refusal(f"{_name_of(running, memory.plan(observation))} began only {age} ago; name it with --step")
+    return Refusal(f"{running.name} began only {in_words(age)} ago; name it with --step")
 
 
 def why_blocked(memory: Memory) -> Refusal | None:
@@ -66,7 +86,7 @@ def why_blocked(memory: Memory) -> Refusal | None:
     return Refusal("the check is in shadow, so no step is taken") if memory.is_shadow else None
 
 
-def _running(memory: Memory, observation: Observation, now: datetime) -> RequestSnapshot | Refusal:
+def _running(memory: Memory, observation: Observation, now: datetime) -> RunningStep | Refusal:
     observation = with_proof(memory.complete(observation), memory)
     if refusal := why_blocked(memory) or _not_escalating(memory, observation):
         return refusal
@@ -74,20 +94,12 @@ def _running(memory: Memory, observation: Observation, now: datetime) -> Request
     course = plan.course(observation.requests, now)
     if course.running is None:
         return Refusal(_nothing_runs(memory, plan, course))
-    return course.running
+    without = memory.having_skipped(course.running.uid).plan(observation).course(observation.requests, now)
+    return RunningStep(course.running, plan, is_last=without.is_exhausted)
 
 
-def _last(
-    running: RequestSnapshot, memory: Memory, observation: Observation, now: datetime
-) -> Refusal | None:
-    without = memory.having_skipped(running.uid).plan(observation).course(observation.requests, now)
-    why = f"no step follows {_name_of(running, memory.plan(observation))}"
-    return Refusal(why) if without.is_exhausted else None
-
-
-def _name_of(running: RequestSnapshot, plan: Plan) -> str:
-    """The shortest name with its kind that means the step of this request and no other step."""
-    return _short(_template(running, plan), _templates(running, plan))
+def _last(running: RunningStep) -> Refusal | None:
+    return Refusal(f"no step follows {running.name}") if running.is_last else None
 
 
 def _not_escalating(memory: Memory, observation: Observation) -> Refusal | None:
@@ -108,21 +120,17 @@ def _nothing_runs(memory: Memory, plan: Plan, course: Course) -> str:
     return f"no step was taken yet; {next_name} is next"
 
 
-def _other_step(name: str, running: RequestSnapshot, plan: Plan) -> Refusal | None:
+def _other_step(name: str, running: RunningStep) -> Refusal | None:
     """The refusal of a name that is missing, or does not mean the running step alone."""
-    runs = f"{_name_of(running, plan)} runs"
+    runs = f"{running.name} runs"
     if not name:
         return Refusal(f"an order to skip names the step; {runs}", field="step")
-    meant = {one for one in _templates(running, plan) if name in _names(one)}
-    if meant == {_template(running, plan)}:
+    meant = {one for one in running.templates if name in _names(one)}
+    if meant == {running.template}:
         return None
     if len(meant) > 1:
         return Refusal(f"{name!r} names {len(meant)} steps; {runs}", field="step")
     return Refusal(f"the step {name!r} does not run; {runs}", field="step")
-
-
-def _templates(running: RequestSnapshot, plan: Plan) -> frozenset[TemplateReference]:
-    return frozenset({_template(running, plan), *(step.template for step in plan.steps)})
 
 
 def _template(running: RequestSnapshot, plan: Plan) -> TemplateReference:

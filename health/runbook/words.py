@@ -46,7 +46,7 @@ NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act
 IN_SHADOW = "in shadow"
 
 
-def in_words(decision: Decision, incident: Incident) -> Move:
+def as_move(decision: Decision, incident: Incident) -> Move:
     """The move of a decision, with the words for its readers."""
     details = _in_shadow(_details(decision, incident), incident)
     until = tuple(_until(moment, incident) for moment in decision.until)

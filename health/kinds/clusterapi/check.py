@@ -52,7 +52,7 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
     """One MachineHealthCheck in either version; its status is written in the version that it was read in."""
 
     group_kind: ClassVar = CHECK
-    may_template_be_empty: ClassVar = True
+    may_template_be_empty: ClassVar[bool] = True
     api_version: str
     metadata: ObjectMetadata
     spec: Spec

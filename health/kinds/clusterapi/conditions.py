@@ -49,7 +49,7 @@ class BlockingReason:
     severity: str = "Error"
 
 
-def obstacle(snapshot: CheckSnapshot) -> BlockingReason | None:
+def blocking_reason(snapshot: CheckSnapshot) -> BlockingReason | None:
     """The blocking reason of a check that is not paused; None without one."""
     if isinstance(snapshot.check, InvalidCheckError):
         return BlockingReason(INVALID_SPEC, str(snapshot.check))
@@ -65,7 +65,7 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
     """The changes to a list of its conditions."""
     if is_paused(snapshot):
         return Changes((_paused(snapshot),))
-    known = obstacle(snapshot)
+    known = blocking_reason(snapshot)
     if known is not None:
         return Changes((not_allowed(known.reason, known.message, known.severity), _NOT_PAUSED))
     found = machines.changes(snapshot, stored)

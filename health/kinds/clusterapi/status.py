@@ -12,7 +12,7 @@ from typing import Any
 from health.check.check_snapshot import CheckSnapshot
 from health.check.pause import is_paused
 from health.kinds.clusterapi.check import MachineHealthCheck
-from health.kinds.clusterapi.conditions import changes, obstacle
+from health.kinds.clusterapi.conditions import blocking_reason, changes
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.status_conditions import conditions_patch
 from health.kinds.machines.threshold import remediations_allowed
@@ -48,7 +48,7 @@ def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:
     if isinstance(snapshot.check, InvalidCheckError):
         return dict.fromkeys((*_NUMBERS, "targets"))
     decided = snapshot.allowance
-    if decided is None or obstacle(snapshot) is not None:
+    if decided is None or blocking_reason(snapshot) is not None:
         return {}
     numbers = (decided.total, decided.healthy, remediations_allowed(decided))
     names = sorted(snapshot.selected)[:MOST_TARGETS]

@@ -39,7 +39,7 @@ class MachineCheck(Check[Machine_contra]):
     api_version: str
     """The version that it was read in; its Machines have the same."""
     spec: _Spec
-    may_template_be_empty: ClassVar = False
+    may_template_be_empty: ClassVar[bool] = False
 
     @cached_property
     def template(self) -> TemplateReference | None:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from health.check.check_snapshot import CheckSnapshot
+from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem
 from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.check_kind import UNREADABLE, FailingCondition
@@ -78,7 +79,7 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
         return Changes((not_allowed(INVALID_SPEC, str(snapshot.check), "Error"),))
     if not isinstance(snapshot.check, MachineCheck) or snapshot.allowance is None:
         return Changes()
-    allowed = _remediation_allowed(snapshot, snapshot.check)
+    allowed = _remediation_allowed(snapshot, snapshot.check, snapshot.allowance)
     if snapshot.check.template is None:
         return Changes((allowed,), frozenset({TEMPLATE_AVAILABLE, REQUEST_AVAILABLE}))
     return Changes((allowed, _template_available(snapshot), *_request_available(snapshot, stored)))
@@ -102,13 +103,15 @@ def was_restricted(stored: Mapping[str, Any]) -> bool:
     return known.get("status") != "True" and string(known, "reason") not in BRIEF_REASONS
 
 
-def _remediation_allowed(snapshot: CheckSnapshot, check: MachineCheck[Any]) -> StatusCondition:
+def _remediation_allowed(
+    snapshot: CheckSnapshot, check: MachineCheck[Any], allowance: Allowance
+) -> StatusCondition:
     held = _restriction(snapshot)
     if held is not None:
         return not_allowed(held.reason, held.message)
-    if snapshot.allowance is None or snapshot.allowance.allowed:
+    if allowance.allowed:
         return _true(REMEDIATION_ALLOWED)
-    return not_allowed(TOO_MANY_UNHEALTHY, held_message(snapshot.allowance, check.spec.trigger))
+    return not_allowed(TOO_MANY_UNHEALTHY, held_message(allowance, check.spec.trigger))
 
 
 def _restriction(snapshot: CheckSnapshot) -> CheckProblem | None:
