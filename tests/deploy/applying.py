@@ -15,9 +15,15 @@ import aiohttp
 
 from devcluster.manifests import AS_KUBECTL, SERVER_SIDE
 from kube.discovery import Discovery
-from kube.resource import Object
+from kube.resource import Object, Resource
 from kube.transport import Transport
 
+CONFIGURATIONS = Resource(
+    "admissionregistration.k8s.io/v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 

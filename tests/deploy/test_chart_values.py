@@ -20,7 +20,7 @@ from tests.deploy.chart import helm, packaged, refused, release
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import container, containers
 from tests.deploy.overlays import DEPLOY, combined, named, of_kind
-from tests.pages.test_metrics_page import alerts
+from tests.pages.alerts import alerts
 
 pytestmark = pytest.mark.cluster  # helm is built as the servers are
 

@@ -4,9 +4,6 @@ Commands that would change the shared servers are server-side dry runs; the rest
 renders: on the server it would refuse the roles, because Helm did not create them.
 """
 
-import asyncio
-import os
-import re
 from pathlib import Path
 
 import pytest
@@ -18,11 +15,10 @@ from devcluster.manifests import ROOT
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import containers
 from tests.deploy.overlays import built
+from tests.deploy.page_commands import NOT_TRIED, blocks_of, reasons, run, tried
 from tests.support.api.tls import write_pair
 
 PAGE = (ROOT / "docs" / "install.md").read_text()
-NOT_TRIED = "# not tried: "
-BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = ("kind ", "oc ", "temporal ", "paramedic ", "make ", "docker ")
 DRY = """#!/bin/sh
 case " $* " in
@@ -32,26 +28,12 @@ exec "{program}" "$@"
 """
 
 
-def blocks_of(page: str) -> list[str]:
-    """The commands of a page, without the space that lists put before them."""
-    return [
-        "".join(line.removeprefix(found[1]) for line in found[2].splitlines(keepends=True))
-        for found in BLOCK.finditer(page)
-    ]
-
-
 def blocks() -> list[str]:
     return blocks_of(PAGE)
 
 
-def tried(block: str) -> str:
-    """The commands of a block without the lines that cannot run here."""
-    return "".join(line for line in block.splitlines(keepends=True) if NOT_TRIED not in line)
-
-
 def test_only_commands_that_cannot_be_tried_are_not_tried() -> None:
-    reasons = {line.partition(NOT_TRIED)[2] for line in PAGE.splitlines() if NOT_TRIED in line}
-    assert all(reason.startswith("needs ") for reason in reasons), reasons
+    assert all(reason.startswith("needs ") for reason in reasons(PAGE)), reasons(PAGE)
     for line in "".join(blocks()).splitlines():
         assert NOT_TRIED in line or not line.startswith(ELSEWHERE), line
 
@@ -97,24 +79,3 @@ async def test_commands_of_the_page_do_what_they_say(
     assert not [line for line in deleted if "nodehealthchecks" in line or "medik8s-leases" in line]
     definitions = [line.split('"')[1] for line in deleted if line.startswith("customresourcedefinition")]
     assert definitions == ["paramedicstatuses.paramedic.dev"]
-
-
-async def run(script: str, folder: Path, commands: Path, kubeconfig: Path) -> tuple[int, str]:
-    """The exit status of a script, and all that it says."""
-    process = await asyncio.create_subprocess_exec(
-        "sh",
-        "-c",
-        script,
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
-            "KUBECONFIG": str(kubeconfig),
-            "GOGC": "off",  # each command ends before it has much to clear away
-        },
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, output.decode()

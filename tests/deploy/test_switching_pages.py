@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cli.retire.cluster import CUSTOM_RESOURCES, DEPLOYMENTS
 from devcluster import programs
 from devcluster.control_plane import ControlPlane
 from devcluster.go_programs import HELM
@@ -17,25 +18,14 @@ from devcluster.manifests import ROOT
 from devcluster.temporal import TemporalServer
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import Object, Resource
+from kube.resource import CONFIG_MAPS, Object, Resource
 from kube.transport import Transport
-from tests.deploy.applying import api_server
-from tests.deploy.test_install_page import NOT_TRIED, blocks_of, run, tried
+from tests.deploy.applying import CONFIGURATIONS, api_server
+from tests.deploy.page_commands import blocks_of, reasons, run, tried
 from tests.support.cluster.own_servers import own_servers
 
 pytestmark = pytest.mark.cluster
 
-DEPLOYMENTS = Resource("apps/v1", "Deployment", "deployments", namespaced=True)
-CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", namespaced=True)
-CRDS = Resource(
-    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)
-WEBHOOKS = Resource(
-    "admissionregistration.k8s.io/v1",
-    "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations",
-    namespaced=False,
-)
 OPERATOR = "openshift-workload-availability"
 MANAGER = "node-healthcheck-controller-manager"
 OURS = "paramedic-system"
@@ -48,9 +38,9 @@ def page(name: str) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_only_commands_that_cannot_be_tried_are_not_tried(name: str) -> None:
-    reasons = {line.partition(NOT_TRIED)[2] for line in page(name).splitlines() if NOT_TRIED in line}
-    assert reasons
-    assert all(reason.startswith("needs ") for reason in reasons), reasons
+    found = reasons(page(name))
+    assert found
+    assert all(reason.startswith("needs ") for reason in found), found
 
 
 @pytest.fixture(scope="module")
@@ -156,12 +146,12 @@ async def test_way_from_the_operator_and_back_does_what_its_page_says(cluster: C
     await cluster.run(names, switch, watch)
     assert not await cluster.is_in_shadow()
     assert await cluster.replicas(OPERATOR, MANAGER) == 0
-    assert not await cluster.exists(WEBHOOKS, "vnodehealthcheck.kb.io-x7k2p")
+    assert not await cluster.exists(CONFIGURATIONS, "vnodehealthcheck.kb.io-x7k2p")
     said = await cluster.run(names, back)
     assert "were kept due to the resource policy" in said
     assert await cluster.replicas(OPERATOR, MANAGER) == 1
     assert not await cluster.exists(DEPLOYMENTS, "paramedic-worker", OURS)
-    assert await cluster.exists(CRDS, "nodehealthchecks.remediation.medik8s.io")
+    assert await cluster.exists(CUSTOM_RESOURCES, "nodehealthchecks.remediation.medik8s.io")
 
 
 @pytest.mark.parametrize("name", ["machinehealthcheck-openshift.md", "cluster-api-switch.md"])

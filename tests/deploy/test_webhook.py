@@ -21,7 +21,7 @@ from kube.client import Client
 from kube.errors import Forbidden, NotFound
 from kube.resource import LEASES, Object, Resource
 from kube.transport import Transport
-from tests.deploy.applying import api_server
+from tests.deploy.applying import CONFIGURATIONS, api_server
 from tests.deploy.overlays import named, overlay
 from tests.deploy.test_drop_in import STATUS_OF_THE_REFERENCE
 from tests.support.api.ports import free_port
@@ -35,12 +35,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/endpoint")]
 FOLDER = ROOT / "deploy" / "components" / "webhook"
 CONFIGURATION = yaml.safe_load((FOLDER / "configuration.yaml").read_text())
 PATH = CONFIGURATION["webhooks"][0]["clientConfig"]["service"]["path"]
-CONFIGURATIONS = Resource(
-    "admissionregistration.k8s.io/v1",
-    "ValidatingWebhookConfiguration",
-    "validatingwebhookconfigurations",
-    namespaced=False,
-)
 INFRASTRUCTURES = Resource("config.openshift.io/v1", "Infrastructure", "infrastructures", namespaced=False)
 PREFIX = "reviewed-"
 ANNOTATION = "remediation.medik8s.io/multiple-templates-support"

@@ -50,7 +50,7 @@ LARGE = 4 * MOST_DECODED_VALUES
 
 
 def _peak(decode: Callable[[bytes], Any], answer: bytes) -> tuple[Any, int]:
-    """What the decoder returns or raises, and the most bytes of Python values meanwhile."""
+    """The result or the error of the decoder, and the most bytes of Python values meanwhile."""
     result: Any
     tracemalloc.start()
     try:

@@ -8,10 +8,10 @@ import pytest
 
 from detector.metrics.observed_phase import ObservedPhase
 from health.model.observation import HoldReason
+from tests.pages.alerts import PAGE, alerts
 from tests.pages.page import modules, named, part, rows, strings
 from worker.worker_metrics import NOT_SAVED, SAVED
 
-PAGE = "metrics.md"
 NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")
 FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
 OF_TEMPORAL = {"paramedic_incident_ended"}
@@ -59,13 +59,6 @@ def _labels(call: ast.Call) -> set[str]:
         for label in getattr(tuple_, "elts", ())
         if isinstance(label, ast.Constant) and isinstance(label.value, str)
     }
-
-
-def alerts() -> list[str]:
-    """Every expression that the page proposes on series of ours; those of kube-state-metrics come after."""
-    text, _, _ = part(PAGE, "## What to alert on").partition("\n### ")
-    in_tables = [named(row[1])[0] for row in rows(text)]
-    return [*in_tables, *re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
 
 def asked(expression: str) -> Iterator[tuple[str, str, str, list[str]]]:

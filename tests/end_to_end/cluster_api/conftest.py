@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from temporalio.client import Client as TemporalClient
 
 from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
@@ -23,11 +22,11 @@ from tests.support.cluster.prepared import installed_control_plane
 from tests.support.story import shared_processes
 from tests.support.story.nodes import Nodes
 from tests.support.story.pairs import Pairs
-from tests.support.story.paramedic import Paramedic, watched_world
+from tests.support.story.paramedic import Paramedic
 from tests.support.story.world import World
 
 CONTROLLER_MANAGER = "manager"
-settings, policy = shared_processes.settings, shared_processes.policy
+settings, policy, world = shared_processes.settings, shared_processes.policy, shared_processes.world
 
 
 @dataclass(frozen=True)
@@ -81,16 +80,6 @@ async def paramedic(pairs: Pairs, settings: dict[str, str], policy: str) -> Para
     return await pairs.get(
         {"PARAMEDIC_CHECK_KINDS": CLUSTER_API_MACHINE_HEALTH_CHECK.resource_name} | settings, policy
     )
-
-
-@pytest.fixture
-async def world(
-    control_plane: ControlPlane, temporal_client: TemporalClient, paramedic: Paramedic
-) -> AsyncIterator[World]:
-    async with watched_world(paramedic.cluster_name, control_plane, temporal_client) as world:
-        yield world
-        await world.remove()
-        await world.until_nothing_runs()
 
 
 @pytest.fixture

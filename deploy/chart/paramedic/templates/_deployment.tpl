@@ -90,29 +90,32 @@ base/detector.yaml explain the fields.
 {{- $own := mergeOverwrite (dict) (index $values $process) (pick $earlier "replicas") -}}
 {{- $image := include "paramedic.image" $root -}}
 {{- if $earlier }}{{ $image = printf "%s:%s" $values.image.repository $earlier.tag }}{{ end -}}
-{{- $suffix := "" -}}
-{{- if $earlier }}{{ $suffix = printf "-%s" (include "paramedic.buildName" $earlier.buildId) }}{{ end -}}
+{{- $name := printf "paramedic-%s" $process -}}
+{{- $labels := dict "app.kubernetes.io/name" $name -}}
+{{- $selector := merge (dict) $labels -}}
+{{- if $earlier -}}
+{{- $build := include "paramedic.buildName" $earlier.buildId -}}
+{{- $name = printf "%s-%s" $name $build -}}
+{{- $_ := set $selector "paramedic.dev/build" $build -}}
+{{- end -}}
 {{- $hasWebhook := and $values.webhook.enabled (eq $process "detector") -}}
 {{- $volumes := list -}}
 {{- with $values.temporal.clientCertificateSecret }}{{ $volumes = append $volumes (list "temporal-tls" "/etc/paramedic/temporal" (dict "secretName" .)) }}{{ end -}}
 {{- $setupVolumes := $volumes -}}
 {{- with $values.temporal.payloadKeysSecret }}{{ $volumes = append $volumes (list "payload-keys" "/etc/paramedic/payload-keys" (dict "secretName" .)) }}{{ end -}}
 {{- if $hasWebhook }}{{ $volumes = append $volumes (list "webhook-certificate" "/etc/paramedic/webhook" (dict "secretName" "paramedic-webhook" "optional" true)) }}{{ end -}}
-{{- $selector := dict "app.kubernetes.io/name" (printf "paramedic-%s" $process) -}}
-{{- if $earlier }}{{ $_ := set $selector "paramedic.dev/build" (trimPrefix "-" $suffix) }}{{ end -}}
 {{- $annotations := dict "checksum/settings" (include "paramedic.settings" $root | sha256sum) -}}
 {{- with include "paramedic.secrets" $root }}{{ $_ := set $annotations "checksum/secrets" . }}{{ end -}}
-{{- $name := dict "app.kubernetes.io/name" (printf "paramedic-%s" $process) -}}
-{{- $deployment := include "paramedic.deploymentText" (dict "process" $process "root" $root "values" $values "own" $own "image" $image "earlier" $earlier "hasWebhook" $hasWebhook "mounts" (include "paramedic.mounts" (list $volumes $root) | fromYamlArray) "setupMounts" (include "paramedic.mounts" (list $setupVolumes $root) | fromYamlArray)) | fromYaml -}}
+{{- $deployment := include "paramedic.deploymentText" (dict "process" $process "root" $root "own" $own "image" $image "earlier" $earlier "hasWebhook" $hasWebhook "mounts" (include "paramedic.mounts" (list $volumes $root) | fromYamlArray) "setupMounts" (include "paramedic.mounts" (list $setupVolumes $root) | fromYamlArray)) | fromYaml -}}
 {{- with $deployment.Error }}{{ fail . }}{{ end -}}
-{{- $_ := set $deployment "metadata" (dict "name" (printf "paramedic-%s%s" $process $suffix) "namespace" $root.Release.Namespace "labels" $name) -}}
+{{- $_ := set $deployment "metadata" (dict "name" $name "namespace" $root.Release.Namespace "labels" $labels) -}}
 {{- $_ := set $deployment.spec "selector" (dict "matchLabels" $selector) -}}
-{{- $labels := merge (dict) $selector ($values.podLabels | default dict) (include "paramedic.labels" $root | fromYaml) -}}
-{{- $_ := set $deployment.spec.template "metadata" (dict "labels" (omit $labels "helm.sh/chart") "annotations" (merge $annotations ($values.podAnnotations | default dict))) -}}
+{{- $podLabels := merge (dict) $selector ($values.podLabels | default dict) (include "paramedic.labels" $root | fromYaml) -}}
+{{- $_ := set $deployment.spec.template "metadata" (dict "labels" (omit $podLabels "helm.sh/chart") "annotations" (merge $annotations ($values.podAnnotations | default dict))) -}}
 {{- $pod := $deployment.spec.template.spec -}}
-{{- $list := list -}}
-{{- range $volumes }}{{ $list = append $list (dict "name" (index . 0) "secret" (index . 2)) }}{{ end -}}
-{{- with concat $list ($values.extraVolumes | default list) }}{{ $_ := set $pod "volumes" . }}{{ end -}}
+{{- $secrets := list -}}
+{{- range $volumes }}{{ $secrets = append $secrets (dict "name" (index . 0) "secret" (index . 2)) }}{{ end -}}
+{{- with concat $secrets ($values.extraVolumes | default list) }}{{ $_ := set $pod "volumes" . }}{{ end -}}
 {{- $_ := set $deployment.spec.template "spec" (merge $pod ($values.podSpec | default dict)) -}}
 {{ include "paramedic.object" (list $deployment $root) }}
 {{- end }}
@@ -127,7 +130,7 @@ Volume mounts of a container. Takes our volumes and the root.
 {{- end }}
 
 {{- define "paramedic.deploymentText" -}}
-{{- $values := .values -}}
+{{- $values := .root.Values -}}
 apiVersion: apps/v1
 kind: Deployment
 spec:
