@@ -71,7 +71,8 @@ async def test_storm_holds_what_is_new_until_its_cooldown_is_over_and_keeps_its_
     world: World, paramedic: Paramedic
 ) -> None:
     first, *others = (await world.add_nodes(5))[:3]
-    await world.add_check(minHealthy=3, stormCooldownDuration="10s")
+    # A shorter duration could end for the second node before the detector has seen the third fail.
+    await world.add_check(duration="3s", minHealthy=3, stormCooldownDuration="10s")
     await world.fail(first)
     await world.until_requested(first)
     assert STORM not in await conditions(world)

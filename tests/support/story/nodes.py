@@ -60,7 +60,9 @@ class Nodes:
         await self.client.merge_patch(NODES, node, {"metadata": {"annotations": {key: value}}})
 
     async def fail(self, *nodes: str) -> None:
-        await asyncio.gather(*(self.set_ready(node, "Unknown") for node in nodes))
+        """Fail nodes at one moment: their durations end at the same second, in whatever order the patches arrive."""
+        since = datetime.now(UTC)
+        await asyncio.gather(*(self.set_ready(node, "Unknown", since) for node in nodes))
 
     async def recover(self, *nodes: str) -> None:
         await asyncio.gather(*(self.set_ready(node, "True") for node in nodes))
