@@ -92,7 +92,7 @@ class Act:
         """Take one step, or answer why not."""
         done = await self._step_result(asked)
         if done.event is not None:
-            await self._event_recorder.tell(asked.incident, done.event)
+            await self._event_recorder.emit(asked.incident, done.event)
         return done.result
 
     async def _step_result(self, asked: ActInput) -> StepResult:

@@ -32,7 +32,7 @@ class EventRecorder:
         self._now = now
         self._longest = longest
 
-    async def tell(self, incident: IncidentReference, event: Event) -> None:
+    async def emit(self, incident: IncidentReference, event: Event) -> None:
         """Write it once, about its subject or else the target of `incident`; never raises."""
         await self.write(CHECK_KINDS[incident.check.group_kind], event, event.subject or _target(incident))
 

@@ -95,7 +95,7 @@ class WarnOfLongUpgrade:
             message=asked.message,
         )
 
-        async def tell(check: Handled) -> None:
+        async def emit(check: Handled) -> None:
             kind, named = CHECK_KINDS[check.reference.group_kind], check.reference
             about = InvolvedObject(
                 api_version=kind.api_version,
@@ -106,7 +106,7 @@ class WarnOfLongUpgrade:
             )
             await self._event_recorder.write(kind, event, about)
 
-        await bounded(AT_ONCE, tell, asked.checks)
+        await bounded(AT_ONCE, emit, asked.checks)
         return WarnOfLongUpgradeResult()
 
 

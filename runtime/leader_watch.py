@@ -49,7 +49,7 @@ class LeaderWatch:
             return
         read = await self._writer.read()
         if read is not None and await self._note_leader():
-            await self._writer.say(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
+            await self._writer.report(by_others(f"{self._namespace}/{LEADER_LEASE}"), read)
 
     async def _note_leader(self) -> bool:
         """Record the leader; True if there has been none for long."""

@@ -65,7 +65,7 @@ class StatusWriter:
         except AlreadyExists:  # another detector has created it
             return await self._client.get(PARAMEDIC_STATUSES, NAME, self._namespace)
 
-    async def say(
+    async def report(
         self, statements: Sequence[Statement], read: Object, installation: Installation | None = None
     ) -> ParamedicStatusDocument:
         """Write changed statements, if the object is still the one that was read; then emit Events.

@@ -60,7 +60,7 @@ class Storms:
             while True:
                 await self._wait()
                 self._advance_all(self._due())
-                self._tell()
+                self._notify()
         finally:
             self._is_leading = False
             self._memories.clear()
@@ -189,7 +189,7 @@ class Storms:
             return
         self._rescheduled.clear()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         while self._turned:
             self._cluster_state.notify_check(self._turned.pop())
 

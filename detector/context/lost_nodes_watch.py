@@ -123,7 +123,7 @@ class LostNodesWatch:
         if found and nodes.suspected is None:
             nodes.lost = dict.fromkeys(nodes.lost, BELIEVED)
         nodes.believed = len(nodes.lost) - len(nodes.suspected.names if nodes.suspected else ())
-        _tell(before, nodes.suspected)
+        _log_change(before, nodes.suspected)
 
     def vanished(self) -> dict[str, datetime]:
         """When each cluster lost its latest Node, if that was after the first complete read."""
@@ -139,7 +139,7 @@ class LostNodesWatch:
         return {cluster: nodes.believed for cluster, nodes in self._clusters.items() if nodes.was_judged}
 
 
-def _tell(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:
+def _log_change(before: SuspectedLoss | None, after: SuspectedLoss | None) -> None:
     """Log the beginning and the end of a suspicion."""
     if after is not None and before is None:
         _log.warning("nodes vanished together", extra={"why": after.hold.message})

@@ -197,10 +197,10 @@ class OutageWatch:
         if guard is not None:
             nodes.lacking = lacking(guard, nodes.total, nodes.unknown.values(), guard.given_way_until(now))
         nodes.due = after.gives_way
-        _tell(group, before, after)
+        _log_change(group, before, after)
 
 
-def _tell(group: NodeGroup, before: GroupOutage, after: GroupOutage) -> None:
+def _log_change(group: NodeGroup, before: GroupOutage, after: GroupOutage) -> None:
     """Log the beginning and the end of a suspicion."""
     if after.suspected is not None and before.suspected is None:
         _log.warning("outage suspected", extra={"why": after.suspected.hold.message})

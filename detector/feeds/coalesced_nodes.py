@@ -20,15 +20,15 @@ class CoalescedNodes:
     def __init__(
         self,
         count: Callable[[], int],
-        tell: Callable[[str, bool], None],
+        pass_on: Callable[[str, bool], None],
         clock: Callable[[], float] = monotonic_clock,
     ) -> None:
         """`count` returns the number of Nodes.
 
-        `tell` passes on the latest state of a Node by its name; the flag says whether it was gone meanwhile.
+        `pass_on` passes the latest state of a Node by its name; the flag says whether it was gone meanwhile.
         """
         self._count = count
-        self._tell = tell
+        self._pass_on = pass_on
         self._clock = clock
         self._budget = ChangeBudget()
         self._waiting: dict[str, bool] = {}
@@ -55,15 +55,15 @@ class CoalescedNodes:
         try:
             while True:
                 self._budget.look(self._count(), self._clock())
-                await self._tell_within_budget()
+                await self._pass_on_within_budget()
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             self._is_followed = False
 
-    async def _tell_within_budget(self) -> None:
+    async def _pass_on_within_budget(self) -> None:
         time_slice = TimeSlice()
         while self._waiting and not self._budget.excess:
             name = next(iter(self._waiting))
-            self._tell(name, self._waiting.pop(name))
+            self._pass_on(name, self._waiting.pop(name))
             await time_slice.yield_if_over()
         self.problem = self.problem if self._waiting else ""

@@ -146,9 +146,9 @@ class KindWatch(Generic[RecordT]):
             await self.source.wait_synced()
             subject.changed(self._kind)
             tasks.create_task(self._follow_rights(self.source, resource))
-            await self._tell_of_rejections()
+            await self._report_rejections()
 
-    async def _tell_of_rejections(self) -> None:
+    async def _report_rejections(self) -> None:
         known = self.rejection, self.is_forbidden
         while True:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)

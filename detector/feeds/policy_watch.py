@@ -56,7 +56,7 @@ class PolicyWatch:
         """Read the cached ConfigMap; returns the policy in force."""
         if self.source.synced:
             before, self._in_force = self._in_force, self._next()
-            _tell(before, self._in_force)
+            _log_change(before, self._in_force)
         return self._in_force
 
     def _next(self) -> PolicyInForce:
@@ -69,7 +69,7 @@ class PolicyWatch:
         return before.after(stored, self._defaults())
 
 
-def _tell(before: PolicyInForce, after: PolicyInForce) -> None:
+def _log_change(before: PolicyInForce, after: PolicyInForce) -> None:
     """Log that the policy was refused or taken."""
     if after.rejection and after.rejection != before.rejection:
         _log.warning("policy refused", extra={"problem": after.words})

@@ -37,7 +37,7 @@ class FailingWorkflows(Collector):
     """
 
     counts: Callable[[], Awaitable[Mapping[str, int]]]
-    _told: Mapping[str, int] = field(default_factory=dict, init=False)
+    _counts: Mapping[str, int] = field(default_factory=dict, init=False)
 
     async def lead(self) -> None:
         try:
@@ -45,20 +45,20 @@ class FailingWorkflows(Collector):
                 wait = await self._count()
                 await asyncio.sleep(wait)
         finally:
-            self._told = {}
+            self._counts = {}
 
     async def _count(self) -> float:
         """Count; returns the seconds until the next count."""
         try:
-            self._told = await self.counts()
+            self._counts = await self.counts()
         except RPCError:  # TemporalLink reports an outage
-            self._told = {}
+            self._counts = {}
             return AGAIN_SECONDS
         return COUNT_EVERY_SECONDS
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the latest counts; no series before the first answer."""
         for workflow_type, (name, subject) in SERIES.items():
-            if workflow_type in self._told:
+            if workflow_type in self._counts:
                 text = f"{subject} whose workflow task fails repeatedly, as Temporal reports."
-                yield GaugeMetricFamily(name, text, value=self._told[workflow_type])
+                yield GaugeMetricFamily(name, text, value=self._counts[workflow_type])

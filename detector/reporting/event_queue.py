@@ -38,10 +38,10 @@ class EventQueue:
         self._events = Events(client, self._kind.component, instance)
         self._rate_limiter = rate_limiter
         self._now = now
-        self._untold: dict[str, tuple[Event, InvolvedObject]] = {}
+        self._unwritten: dict[str, tuple[Event, InvolvedObject]] = {}
         self._filled = asyncio.Event()
 
-    def tell(self, notes: Iterable[Event], uid: str) -> None:
+    def emit(self, notes: Iterable[Event], uid: str) -> None:
         """Add Events about the check with this uid; an Event that waits already is written once."""
         check = self._reference
         of_check = InvolvedObject(
@@ -52,30 +52,30 @@ class EventQueue:
             uid=uid,
         )
         for note in notes:
-            self._untold[note.seed] = (note, note.subject or of_check)
+            self._unwritten[note.seed] = (note, note.subject or of_check)
             self._filled.set()
 
     def forget(self) -> None:
         """Drop the waiting Events: from now on nothing may be written for the check."""
-        self._untold.clear()
+        self._unwritten.clear()
 
     async def run(self) -> None:
         """Write Events at the shared rate until cancelled."""
         while True:
             await self._filled.wait()
-            while self._untold:
+            while self._unwritten:
                 await self._rate_limiter.acquire()
-                await self._tell_next()
+                await self._write_next()
             self._filled.clear()
 
-    async def _tell_next(self) -> None:
-        if not self._untold:  # dropped meanwhile
+    async def _write_next(self) -> None:
+        if not self._unwritten:  # dropped meanwhile
             return
-        event, about = next(iter(self._untold.values()))
+        event, about = next(iter(self._unwritten.values()))
         try:
             await self._events.write(event, about, self._now())
         except KubernetesError as error:
             _log.warning("Event not written yet", extra={"check": self._reference, "reason": error.message})
             await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
         else:
-            self._untold.pop(event.seed, None)
+            self._unwritten.pop(event.seed, None)

@@ -54,12 +54,12 @@ class OwnStatus(Collector):
         )
         self._watch = LeaderWatch(management.client, settings.namespace, self._writer)
         self._workers = WorkerObservation()
-        self._asked: timedelta | None = None
-        self._said: ParamedicStatusDocument | None = None
+        self._asked_at: timedelta | None = None
+        self._reported: ParamedicStatusDocument | None = None
 
-    def said(self) -> ParamedicStatusDocument | None:
+    def reported(self) -> ParamedicStatusDocument | None:
         """The ParamedicStatus as of the latest look; None for a standby."""
-        return self._said
+        return self._reported
 
     def checks_without_slots(self) -> frozenset[CheckReference]:
         """The checks whose targets wait for stuck slots."""
@@ -73,7 +73,7 @@ class OwnStatus(Collector):
 
         """
         if not self._is_leader():
-            self._workers, self._asked, self._said = WorkerObservation(), None, None
+            self._workers, self._asked_at, self._reported = WorkerObservation(), None, None
             await self._watch.look()
             return
         self._watch.forget()
@@ -86,7 +86,7 @@ class OwnStatus(Collector):
                 *by_leader(self._identity, trouble, self._workers, self._queue, now),
                 of_slots(self._stuck_words(), before),
             )
-            self._said = await self._writer.say(statements, read, self._installation)
+            self._reported = await self._writer.report(statements, read, self._installation)
 
     def _stuck_words(self) -> str | None:
         stuck = self._stuck_slots()
@@ -95,14 +95,14 @@ class OwnStatus(Collector):
     async def _ask(self) -> None:
         """Ask Temporal for workers if that is due; after a failure, ask again at the next look."""
         now = _now()
-        if self._asked is not None and now - self._asked < ASK_EVERY:
+        if self._asked_at is not None and now - self._asked_at < ASK_EVERY:
             return
         try:
             polling = await workers_polling(self._temporal(), self._queue)
         except RPCError:  # TemporalLink reports an outage
-            self._workers, self._asked = self._workers.answered(None, now), None
+            self._workers, self._asked_at = self._workers.answered(None, now), None
         else:
-            self._workers, self._asked = self._workers.answered(polling, now), now
+            self._workers, self._asked_at = self._workers.answered(polling, now), now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Return the last answer; no series without one, or in a standby."""

@@ -36,7 +36,7 @@ class PolicyReporter:
         self._events = Events(client, DETECTOR, instance)
         self._policy = policy
         self._now = now
-        self._told = ""
+        self._emitted = ""
         """The seed of the latest Event."""
         self._changed = asyncio.Event()
 
@@ -51,10 +51,10 @@ class PolicyReporter:
             self._changed.clear()
             policy = self._policy()
             about = policy.stored.subject if policy.stored else self._missing
-            if (policy.stored or policy.is_missing) and policy.event.seed != self._told:
-                await self._tell(policy.event, about)
+            if (policy.stored or policy.is_missing) and policy.event.seed != self._emitted:
+                await self._emit(policy.event, about)
 
-    async def _tell(self, event: Event, about: InvolvedObject) -> None:
+    async def _emit(self, event: Event, about: InvolvedObject) -> None:
         try:
             await self._events.write(event, about, self._now())
         except KubernetesError as error:
@@ -62,4 +62,4 @@ class PolicyReporter:
             await asyncio.sleep(retry_after(error).total_seconds() + TRY_AGAIN_SECONDS)
             self._changed.set()
         else:
-            self._told = event.seed
+            self._emitted = event.seed

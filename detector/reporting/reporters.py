@@ -34,7 +34,7 @@ class Reporters:
             now,
         )
         self._of_trouble = TroubleReporter(
-            cluster_state, own_status.said, own_status.checks_without_slots, self.of_checks.tell, now
+            cluster_state, own_status.reported, own_status.checks_without_slots, self.of_checks.emit, now
         )
 
     async def lead(self) -> None:

@@ -49,7 +49,7 @@ class SnapshotDraft:
     now: datetime
 
     def in_one_stretch(self) -> CheckSnapshot:
-        return replace(self.snapshot, targets={one.name: one for one in self._targets()})
+        return replace(self.snapshot, targets={target.name: target for target in self._targets()})
 
     async def in_pieces(self) -> CheckSnapshot:
         """Return the snapshot with its targets; yields to the event loop if there are many."""

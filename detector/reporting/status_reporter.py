@@ -93,12 +93,12 @@ class StatusReporter:
         """Report this change too: the next snapshot may not show the request any more."""
         self._request_changes.append(change)
 
-    def tell(self, events: Iterable[Event]) -> bool:
+    def emit(self, events: Iterable[Event]) -> bool:
         """Emit these Events besides those of its snapshots; returns whether the check exists."""
-        known = self._dependencies.cluster_state.checks.get(self._reference)
-        if known is not None:
-            self._event_queue.tell(events, known.record.metadata.uid)
-        return known is not None
+        check_state = self._dependencies.cluster_state.checks.get(self._reference)
+        if check_state is not None:
+            self._event_queue.emit(events, check_state.record.metadata.uid)
+        return check_state is not None
 
     async def run(self) -> None:
         """Write status and Events until the check is deleted."""
@@ -147,14 +147,14 @@ class StatusReporter:
         """Report a snapshot; `stored` makes the write of the status conditional on the check's version."""
         now = self._dependencies.now()
         notes, patch = await rendered(snapshot, partial(self._rendered, self._before, snapshot, stored, now))
-        known = self._dependencies.cluster_state.checks.get(self._reference)
-        if known is None:
+        check_state = self._dependencies.cluster_state.checks.get(self._reference)
+        if check_state is None:
             return
-        if known.is_shadow_in(self._dependencies.cluster_state.cluster_context):
+        if check_state.is_shadow_in(self._dependencies.cluster_state.cluster_context):
             self._event_queue.forget()
             self._before = self._led_until = None  # nothing was emitted meanwhile
             return
-        self._event_queue.tell(notes, stored.metadata.uid)
+        self._event_queue.emit(notes, stored.metadata.uid)
         self._before = snapshot
         try:
             if patch:
@@ -272,23 +272,23 @@ class StatusReporters:
         if check in self._reporters:
             self._reporters[check].changed.set()
 
-    def tell(self, check: CheckReference, events: Iterable[Event]) -> bool:
+    def emit(self, check: CheckReference, events: Iterable[Event]) -> bool:
         """Emit Events on a check, while this detector is the leader; returns whether they will be written."""
         reporter = self._reporters.get(check)
-        return reporter is not None and reporter.tell(events)
+        return reporter is not None and reporter.emit(events)
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Report what happened to a request of a check."""
-        seen = after or before
-        if seen is None or seen.owner is None or (before is not None and before.owner != seen.owner):
+        latest = after or before
+        if latest is None or latest.owner is None or (before is not None and before.owner != latest.owner):
             return  # a change of its owner is neither a creation nor a deletion
-        if seen.owner in self._reporters:
+        if latest.owner in self._reporters:
             change = RequestChange(
-                seen.request.target_name,
+                latest.request.target_name,
                 before.snapshot if before else None,
                 after.snapshot if after else None,
             )
-            self._reporters[seen.owner].request_changed(change)
+            self._reporters[latest.owner].request_changed(change)
 
     async def _run(self, check: CheckReference) -> None:
         """Report on one check; after an exception its next change starts a new reporter."""

@@ -77,7 +77,7 @@ class TargetReporter:
         self._now = now
         self._judge = TargetJudge(cluster_state, sees, self._problem, now)
         self._is_leading = False
-        self._told: dict[CheckReference, _Inputs] = {}
+        self._reported: dict[CheckReference, _Inputs] = {}
         self._deadlines: dict[TargetName, datetime] = {}
         self._first: datetime | None = None
         """The first deadline that is waited for."""
@@ -104,8 +104,8 @@ class TargetReporter:
 
     def _forget(self) -> None:
         self._unseen.clear()
-        for known in (self._told, self._deadlines, self._pauses, self._urgent, self._ordinary):
-            known.clear()
+        for collection in (self._reported, self._deadlines, self._pauses, self._urgent, self._ordinary):
+            collection.clear()
 
     def changed(self, check: CheckReference, target: str | None) -> None:
         """Find reports that changed, while this detector is the leader."""
@@ -113,33 +113,33 @@ class TargetReporter:
             return
         if target is not None:
             self._consider(place_of(check).named(target))
-        elif self._told.get(check) != self._current_inputs(check):
+        elif self._reported.get(check) != self._current_inputs(check):
             self._consider_all(check)
 
     def _current_inputs(self, check: CheckReference) -> _Inputs | None:
-        known, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
-        if known is None:
+        check_state, context = self._cluster_state.checks.get(check), self._cluster_state.cluster_context
+        if check_state is None:
             return None
         holds = check_holds(self._cluster_state, check, self._now())
         return _Inputs(
-            check=known.check,
+            check=check_state.check,
             problem=holds.problem,
-            holds=tuple(str(one.hold) for one in holds.found),
+            holds=tuple(str(found.hold) for found in holds.found),
             of_kind=context.of_kinds.get(check.group_kind),
-            blind_until=context.blind_until(known.managed_cluster),
-            is_shadow=known.is_shadow_in(context),
+            blind_until=context.blind_until(check_state.managed_cluster),
+            is_shadow=check_state.is_shadow_in(context),
         )
 
     def _consider_all(self, check: CheckReference) -> None:
         with self._cluster_state.guard.item("target reports", check):
-            known, told = self._cluster_state.checks.get(check), self._current_inputs(check)
-            if known is None or told is None:
-                self._told.pop(check, None)
+            check_state, inputs = self._cluster_state.checks.get(check), self._current_inputs(check)
+            if check_state is None or inputs is None:
+                self._reported.pop(check, None)
                 return
-            self._told[check] = told
+            self._reported[check] = inputs
             # Each is judged at its turn: judging all at once would block the event loop for seconds.
-            for name in known.selected:
-                queue = self._urgent if name in known.unhealthy else self._ordinary
+            for name in check_state.selected:
+                queue = self._urgent if name in check_state.unhealthy else self._ordinary
                 queue[place_of(check).named(name)] = None
             self._filled.set()
 
@@ -178,11 +178,11 @@ class TargetReporter:
         return judgement.wanted
 
     def _problem(self, check: CheckReference) -> CheckProblem | None:
-        return self._told[check].problem if check in self._told else None
+        return self._reported[check].problem if check in self._reported else None
 
     def _note_deadline(self, name: TargetName, deadline: datetime | None) -> None:
-        known = self._deadlines.get(name)
-        if deadline is None or (known is not None and known <= deadline):
+        earlier = self._deadlines.get(name)
+        if deadline is None or (earlier is not None and earlier <= deadline):
             return
         self._deadlines[name] = deadline
         if self._first is None or deadline < self._first:
@@ -195,7 +195,9 @@ class TargetReporter:
         while True:
             await self._wait_for_a_deadline()
             now = self._now()
-            for name in [one for one, deadline in self._deadlines.items() if deadline + JUST_AFTER <= now]:
+            for name in [
+                target for target, deadline in self._deadlines.items() if deadline + JUST_AFTER <= now
+            ]:
                 self._consider(name)
             if loop.time() - looked >= LOOK_AGAIN.total_seconds():
                 looked, unseen = loop.time(), tuple(self._unseen)
@@ -254,8 +256,8 @@ class TargetReporter:
     def _failed(self, name: TargetName, error: KubernetesError) -> None:
         level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
         _log.log(level, "report on a target not written", extra={"target": name, "reason": error.message})
-        known = self._pauses.get(name)
-        failures = 1 if known is None else known.failures + 1
+        pause = self._pauses.get(name)
+        failures = 1 if pause is None else pause.failures + 1
         ends = self._now() + max(retry_after(error), RETRIES.limit(failures))
         self._pauses[name] = _Pause(failures, ends)
         self._note_deadline(name, ends)

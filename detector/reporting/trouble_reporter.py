@@ -21,16 +21,16 @@ from objects.event import Event, Severity
 from objects.timestamps import stamp
 from runtime.paramedic_status import Answer, ConditionType, ParamedicCondition, ParamedicStatusDocument
 
-TELL_AFTER = timedelta(minutes=1)
+REPORT_AFTER = timedelta(minutes=1)
 LOOK_AGAIN_SECONDS = 10.0
-TOLD = (
+REPORTED = (
     ConditionType.TEMPORAL_REACHABLE,
     ConditionType.WORKER_AVAILABLE,
     ConditionType.SLOTS_AVAILABLE,
 )
 """The conditions that a leader can report; only a standby can report a missing leader."""
 
-Tell = Callable[[CheckReference, Iterable[Event]], bool]
+EmitEvents = Callable[[CheckReference, Iterable[Event]], bool]
 """Emits Events on a check; returns whether they will be written."""
 
 
@@ -42,7 +42,7 @@ class TroubleReporter:
         cluster_state: ClusterState,
         status: Callable[[], ParamedicStatusDocument | None],
         without_slots: Callable[[], Collection[CheckReference]],
-        tell: Tell,
+        emit: EmitEvents,
         now: Callable[[], datetime],
     ) -> None:
         """`status` returns the ParamedicStatus of this detector; None before its first report.
@@ -52,14 +52,14 @@ class TroubleReporter:
         self._cluster_state = cluster_state
         self._without_slots = without_slots
         self._status = status
-        self._tell = tell
+        self._emit = emit
         self._now = now
-        self._told: dict[CheckReference, frozenset[str]] = {}
+        self._reported: dict[CheckReference, frozenset[str]] = {}
         """The conditions that were reported on a check as false."""
 
     async def lead(self) -> None:
         """Emit due Events every ten seconds, until cancelled."""
-        self._told.clear()
+        self._reported.clear()
         while True:
             with self._cluster_state.guard.item("status", "Events about trouble"):
                 self.look()
@@ -70,15 +70,15 @@ class TroubleReporter:
         status, now = self._status(), self._now()
         if status is None:
             return
-        self._told = {
-            check: told for check, told in self._told.items() if check in self._cluster_state.checks
+        self._reported = {
+            check: types for check, types in self._reported.items() if check in self._cluster_state.checks
         }
         for check in self._cluster_state.checks:
-            known = self._told.get(check, frozenset())
-            due = [one for one in news(status, known, now) if self._concerns(check, one)]
+            reported = self._reported.get(check, frozenset())
+            due = [condition for condition in news(status, reported, now) if self._concerns(check, condition)]
             uid = self._cluster_state.checks[check].record.metadata.uid
-            if due and self._tell(check, [event_of(one, uid) for one in due]):
-                self._told[check] = known ^ {one.type for one in due}
+            if due and self._emit(check, [event_of(condition, uid) for condition in due]):
+                self._reported[check] = reported ^ {condition.type for condition in due}
 
     def _concerns(self, check: CheckReference, condition: ParamedicCondition) -> bool:
         """True to report the condition on the check; the end of a reported problem always is."""
@@ -96,15 +96,19 @@ def news(
     status: ParamedicStatusDocument, known_false: frozenset[str], now: datetime
 ) -> list[ParamedicCondition]:
     """The conditions to report on a check for which `known_false` were reported."""
-    known = [one for one in map(status.condition, TOLD) if one is not None]
-    return [one for one in known if _is_news(one, now, is_known_false=one.type in known_false)]
+    conditions = [condition for condition in map(status.condition, REPORTED) if condition is not None]
+    return [
+        condition
+        for condition in conditions
+        if _is_news(condition, now, is_known_false=condition.type in known_false)
+    ]
 
 
 def _is_news(condition: ParamedicCondition, now: datetime, *, is_known_false: bool) -> bool:
     """True to report it; an unknown condition is not reported, as another condition gives the cause."""
     if is_known_false:
         return condition.status == Answer.TRUE
-    return condition.status == Answer.FALSE and now - condition.last_transition_time >= TELL_AFTER
+    return condition.status == Answer.FALSE and now - condition.last_transition_time >= REPORT_AFTER
 
 
 def event_of(condition: ParamedicCondition, uid: str) -> Event:

@@ -49,9 +49,9 @@ class UnseenChecks:
 
     def _look_at(self, check: CheckReference) -> bool:
         with self._cluster_state.guard.item("status", check):
-            known, before, now = self.of(check), self._looked.get(check, ALL_SEEN), self._unseen_now(check)
+            reported, before, now = self.of(check), self._looked.get(check, ALL_SEEN), self._unseen_now(check)
             self._looked[check] = now
-            if _reasons(now) == _reasons(known) or (now != ALL_SEEN and _reasons(now) != _reasons(before)):
+            if _reasons(now) == _reasons(reported) or (now != ALL_SEEN and _reasons(now) != _reasons(before)):
                 return False
             self._unseen[check] = now
             return True

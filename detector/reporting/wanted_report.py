@@ -67,8 +67,8 @@ class TargetJudge:
                 return Judgement(changes=_earliest(changes), unseen=reference)
             findings = self._findings(reference, target)
             changes.append(reports.next_change(check_state.check, target, findings))
-            said = reports.wanted(check_state.check, target, findings)
-            report = said if wanted is None else wanted.report.merged_with(said)
+            own_report = reports.wanted(check_state.check, target, findings)
+            report = own_report if wanted is None else wanted.report.merged_with(own_report)
             wanted = WantedReport(reports, report, target, check_state.kind.targets)
         return Judgement(wanted, _earliest(changes))
 
@@ -93,7 +93,7 @@ class TargetJudge:
             context=self.cluster_state.cluster_context,
             problem=self.problem(check),
             request_error=found.request_error if found is not None else "",
-            is_request_untold=not acts.is_heard(check, name, uid)
+            is_request_unreported=not acts.is_heard(check, name, uid)
             and not self.cluster_state.requests.of(check, name),
         )
 

@@ -49,7 +49,7 @@ class CheckChanges:
             return seen.model_copy(update={"checks": (), "unread": TAKES_NO_PAGES})
         self._take(seen.checks)
         is_whole = asked.session != self._session
-        self.progress = self._told(asked, is_known=not is_whole)
+        self.progress = self._progress(asked, is_known=not is_whole)
         changed = self._after(0 if is_whole else asked.revision)
         page = changed[:PAGE]
         changes = {
@@ -64,7 +64,7 @@ class CheckChanges:
         }
         return seen.model_copy(update=changes)
 
-    def _told(self, asked: ObserveUpgradeInput, *, is_known: bool) -> PauseProgress:
+    def _progress(self, asked: ObserveUpgradeInput, *, is_known: bool) -> PauseProgress:
         """The handled checks after this question; none if it continues an unknown session."""
         handled, transitions = frozenset(asked.handled), frozenset(asked.transitions)
         if asked.is_anew:

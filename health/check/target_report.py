@@ -22,7 +22,7 @@ class TargetFindings:
     """Why the check as a whole does not work."""
     request_error: str = ""
     """Why the last creation of a request for it failed."""
-    is_request_untold: bool = False
+    is_request_unreported: bool = False
     """Whether a request may have been refused before this detector became leader."""
 
 

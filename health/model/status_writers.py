@@ -69,8 +69,8 @@ class StatusWriters:
         """Managers not in `ours` that were seen writing or wrote recently, the latest first."""
         our_last = max((time for manager, time in self.last.items() if manager in ours), default=None)
         others = [self._writer(manager, our_last) for manager in self.last if manager not in ours]
-        told = [one for one in others if one.seen or _is_told(one, our_last, now)]
-        return tuple(sorted(told, key=lambda writer: writer.last, reverse=True))
+        shown = [one for one in others if one.seen or _is_shown(one, our_last, now)]
+        return tuple(sorted(shown, key=lambda writer: writer.last, reverse=True))
 
     def _writer(self, manager: str, our_last: datetime | None) -> StatusFieldManager:
         last, seen = self.last[manager], self.seen.get(manager, 0)
@@ -78,7 +78,7 @@ class StatusWriters:
         return StatusFieldManager(manager, last, is_over, seen)
 
 
-def _is_told(unseen: StatusFieldManager, our_last: datetime | None, now: datetime) -> bool:
+def _is_shown(unseen: StatusFieldManager, our_last: datetime | None, now: datetime) -> bool:
     return now - unseen.last <= RECENTLY or (our_last is not None and not unseen.is_over)
 
 

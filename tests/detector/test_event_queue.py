@@ -39,7 +39,7 @@ async def told_after(client: Client, note: Event) -> int:
     event_queue = EventQueue(
         client, "one", CHECK, RateLimiter(50, 20.0, time.monotonic), now=lambda: datetime.now(UTC)
     )
-    event_queue.tell(
+    event_queue.emit(
         [note, Event(seed=end, severity=Severity.NORMAL, reason="TheEnd", message=end)], "check-uid"
     )
     running = asyncio.create_task(event_queue.run())

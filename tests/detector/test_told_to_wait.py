@@ -116,7 +116,7 @@ async def test_event_is_sent_again_no_earlier_than_told(
     slept = SleptTime(monkeypatch, "detector.reporting.event_queue")
     server.answer("POST", EVENTS.path("default"), slept.noting(BUSY))
     event_queue = EventQueue(client, "tests", CHECK, RateLimiter(100, 10.0, time.monotonic), now)
-    event_queue.tell([NOTE], "check-uid")
+    event_queue.emit([NOTE], "check-uid")
     recording = asyncio.create_task(event_queue.run())
     await eventually(lambda: len(slept.gaps) > 2)
     recording.cancel()

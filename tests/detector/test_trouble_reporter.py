@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from detector.reporting.trouble_reporter import TELL_AFTER, TroubleReporter
+from detector.reporting.trouble_reporter import REPORT_AFTER, TroubleReporter
 from health.cluster.cluster_context import ClusterContext
 from health.model.references import CheckReference
 from health.policy.policy import Policy
@@ -42,11 +42,11 @@ class Leader:
             self.cluster.cluster_state,
             lambda: self.status,
             lambda: self.without_slots,
-            self.tell,
+            self.emit,
             lambda: self.cluster.now,
         )
 
-    def tell(self, check: CheckReference, events: Iterable[Event]) -> bool:
+    def emit(self, check: CheckReference, events: Iterable[Event]) -> bool:
         assert check == CHECK
         self.told += events if self.takes else ()
         return self.takes
@@ -76,7 +76,7 @@ def test_outage_of_temporal_is_one_event_when_it_lasted_for_a_minute_and_one_whe
     leader: Leader,
 ) -> None:
     assert leader.look(SECOND, AWAY) == []
-    assert leader.look(TELL_AFTER, AWAY) == ["TemporalUnreachable"]
+    assert leader.look(REPORT_AFTER, AWAY) == ["TemporalUnreachable"]
     assert leader.told[0].message.startswith(f"Remediation waits: {AWAY}; nothing new is begun")
     assert leader.look(AN_HOUR, AWAY) == []
     assert leader.look(SECOND) == ["TemporalReachable"]
@@ -85,13 +85,13 @@ def test_outage_of_temporal_is_one_event_when_it_lasted_for_a_minute_and_one_whe
 
 def test_flicker_tells_nothing(leader: Leader) -> None:
     for _ in range(10):
-        assert leader.look(TELL_AFTER / 2, AWAY) == []
-        assert leader.look(TELL_AFTER / 2) == []
+        assert leader.look(REPORT_AFTER / 2, AWAY) == []
+        assert leader.look(REPORT_AFTER / 2) == []
 
 
 def test_workers_that_are_away_are_reported_by_their_own_reason_until_one_polls(leader: Leader) -> None:
     leader.look(SECOND, workers=NO_WORKER)
-    assert leader.look(TELL_AFTER, workers=NO_WORKER) == ["NoWorker"]
+    assert leader.look(REPORT_AFTER, workers=NO_WORKER) == ["NoWorker"]
     assert leader.look(SECOND, AWAY) == [], "it is unknown whether a worker polls"
     assert leader.look(SECOND) == ["WorkerAvailable"]
 
@@ -99,7 +99,7 @@ def test_workers_that_are_away_are_reported_by_their_own_reason_until_one_polls(
 def test_check_without_an_unhealthy_target_or_a_request_is_reported_when_it_gets_one(leader: Leader) -> None:
     leader.cluster.node("node-1")
     leader.look(SECOND, AWAY)
-    assert leader.look(TELL_AFTER, AWAY) == []
+    assert leader.look(REPORT_AFTER, AWAY) == []
     leader.cluster.request("node-1")
     assert leader.look(SECOND, AWAY) == ["TemporalUnreachable"]
     leader.cluster.delete_request("node-1")
@@ -108,7 +108,7 @@ def test_check_without_an_unhealthy_target_or_a_request_is_reported_when_it_gets
 
 def test_new_leader_finds_the_same_and_emits_no_event_twice(leader: Leader) -> None:
     leader.look(SECOND, AWAY)
-    leader.look(TELL_AFTER, AWAY)
+    leader.look(REPORT_AFTER, AWAY)
     before = list(leader.told)
     leader.takes_the_lead()
     leader.look(SECOND, AWAY)
@@ -118,18 +118,18 @@ def test_new_leader_finds_the_same_and_emits_no_event_twice(leader: Leader) -> N
 
 def test_another_outage_is_another_event(leader: Leader) -> None:
     leader.look(SECOND, AWAY)
-    leader.look(TELL_AFTER, AWAY)
+    leader.look(REPORT_AFTER, AWAY)
     first = leader.told[0].seed
     leader.look(SECOND)
     leader.look(SECOND, AWAY)
-    leader.look(TELL_AFTER, AWAY)
+    leader.look(REPORT_AFTER, AWAY)
     assert leader.told[0].seed != first
 
 
 def test_event_that_could_not_be_written_is_written_later(leader: Leader) -> None:
     leader.takes = False
     leader.look(SECOND, AWAY)
-    leader.look(TELL_AFTER, AWAY)
+    leader.look(REPORT_AFTER, AWAY)
     leader.takes = True
     assert leader.look(SECOND, AWAY) == ["TemporalUnreachable"]
 
@@ -138,7 +138,7 @@ def test_check_in_shadow_is_left_alone(leader: Leader) -> None:
     shadow = PolicyInForce(policy=Policy(shadow=True))
     leader.cluster.cluster_state.take_context(ClusterContext(policy=shadow))
     leader.look(SECOND, AWAY)
-    assert leader.look(TELL_AFTER, AWAY) == []
+    assert leader.look(REPORT_AFTER, AWAY) == []
 
 
 def test_stuck_slots_are_one_event_on_the_checks_that_wait_for_them_and_one_when_they_are_free(
@@ -147,8 +147,8 @@ def test_stuck_slots_are_one_event_on_the_checks_that_wait_for_them_and_one_when
     leader.stuck = (
         "maxInFlight=1 of the policy is reached, and these have been in progress for over 1h: node-2"
     )
-    assert leader.look(TELL_AFTER) == []
-    assert leader.look(TELL_AFTER) == [], "the targets of this check need no worker"
+    assert leader.look(REPORT_AFTER) == []
+    assert leader.look(REPORT_AFTER) == [], "the targets of this check need no worker"
     leader.without_slots = frozenset({CHECK})
     assert leader.look(SECOND) == ["SlotsStuck"]
     assert leader.told[0].message == f"Remediation waits: {leader.stuck}"

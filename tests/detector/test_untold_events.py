@@ -28,12 +28,12 @@ async def test_forgotten_events_are_not_emitted_and_later_ones_are(
     monkeypatch.setattr(event_queue, "TRY_AGAIN_SECONDS", 0.2)
     server.answer("POST", EVENTS, refused(500, "InternalError"), said({}))
     recorder = EventQueue(client, "one", CHECK, RateLimiter(50, 50.0, lambda: 0.0), lambda: NOW)
-    recorder.tell([event("first"), event("second")], "check-uid")
+    recorder.emit([event("first"), event("second")], "check-uid")
     running = asyncio.create_task(recorder.run())
     await eventually(lambda: server.asked)
     recorder.forget()
 
-    recorder.tell([event("third")], "check-uid")
+    recorder.emit([event("third")], "check-uid")
     await eventually(lambda: len(server.asked) > 1)
     assert [asked.body["message"] for asked in server.asked] == ["first", "third"]
     running.cancel()

@@ -81,7 +81,7 @@ async def place(control_plane: ControlPlane) -> AsyncIterator[Place]:
 
 async def test_kubectl_shows_the_status_and_waits_for_it(place: Place, control_plane: ControlPlane) -> None:
     writer = place.writer("first")
-    await writer.say(AWAY, await writer.made())
+    await writer.report(AWAY, await writer.made())
 
     of_ours = ("-n", place.namespace)
     _, table = await kubectl(control_plane.kubeconfig, *of_ours, "get", "paramedic", "--no-headers")
@@ -101,9 +101,9 @@ async def test_unchanged_status_costs_no_write_and_each_transition_one_event(pla
     first, second = place.writer("first"), place.writer("second")
     for statements in (WELL, AWAY, AWAY):
         place.now += timedelta(seconds=1)
-        await first.say(statements, await first.made())
+        await first.report(statements, await first.made())
     written = (await place.object())["metadata"]["resourceVersion"]
-    await second.say(AWAY, await second.made())
+    await second.report(AWAY, await second.made())
 
     assert (await place.object())["metadata"]["resourceVersion"] == written
     told = [("Normal", "DetectorLeading"), ("Normal", "TemporalReachable"), ("Normal", "WorkerAvailable")]
@@ -113,10 +113,10 @@ async def test_unchanged_status_costs_no_write_and_each_transition_one_event(pla
 async def test_writer_with_an_outdated_read_writes_nothing(place: Place) -> None:
     leader, worker = place.writer("first"), place.writer("worker")
     read = await leader.made()
-    await leader.say(WELL, read)
+    await leader.report(WELL, read)
 
     with pytest.raises(Conflict):
-        await worker.say(NOBODY, read)
+        await worker.report(NOBODY, read)
     assert await place.says() == ["True", "True", "True"]
 
 
@@ -125,7 +125,7 @@ async def test_worker_reports_that_no_detector_leads_and_the_next_leader_that_it
     watch = place.watch(worker)
     await place.take()
     await watch.look()
-    await leader.say(WELL, await leader.made())
+    await leader.report(WELL, await leader.made())
 
     place.wait(LEADERLESS_FOR)
     await place.renew()
@@ -138,7 +138,7 @@ async def test_worker_reports_that_no_detector_leads_and_the_next_leader_that_it
     assert ("Warning", "NoLeader") in await place.told()
 
     await place.renew()
-    await leader.say(WELL, await leader.made())
+    await leader.report(WELL, await leader.made())
     await watch.look()
     assert await place.says() == ["True", "True", "True"]
 

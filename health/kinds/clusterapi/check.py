@@ -124,13 +124,13 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
 
     def under_way(self, target: MachineTarget) -> str:
         """The deletion in progress, or the owner's answer to the mark."""
-        name, asked = target.metadata.name, target.owner_remediated
+        name, answer = target.metadata.name, target.owner_remediated
         if target.machine.is_going:
             return f"{name} is being deleted"
-        if self.template is not None or asked is None:
+        if self.template is not None or answer is None:
             return ""
-        said = (f"{name} is marked for its owner", asked.reason, asked.message)
-        return ": ".join(part for part in said if part)
+        parts = (f"{name} is marked for its owner", answer.reason, answer.message)
+        return ": ".join(part for part in parts if part)
 
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
         return matches(self._situation(target, context), self.rules)

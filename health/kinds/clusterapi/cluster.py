@@ -62,7 +62,9 @@ class ClusterStatus(FrozenObject):
     def _by_type(cls, raw: Any) -> Any:  # noqa: ANN401  as pydantic says
         if not isinstance(raw, Mapping) or ("conditions" not in raw and "v1beta2" not in raw):
             return raw
-        found = {one.type: dataclasses.replace(one, reason="") for one in served_conditions(raw)}
+        found = {
+            condition.type: dataclasses.replace(condition, reason="") for condition in served_conditions(raw)
+        }
         return {
             "control_plane_initialized": found.get(CONTROL_PLANE_INITIALIZED),
             "infrastructure_ready": found.get(INFRASTRUCTURE_READY),
@@ -95,7 +97,11 @@ class Cluster(FrozenObject):
     def ready_times(self) -> tuple[datetime, ...]:
         """When either condition became true, for those that are."""
         conditions = (self.status.control_plane_initialized, self.status.infrastructure_ready)
-        times = (one.last_transition_time for one in conditions if one is not None and one.is_true)
+        times = (
+            condition.last_transition_time
+            for condition in conditions
+            if condition is not None and condition.is_true
+        )
         return tuple(time for time in times if time is not None)
 
 
@@ -129,7 +135,7 @@ CLUSTER_NOT_FOUND = "ClusterNotFound"
 
 def judge(clusters: Iterable[Cluster], unreadable: int = 0) -> Clusters:
     """The value of all Clusters, with the number of unreadable ones."""
-    by_name = {(one.metadata.namespace, one.metadata.name): one for one in clusters}
+    by_name = {(cluster.metadata.namespace, cluster.metadata.name): cluster for cluster in clusters}
     return Clusters(by_name, unreadable)
 
 
@@ -166,9 +172,9 @@ def metadata_patch(metadata: Mapping[str, Any], api_version: str, cluster: Clust
     if not isinstance(labels, Mapping) or labels.get(CLUSTER_NAME) != cluster.metadata.name:
         patch["labels"] = {CLUSTER_NAME: cluster.metadata.name}
     owners = items(metadata, "ownerReferences")
-    if not any(_is_owner(one) and string(one, "uid") == cluster.metadata.uid for one in owners):
+    if not any(_is_owner(owner) and string(owner, "uid") == cluster.metadata.uid for owner in owners):
         # A reference to an earlier Cluster of that name would get the check garbage-collected.
-        others = [one for one in owners if not _is_of_same_name(one, cluster)]
+        others = [owner for owner in owners if not _is_of_same_name(owner, cluster)]
         patch["ownerReferences"] = [*others, _owner(api_version, cluster)]
     return patch
 

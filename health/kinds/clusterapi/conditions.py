@@ -65,9 +65,9 @@ def changes(snapshot: CheckSnapshot, stored: Stored) -> Changes:
     """The changes to a list of its conditions."""
     if is_paused(snapshot):
         return Changes((_paused(snapshot),))
-    known = blocking_reason(snapshot)
-    if known is not None:
-        return Changes((not_allowed(known.reason, known.message, known.severity), _NOT_PAUSED))
+    blocking = blocking_reason(snapshot)
+    if blocking is not None:
+        return Changes((not_allowed(blocking.reason, blocking.message, blocking.severity), _NOT_PAUSED))
     found = machines.changes(snapshot, stored)
     return replace(found, wanted=(*found.wanted, _NOT_PAUSED))
 

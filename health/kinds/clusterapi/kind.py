@@ -28,9 +28,9 @@ ROLLING_OUT = tuple(
 def _metadata_patch(
     check: HealthCheck, metadata: Mapping[str, Any], context: ClusterContext
 ) -> dict[str, Any]:
-    known = cast("MachineHealthCheck", check)
-    cluster = known.cluster_in(context)
-    return metadata_patch(metadata, known.api_version, cluster) if cluster is not None else {}
+    machine_check = cast("MachineHealthCheck", check)
+    cluster = machine_check.cluster_in(context)
+    return metadata_patch(metadata, machine_check.api_version, cluster) if cluster is not None else {}
 
 
 CLUSTER_API_MACHINE_HEALTH_CHECK = CheckKind(

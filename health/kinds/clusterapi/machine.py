@@ -99,7 +99,7 @@ class Machine(LinkedMachine):
         return CONTROL_PLANE in self.metadata.labels
 
     def condition(self, type_: str) -> Condition | None:
-        return next((one for one in self.status.conditions if one.type == type_), None)
+        return next((condition for condition in self.status.conditions if condition.type == type_), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

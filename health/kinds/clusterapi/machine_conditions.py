@@ -84,7 +84,7 @@ def external(problem: CheckProblem | None, request_error: str = "") -> StatusCon
     return replace(_EXTERNAL, reason=NOT_CREATED, message=error) if error else _EXTERNAL
 
 
-def said_of(
+def desired_conditions(
     check: MachineHealthCheck,
     target: MachineTarget,
     now: datetime,
@@ -111,43 +111,49 @@ def asked_of_owner(failed: Failure) -> DesiredConditions:
     return DesiredConditions(_failed(failed), is_owner_asked=True)
 
 
-def status_patch(machine: Mapping[str, Any], said: DesiredConditions, now: datetime) -> dict[str, Any]:
+def status_patch(machine: Mapping[str, Any], desired: DesiredConditions, now: datetime) -> dict[str, Any]:
     """The merge patch that writes the conditions into a Machine's status; empty if nothing would change."""
     return conditions_patch(
         machine.get("status") or {},
-        lambda stored: _changes(stored, said),
+        lambda stored: _changes(stored, desired),
         api_version=machine["apiVersion"],
         generation=machine["metadata"].get("generation", 0),
         now=now,
     )
 
 
-def _changes(stored: Stored, said: DesiredConditions) -> Changes:
-    wanted = [said.succeeded] if said.succeeded is not None else []
-    if said.external is not None and _may_say(stored):
-        wanted.append(said.external)
-    if said.is_owner_asked and string(stored_condition(stored, OWNER_REMEDIATED), "status") in ("", "True"):
+def _changes(stored: Stored, desired: DesiredConditions) -> Changes:
+    wanted = [desired.succeeded] if desired.succeeded is not None else []
+    if desired.external is not None and _may_report_remediation(stored):
+        wanted.append(desired.external)
+    if desired.is_owner_asked and string(stored_condition(stored, OWNER_REMEDIATED), "status") in (
+        "",
+        "True",
+    ):
         wanted.append(_ASKED)
-    is_healthy = said.succeeded is not None and not said.is_unhealthy
+    is_healthy = desired.succeeded is not None and not desired.is_unhealthy
     gone = {EXTERNALLY_REMEDIATED} if is_healthy and _is_ours(stored) else set()
     return Changes(tuple(wanted), frozenset(gone))
 
 
-def _may_say(stored: Stored) -> bool:
+def _may_report_remediation(stored: Stored) -> bool:
     """True if we may write ExternallyRemediated; a True older than the failure belongs to an earlier one."""
-    known = stored_condition(stored, EXTERNALLY_REMEDIATED)
-    if string(known, "status") != "True":
-        return not known or _is_ours(stored)
+    remediation = stored_condition(stored, EXTERNALLY_REMEDIATED)
+    if string(remediation, "status") != "True":
+        return not remediation or _is_ours(stored)
     failure = stored_condition(stored, HEALTH_CHECK_SUCCEEDED)
     if string(failure, "status") != "False":
         return True
-    failed, remediated = as_time(failure.get("lastTransitionTime")), as_time(known.get("lastTransitionTime"))
+    failed, remediated = (
+        as_time(failure.get("lastTransitionTime")),
+        as_time(remediation.get("lastTransitionTime")),
+    )
     return failed is not None and remediated is not None and remediated < failed
 
 
 def _is_ours(stored: Stored) -> bool:
-    known = stored_condition(stored, EXTERNALLY_REMEDIATED)
-    return string(known, "status") == "False" and string(known, "reason") in _OUR_WORDS
+    remediation = stored_condition(stored, EXTERNALLY_REMEDIATED)
+    return string(remediation, "status") == "False" and string(remediation, "reason") in _OUR_WORDS
 
 
 def _failed(failed: Failure) -> StatusCondition:

@@ -40,12 +40,12 @@ def served_conditions(status: Mapping[str, Any], in_full: Collection[str] = ()) 
     """The conditions of a status, one per type; only types in `in_full` keep message and generation."""
     of_v1beta2 = status.get("v1beta2")
     later = items(of_v1beta2, "conditions") if isinstance(of_v1beta2, Mapping) else []
-    seen: set[str] = set()
-    for one in (*items(status, "conditions"), *later):
-        type_ = string(one, "type")
-        if type_ and type_ not in seen:
-            seen.add(type_)
-            yield _condition(one, type_, is_in_full=type_ in in_full)
+    types: set[str] = set()
+    for condition in (*items(status, "conditions"), *later):
+        type_ = string(condition, "type")
+        if type_ and type_ not in types:
+            types.add(type_)
+            yield _condition(condition, type_, is_in_full=type_ in in_full)
 
 
 def _condition(raw: Mapping[str, Any], type_: str, *, is_in_full: bool) -> Condition:

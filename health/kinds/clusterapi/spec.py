@@ -117,8 +117,8 @@ class SpecV1Beta2(FrozenObject):
             cluster_name=self.cluster_name,
             selector=self.selector,
             node_startup=DEFAULT_NODE_STARTUP if startup is None else timedelta(seconds=startup),
-            node_conditions=tuple(one.unhealthy for one in self.checks.unhealthy_node_conditions),
-            machine_conditions=tuple(one.unhealthy for one in self.checks.unhealthy_machine_conditions),
+            node_conditions=tuple(rule.unhealthy for rule in self.checks.unhealthy_node_conditions),
+            machine_conditions=tuple(rule.unhealthy for rule in self.checks.unhealthy_machine_conditions),
             trigger=trigger_if.unhealthy_in_range or trigger_if.unhealthy_less_than_or_equal_to or ALL,
             template=self.remediation.template_ref,
         )
@@ -156,8 +156,8 @@ class SpecV1Beta1(FrozenObject):
             cluster_name=self.cluster_name,
             selector=self.selector,
             node_startup=self.node_startup_timeout,
-            node_conditions=tuple(one.unhealthy for one in self.unhealthy_conditions),
-            machine_conditions=tuple(one.unhealthy for one in self.unhealthy_machine_conditions),
+            node_conditions=tuple(rule.unhealthy for rule in self.unhealthy_conditions),
+            machine_conditions=tuple(rule.unhealthy for rule in self.unhealthy_machine_conditions),
             trigger=self.unhealthy_range or self.max_unhealthy or ALL,
             template=self.remediation_template,
         )

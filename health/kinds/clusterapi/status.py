@@ -39,8 +39,8 @@ def status_patch(snapshot: CheckSnapshot, stored: Status, now: datetime) -> dict
 
 
 def _api_version(snapshot: CheckSnapshot) -> str:
-    known = snapshot.check
-    return known.api_version if isinstance(known, MachineHealthCheck | InvalidCheckError) else V1BETA2
+    check = snapshot.check
+    return check.api_version if isinstance(check, MachineHealthCheck | InvalidCheckError) else V1BETA2
 
 
 def _numbers(snapshot: CheckSnapshot) -> dict[str, Any]:

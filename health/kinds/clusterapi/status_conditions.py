@@ -39,7 +39,7 @@ def _twin(status: Mapping[str, Any], decide: Decide, form: Form) -> dict[str, An
     stored = _at(status, path)
     changes = decide(stored)
     if form.is_old:
-        kept = tuple(one for one in changes.wanted if one.has_deprecated_twin)
+        kept = tuple(condition for condition in changes.wanted if condition.has_deprecated_twin)
         changes = Changes(kept, changes.gone)
     conditions = _sorted(stored, changes, form)
     if conditions is None:

@@ -125,26 +125,26 @@ class _Finding:
 def verdict(situation: MachineContext, rules: Rules, now: datetime) -> Verdict:
     """The verdict of `rules` at `now`; findings without a timer come before those with one."""
     found = _findings(situation, rules)
-    at_once = next((one for one in found if one.is_at_once and one.is_expired(now)), None)
+    at_once = next((finding for finding in found if finding.is_at_once and finding.is_expired(now)), None)
     if at_once is not None:
         fact = at_once.match.fact
         return Verdict(Health.EXPIRED, at_once.message, fact, fact.since)
-    return judged([one.match for one in found], now)
+    return judged([finding.match for finding in found], now)
 
 
 def matches(situation: MachineContext, rules: Rules) -> tuple[Match, ...]:
     """All rules that it matches now, expired or not."""
-    return tuple(one.match for one in _findings(situation, rules))
+    return tuple(finding.match for finding in _findings(situation, rules))
 
 
 def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure | None:
     """Why its health check failed; None while no finding has expired."""
     if situation.target.machine.is_to_be_remediated:
         return _TO_BE_REMEDIATED
-    expired = [one for one in _findings(situation, rules) if one.is_expired(now)]
+    expired = [finding for finding in _findings(situation, rules) if finding.is_expired(now)]
     if not expired:
         return None
-    first, messages = expired[0], [one.message for one in expired]
+    first, messages = expired[0], [finding.message for finding in expired]
     return Failure(
         first.reason,
         "\n".join(("Health check failed:", *(f"  * {message}" for message in messages))),
@@ -155,8 +155,8 @@ def failure(situation: MachineContext, rules: Rules, now: datetime) -> Failure |
 
 def next_deadline(situation: MachineContext, rules: Rules, now: datetime) -> datetime | None:
     """When another finding expires by the passing of time alone."""
-    waiting = [one for one in _findings(situation, rules) if not one.is_expired(now)]
-    return min((one.match.deadline for one in waiting), default=None)
+    waiting = [finding for finding in _findings(situation, rules) if not finding.is_expired(now)]
+    return min((finding.match.deadline for finding in waiting), default=None)
 
 
 _NODE_NOT_FOUND = "NodeNotFound"

@@ -22,7 +22,7 @@ from health.cluster.cluster_context import CheckProblem
 from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.check_kind import UNREADABLE, FailingCondition
 from health.kinds.machines.check import MachineCheck
-from health.kinds.machines.request_problem import NOT_CREATED, may_be_untold, request_error
+from health.kinds.machines.request_problem import NOT_CREATED, may_be_unreported, request_error
 from health.kinds.machines.status_conditions import Changes, StatusCondition, Stored
 from health.kinds.machines.threshold import held_message
 from health.model.invalid_check import InvalidCheckError
@@ -99,8 +99,8 @@ def is_restricted_by_threshold(snapshot: CheckSnapshot) -> bool:
 
 def was_restricted(stored: Mapping[str, Any]) -> bool:
     """True if the status says that targets got no Events: there was a hold, or no status at all."""
-    known = stored_condition(stored, REMEDIATION_ALLOWED)
-    return known.get("status") != "True" and string(known, "reason") not in BRIEF_REASONS
+    condition = stored_condition(stored, REMEDIATION_ALLOWED)
+    return condition.get("status") != "True" and string(condition, "reason") not in BRIEF_REASONS
 
 
 def _remediation_allowed(
@@ -148,7 +148,7 @@ def _request_available(snapshot: CheckSnapshot, stored: Stored) -> tuple[StatusC
             ),
         )
     is_known_as_false = string(stored_condition(stored, REQUEST_AVAILABLE), "status") == "False"
-    return () if may_be_untold(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
+    return () if may_be_unreported(snapshot) and is_known_as_false else (_true(REQUEST_AVAILABLE),)
 
 
 def _true(type_: str) -> StatusCondition:

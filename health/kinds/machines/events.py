@@ -83,13 +83,13 @@ class MachineEvents:
         if not isinstance(after.check, MachineCheck):
             return []
         is_unreported = before is None or isinstance(before.check, InvalidCheckError) or is_paused(before)
-        known = None if is_unreported else before
+        reported = None if is_unreported else before
         was_held = was_restricted(stored) or self.was_paused(stored)
         of_machines = after if before is not None else after.unreported(now, was_held=was_held)
         return [
-            *self._exceeded(known, after, after.check, stored),
-            *_restricted(known, after, stored, now),
-            *self._of_machines(known, of_machines, after.check, now),
+            *self._exceeded(reported, after, after.check, stored),
+            *_restricted(reported, after, stored, now),
+            *self._of_machines(reported, of_machines, after.check, now),
         ]
 
     def request_lost(self, lost: LostRequest) -> Event:
@@ -110,13 +110,13 @@ class MachineEvents:
         """The Event of the threshold, if no earlier rule holds the check."""
         if after.allowance is None or not is_restricted_by_threshold(after):
             return
-        known = stored_condition(stored, REMEDIATION_ALLOWED)
-        if not self._is_reported(before, after, known):
+        condition = stored_condition(stored, REMEDIATION_ALLOWED)
+        if not self._is_reported(before, after, condition):
             message = self.exceeded(after.allowance, check.spec.trigger)
-            yield _of_check(after, RESTRICTED, message, "threshold", string(known, "lastTransitionTime"))
+            yield _of_check(after, RESTRICTED, message, "threshold", string(condition, "lastTransitionTime"))
 
-    def _is_reported(self, before: CheckSnapshot | None, after: CheckSnapshot, known: Stored) -> bool:
-        is_stored = (known.get("status"), known.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
+    def _is_reported(self, before: CheckSnapshot | None, after: CheckSnapshot, condition: Stored) -> bool:
+        is_stored = (condition.get("status"), condition.get("reason")) == ("False", TOO_MANY_UNHEALTHY)
         if not self.needs_failure:
             return is_stored
         return not after.is_blocked or (is_stored and (before is None or before.is_blocked))
@@ -127,7 +127,7 @@ class MachineEvents:
         """The Events about Machines, unless the whole check is held; `before` was already reported."""
         if after.suppresses_target_events:
             return
-        known = {} if before is None or before.suppresses_target_events else before.targets
+        reported = {} if before is None or before.suppresses_target_events else before.targets
         namespace = check.metadata.namespace
         for name, target in sorted(after.targets.items()):
             is_new = before is not None and before.fact(name) is None
@@ -138,7 +138,7 @@ class MachineEvents:
                 name=target.name,
                 uid=target.uid,
             )
-            for note in self._notes(check.reference, known.get(name), target):
+            for note in self._notes(check.reference, reported.get(name), target):
                 yield _of_target(after.uid, target, note, subject, now.isoformat() if is_new else "")
 
     def _notes(
@@ -161,10 +161,10 @@ def of_act(attempt: RemediationAttempt, severity: Severity, reason: str, message
 
 def _invalid(after: CheckSnapshot, problem: InvalidCheckError, stored: Stored) -> Iterator[Event]:
     """The Event that the check cannot be read, unless its stored status already says so."""
-    known = stored_condition(stored, REMEDIATION_ALLOWED)
-    if (known.get("reason"), known.get("message")) == (INVALID_SPEC, str(problem)):
+    condition = stored_condition(stored, REMEDIATION_ALLOWED)
+    if (condition.get("reason"), condition.get("message")) == (INVALID_SPEC, str(problem)):
         return
-    seed = (str(problem), string(known, "lastTransitionTime"))
+    seed = (str(problem), string(condition, "lastTransitionTime"))
     message = f"Remediation is not allowed, the check cannot be read: {problem}"
     yield _of_check(after, _UNREADABLE, message, *seed)
 
@@ -176,25 +176,25 @@ def _restricted(
 
     At the start only what the status does not say yet; it does not say the version of a hold.
     """
-    known = _shown_reasons(before) if before else _stored_restriction(stored)
+    reported = _shown_reasons(before) if before else _stored_restriction(stored)
     again = now.isoformat() if before else ""
-    for one, _ in after.holds.events():
-        is_unversioned = before is not None or not one.version
-        if after.holds.shown(one.hold).reason in known and is_unversioned:
+    for found, _ in after.holds.events():
+        is_unversioned = before is not None or not found.version
+        if after.holds.shown(found.hold).reason in reported and is_unversioned:
             continue
-        words = one.hold.message
+        words = found.hold.message
         message = f"Remediation restricted: {words}"
-        yield _of_check(after, RESTRICTED, message, words, one.version, again=again)
+        yield _of_check(after, RESTRICTED, message, words, found.version, again=again)
 
 
 def _shown_reasons(snapshot: CheckSnapshot) -> Collection[str]:
-    return {snapshot.holds.shown(one.hold).reason for one, _ in snapshot.holds.events()}
+    return {snapshot.holds.shown(found.hold).reason for found, _ in snapshot.holds.events()}
 
 
 def _stored_restriction(stored: Stored) -> Collection[str]:
     """The reason in the stored status for which the check may not remediate."""
-    said = stored_condition(stored, REMEDIATION_ALLOWED)
-    return [string(said, "reason")] if said.get("status") == "False" else []
+    condition = stored_condition(stored, REMEDIATION_ALLOWED)
+    return [string(condition, "reason")] if condition.get("status") == "False" else []
 
 
 def _of_check(snapshot: CheckSnapshot, reason: str, message: str, *seed: str, again: str = "") -> Event:
@@ -213,8 +213,8 @@ def _target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -
     back_off = after.new_back_off(before)
     if back_off is not None:
         yield back_off, f"back-off {after.earlier_attempts}"
-    taken, known = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
-    if taken is not None and (known is None or known.reason is not taken.reason):
+    taken, earlier = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
+    if taken is not None and (earlier is None or earlier.reason is not taken.reason):
         yield taken, taken.reason
 
 

@@ -125,10 +125,10 @@ class LinkedMachineTarget(Target):
 
     def node_label(self, name: str) -> str | None:
         """The label of its Node, or else its own: clouds write the zone on both."""
-        known = self.node.metadata.labels.get(name) if self.node is not None else None
+        of_node = self.node.metadata.labels.get(name) if self.node is not None else None
         own = self.metadata.labels.get(name)
         is_lost = self.node is None and bool(self.node_name)
-        return known or own or (None if is_lost else "")
+        return of_node or own or (None if is_lost else "")
 
     def fact(self, condition: str, status: str) -> Fact:
         """A fact without a time of its own; its time is the Machine's last change, and moves with it."""

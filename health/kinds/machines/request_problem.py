@@ -33,6 +33,6 @@ def request_error(snapshot: CheckSnapshot) -> str:
     return next((error for error in errors if error), "")
 
 
-def may_be_untold(snapshot: CheckSnapshot) -> bool:
+def may_be_unreported(snapshot: CheckSnapshot) -> bool:
     """True if a request may have been refused and no incident has reported to this leader yet."""
     return any(not target.is_heard and not target.requests for target in snapshot.expired)

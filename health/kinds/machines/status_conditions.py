@@ -65,10 +65,10 @@ def listed(stored: Stored) -> list[Any]:
 
 def updated(stored: Stored, changes: Changes, form: Form) -> list[Any]:
     """The list with the changes; new conditions stand at its end."""
-    wanted = {one.type: one for one in changes.wanted}
-    kept = [one for one in listed(stored) if type_of(one) not in changes.gone]
-    found = [_corrected(wanted.pop(type_of(one), None), one, form) for one in kept]
-    return [*found, *(_written(one, stamp(form.now), form) for one in wanted.values())]
+    wanted = {condition.type: condition for condition in changes.wanted}
+    kept = [condition for condition in listed(stored) if type_of(condition) not in changes.gone]
+    found = [_corrected(wanted.pop(type_of(condition), None), condition, form) for condition in kept]
+    return [*found, *(_written(condition, stamp(form.now), form) for condition in wanted.values())]
 
 
 def type_of(stored: object) -> str:

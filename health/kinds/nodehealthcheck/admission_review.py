@@ -62,7 +62,9 @@ def doubtful_kinds(check: RawCheck) -> frozenset[TemplateKind]:
     """The kinds of templates that more than one step of an escalation uses."""
     templates = templates_of_steps(check)
     names = [template.kind for template in templates]
-    return frozenset((one.api_version, one.kind) for one in templates if names.count(one.kind) > 1)
+    return frozenset(
+        (template.api_version, template.kind) for template in templates if names.count(template.kind) > 1
+    )
 
 
 def templates_of_steps(check: RawCheck) -> tuple[TemplateReference, ...]:

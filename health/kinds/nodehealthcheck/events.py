@@ -73,15 +73,17 @@ def _switched(after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event
 
 def _held(before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any]) -> Iterator[Event]:
     """The Events for new holds; the Event for a problem is `Disabled`."""
-    known = _stored_pause(stored) if before is None else {one.hold.reason for one, _ in before.holds.events()}
-    for one, severity in after.holds.events():
-        hold = one.hold
-        if hold.reason in known or hold.reason is HoldReason.DISABLED:
+    reported = (
+        _stored_pause(stored) if before is None else {found.hold.reason for found, _ in before.holds.events()}
+    )
+    for found, severity in after.holds.events():
+        hold = found.hold
+        if hold.reason in reported or hold.reason is HoldReason.DISABLED:
             continue
         words = _WORDS_OF_THE_OPERATOR.get(hold.reason)
         message = f"Postponing potential remediations{f' {words}' if words else f': {hold.message}'}"
         type_ = Severity.NORMAL if words else severity
-        yield _note(after, type_, "RemediationSkipped", message, seed=(hold.message, one.version))
+        yield _note(after, type_, "RemediationSkipped", message, seed=(hold.message, found.version))
 
 
 def _stored_pause(stored: Mapping[str, Any]) -> Collection[str]:
@@ -117,8 +119,8 @@ def _blocked(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Eve
 def _storm(
     before: CheckSnapshot | None, after: CheckSnapshot, stored: Mapping[str, Any], now: datetime
 ) -> Iterator[Event]:
-    for one in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
-        yield _note(after, one.severity, one.reason, one.message, seed=(one.seed,))
+    for note in storm_notes(before.storm if before else stored_storm(stored, now), after.storm):
+        yield _note(after, note.severity, note.reason, note.message, seed=(note.seed,))
     if after.storm is not None and after.is_held_by_storm and not (before and before.is_held_by_storm):
         message = "Storm recovery active: skipping creation of new remediations"
         yield _note(
@@ -133,10 +135,12 @@ def _storm(
 def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
     if after.suppresses_target_events:
         return
-    known = {} if before is None or before.suppresses_target_events else {t.name: t for t in before.expired}
+    reported = (
+        {} if before is None or before.suppresses_target_events else {t.name: t for t in before.expired}
+    )
     for target in after.expired:
         fact = target.verdict.fact
-        if fact is None or (target.name in known and known[target.name].verdict.fact == fact):
+        if fact is None or (target.name in reported and reported[target.name].verdict.fact == fact):
             continue
         if any(request.is_of_operator or request.created < fact.since for request in target.requests):
             continue  # the operator emitted it, or the request is for an earlier failure of the Node
@@ -152,15 +156,15 @@ def _detected(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime)
 def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[Event]:
     if after.suppresses_target_events or isinstance(after.check, InvalidCheckError):
         return
-    known = {} if before is None or before.suppresses_target_events else before.targets
+    reported = {} if before is None or before.suppresses_target_events else before.targets
     for target in after.expired:
-        for one in target_notes(after.check, known.get(target.name), target):
-            yield _note(after, one.severity, one.reason, one.message, seed=one.seed)
+        for note in target_notes(after.check, reported.get(target.name), target):
+            yield _note(after, note.severity, note.reason, note.message, seed=note.seed)
 
 
 def _of_requests(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:
-    for one in request_notes(before, after, now):
-        yield _note(after, one.severity, one.reason, one.message, seed=(one.uid,))
+    for note in request_notes(before, after, now):
+        yield _note(after, note.severity, note.reason, note.message, seed=(note.uid,))
 
 
 def _note(

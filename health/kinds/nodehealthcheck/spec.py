@@ -140,8 +140,8 @@ def _deletes_machines(template: TemplateField) -> bool:
 
 
 def _refuse_twice(keys: Sequence[object], problem: str) -> None:
-    seen: set[object] = set()
+    found: set[object] = set()
     for key in keys:
-        if key in seen:
+        if key in found:
             raise Refused(f"{problem} {key}")
-        seen.add(key)
+        found.add(key)

@@ -113,7 +113,7 @@ def stored_hold(stored: Status) -> str:
 
 def _failed(targets: Sequence[TargetSnapshot]) -> str:
     """The nodes whose remediators gave up (rule 22); only a few names are listed."""
-    names = [t.name for t in targets if any(one.succeeded is False for one in t.requests)]
+    names = [t.name for t in targets if any(request.succeeded is False for request in t.requests)]
     if not names:
         return ""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
@@ -150,11 +150,13 @@ def _node(
     entry: dict[str, Any] = {"name": target.name}
     if target.requests:
         plan = Plan(check.steps)
-        entry["remediations"] = [_remediation(one, plan.timed_out_at(one, now)) for one in target.requests]
+        entry["remediations"] = [
+            _remediation(request, plan.timed_out_at(request, now)) for request in target.requests
+        ]
     # A target that is gone or selected by another check has no uid here, and cannot recover.
     if target.verdict.health is Health.HEALTHY and target.uid:
         entry["conditionsHealthyTimestamp"] = healthy_since.get(target.name) or stamp(now)
-        if check.healthy_delay > timedelta() and any(one.healthy_since for one in target.requests):
+        if check.healthy_delay > timedelta() and any(request.healthy_since for request in target.requests):
             entry["healthyDelayed"] = True
     return entry
 

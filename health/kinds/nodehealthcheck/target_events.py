@@ -65,8 +65,8 @@ def target_notes(
 
 def _skipped(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     hold = after.held_by(_SKIPPED)
-    known = before.held_by(_SKIPPED) if before is not None else None
-    if hold is None or (known is not None and known.reason == hold.reason):
+    earlier = before.held_by(_SKIPPED) if before is not None else None
+    if hold is None or (earlier is not None and earlier.reason == hold.reason):
         return
     message = _SKIPPED[hold.reason].format(name=after.name, why=hold.message)
     yield _note(after, SKIPPED, message, hold.reason)
@@ -101,9 +101,9 @@ def _exhausted(check: str, before: TargetSnapshot | None, after: TargetSnapshot)
 
 def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
     """An Event that the NodeHealthCheck operator lacks: a remediator gave up (rule 22)."""
-    known = {one.uid for one in before.requests if one.succeeded is False} if before else set()
+    reported = {request.uid for request in before.requests if request.succeeded is False} if before else set()
     for request in after.requests:
-        if request.succeeded is False and request.uid not in known:
+        if request.succeeded is False and request.uid not in reported:
             kind, name = request.reference.kind, request.reference.name
             message = f"Remediation of node {after.name} failed: {kind} {name} reports Succeeded=False"
             yield _note(after, "RemediationFailed", message, request.uid)
@@ -146,11 +146,11 @@ def _created(target: str, request: RequestSnapshot, since: datetime) -> Iterator
 
 
 def _deleted(target: str, request: RequestSnapshot, *, is_interrupted: bool) -> RequestNote:
-    what = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
+    subject = f"remediation CR of kind {request.reference.kind} with name {request.reference.name}"
     if is_interrupted:
-        message = f"Node {target} is still unhealthy, but its {what} was deleted"
+        message = f"Node {target} is still unhealthy, but its {subject} was deleted"
         return RequestNote(Severity.WARNING, "RemediationInterrupted", message, request.uid)
-    return RequestNote(Severity.NORMAL, "RemediationRemoved", f"Deleted {what}", request.uid)
+    return RequestNote(Severity.NORMAL, "RemediationRemoved", f"Deleted {subject}", request.uid)
 
 
 def _stayed_unhealthy(target: str, before: CheckSnapshot | None, after: CheckSnapshot) -> bool:

@@ -75,10 +75,10 @@ def still_states(fact: Fact, target: MachineTarget, rules: Rules) -> bool:
 
     A repeated attempt to delete it finds the Machine already being deleted by the first one.
     """
-    known = facts(target, rules)
-    if target.machine.is_going and not known and target.node is None:
-        known = (target.fact(NODE, GONE if target.node_name else MISSING),)
-    return any(fact.same_as(one) for one in known)
+    found = facts(target, rules)
+    if target.machine.is_going and not found and target.node is None:
+        found = (target.fact(NODE, GONE if target.node_name else MISSING),)
+    return any(fact.same_as(current) for current in found)
 
 
 def _lost(target: MachineTarget) -> Fact | None:

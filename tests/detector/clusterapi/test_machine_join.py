@@ -3,7 +3,7 @@
 import pytest
 
 from health.kinds.clusterapi.machine import MachineTarget
-from health.kinds.clusterapi.machine_conditions import NOTHING, DesiredConditions, said_of
+from health.kinds.clusterapi.machine_conditions import NOTHING, DesiredConditions, desired_conditions
 from health.model.verdict import Health
 from tests.detector.clusterapi.small_cluster_api import (
     EDGE,
@@ -35,7 +35,7 @@ def health(small: SmallClusterApi, name: str, check: str = "workers") -> Health:
 
 def said(small: SmallClusterApi, name: str) -> DesiredConditions:
     found = small.cluster_state.checks[named()].check
-    return said_of(found, small.target(name), NOW, small.context, None)  # type: ignore[arg-type]  # it can be read
+    return desired_conditions(found, small.target(name), NOW, small.context, None)  # type: ignore[arg-type]  # it can be read
 
 
 @pytest.mark.rule("CAPI B.2.1/Node")

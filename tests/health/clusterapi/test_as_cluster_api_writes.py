@@ -16,8 +16,8 @@ from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.machine_conditions import (
     DesiredConditions,
     asked_of_owner,
+    desired_conditions,
     external,
-    said_of,
     status_patch,
 )
 from health.kinds.clusterapi.status import status_patch as status_of_check
@@ -133,7 +133,7 @@ def all_said(of: MachineTarget, context: ClusterContext = EVERYTHING_READY) -> D
     """The conditions that detector and worker write to a Machine under a check without a template."""
     failure = MARKING.failure(of, NOW, context)
     if failure is None:
-        return said_of(MARKING, of, NOW, context, external(None))
+        return desired_conditions(MARKING, of, NOW, context, external(None))
     return asked_of_owner(failure)
 
 
@@ -164,7 +164,7 @@ def test_nothing_is_written_over_what_the_reference_wrote(situation: str) -> Non
 
 
 def test_request_that_is_waited_for_is_reported_in_the_words_of_the_reference() -> None:
-    said = said_of(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(None))
+    said = desired_conditions(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(None))
     ours, twins = failed(
         "NodeDeleted", "Health check failed:\n  * Node node-1 has been deleted", "NodeNotFound", ""
     )

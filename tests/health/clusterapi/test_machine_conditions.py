@@ -15,8 +15,8 @@ from health.kinds.clusterapi.machine_conditions import (
     NOTHING,
     DesiredConditions,
     asked_of_owner,
+    desired_conditions,
     external,
-    said_of,
     status_patch,
 )
 from health.kinds.clusterapi.unhealthy import Failure
@@ -39,9 +39,9 @@ from tests.support.values.cluster_api import (
 LATER = NOW + timedelta(hours=1)
 LOST = Failure("NodeDeleted", "Health check failed:\n  * Node node-1 has been deleted", "NodeNotFound", "")
 WITH_TEMPLATE = check(remediation={"templateRef": TEMPLATE})
-HEALTHY = said_of(check(), target(HEALTHY_NODE), NOW, EVERYTHING_READY, external(None))
-FAILED = said_of(check(), with_lost_node(), NOW, EVERYTHING_READY, external(None))
-REQUESTED = said_of(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(None))
+HEALTHY = desired_conditions(check(), target(HEALTHY_NODE), NOW, EVERYTHING_READY, external(None))
+FAILED = desired_conditions(check(), with_lost_node(), NOW, EVERYTHING_READY, external(None))
+REQUESTED = desired_conditions(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(None))
 ASKED = asked_of_owner(LOST)
 FOREIGN = [
     {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z", "extra": {"a": [1]}},
@@ -103,7 +103,9 @@ def test_mark_of_v1beta1_with_its_twin() -> None:
 
 @pytest.mark.rule("CAPI B.1/condition/HealthCheckSucceeded", "CAPI B.2.5/healthy", "rule 30")
 def test_healthy_machine_is_reported_as_such_with_a_template_too() -> None:
-    with_template = said_of(WITH_TEMPLATE, target(HEALTHY_NODE), NOW, EVERYTHING_READY, external(None))
+    with_template = desired_conditions(
+        WITH_TEMPLATE, target(HEALTHY_NODE), NOW, EVERYTHING_READY, external(None)
+    )
     assert with_template == HEALTHY
     assert written(HEALTHY)["conditions"] == [
         {
@@ -168,7 +170,9 @@ def test_each_form_of_the_mark_is_judged_by_itself() -> None:
 def test_outcome_of_the_request_is_reported(
     problem: CheckProblem | None, error: str, reason: str, message: str
 ) -> None:
-    said = said_of(WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(problem, error))
+    said = desired_conditions(
+        WITH_TEMPLATE, with_lost_node(), NOW, EVERYTHING_READY, external(problem, error)
+    )
     status = written(said)
     known = listed(status)["ExternallyRemediated"]
     assert (known["status"], known["reason"], known["message"]) == ("False", reason, message)
@@ -193,21 +197,21 @@ def test_words_of_the_remediator_stay_until_another_failure_begins() -> None:
 @pytest.mark.rule("CAPI B.2.7/nothing", "rule 33")
 def test_nothing_is_said_while_paused_unseen_or_while_a_timer_runs() -> None:
     words = external(None)
-    assert said_of(check(PAUSED), with_lost_node(), NOW, EVERYTHING_READY, words) == NOTHING
+    assert desired_conditions(check(PAUSED), with_lost_node(), NOW, EVERYTHING_READY, words) == NOTHING
     unseen = in_cluster(unreachable={"fleet/edge": "no route"})
-    assert said_of(check(), with_lost_node(), NOW, unseen, words) == NOTHING
+    assert desired_conditions(check(), with_lost_node(), NOW, unseen, words) == NOTHING
     of_another_time = in_cluster(clock_skews={"fleet/edge": timedelta(minutes=6)})
-    assert said_of(check(), with_lost_node(), NOW, of_another_time, words) == NOTHING
+    assert desired_conditions(check(), with_lost_node(), NOW, of_another_time, words) == NOTHING
     waiting = target(condition("Ready", "False"))
-    assert said_of(check(), waiting, NOW + MINUTE, EVERYTHING_READY, words) == NOTHING
-    assert said_of(check(), with_lost_node(), NOW, ClusterContext(), words) == NOTHING
+    assert desired_conditions(check(), waiting, NOW + MINUTE, EVERYTHING_READY, words) == NOTHING
+    assert desired_conditions(check(), with_lost_node(), NOW, ClusterContext(), words) == NOTHING
     assert patch(NOTHING) == {}
 
 
 @pytest.mark.rule("CAPI B.2.5/deleting")
 def test_of_a_machine_that_is_being_deleted_only_its_health_is_reported() -> None:
     going = with_lost_node(is_going=True)
-    assert said_of(WITH_TEMPLATE, going, NOW, EVERYTHING_READY, external(None)) == FAILED
+    assert desired_conditions(WITH_TEMPLATE, going, NOW, EVERYTHING_READY, external(None)) == FAILED
 
 
 def test_of_two_checks_the_one_that_failed_wins() -> None:
