@@ -60,7 +60,7 @@ class Nodes:
         await self.client.merge_patch(NODES, node, {"metadata": {"annotations": {key: value}}})
 
     async def fail(self, *nodes: str) -> None:
-        """Fail nodes at one moment: their durations end at the same second, in whatever order the patches arrive."""
+        """Fail nodes at one moment: their durations end together, in any order of the patches."""
         since = datetime.now(UTC)
         await asyncio.gather(*(self.set_ready(node, "Unknown", since) for node in nodes))
 
