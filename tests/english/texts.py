@@ -5,6 +5,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ def texts(file: Path) -> Iterator[Text]:
 
 def docstrings(source: str) -> Iterator[Text]:
     """The docstrings of modules, classes, functions and attributes."""
-    for statement in _statements(ast.parse(source)):
+    for statement in statements(source):
         match statement:
             case ast.Expr(value=ast.Constant(value=str() as text)):
                 yield Text(statement.lineno, text)
@@ -56,10 +57,16 @@ def short_docstrings(source: str) -> int:
     """The number of docstrings of classes and functions with too few words."""
     found = (
         ast.get_docstring(one)
-        for one in _statements(ast.parse(source))
+        for one in statements(source)
         if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     )
     return sum(one is not None and len(one.split()) < FEWEST_WORDS for one in found)
+
+
+@lru_cache(maxsize=1)
+def statements(source: str) -> tuple[ast.stmt, ...]:
+    """All statements of a file, which is asked for its docstrings and then for its short ones."""
+    return tuple(_statements(ast.parse(source)))
 
 
 def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
@@ -73,6 +80,8 @@ def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
 
 def comments(source: str) -> Iterator[Text]:
     """The comments; those of adjacent lines without code are one text."""
+    if "#" not in source:
+        return
     block: list[Text] = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.kinds.test_where_kinds_are_known import KINDS, ROOMS, ROOT
@@ -14,6 +15,7 @@ def public_classes(file: Path) -> Iterator[str]:
             yield statement.name
 
 
+@cache
 def folders_by_class() -> dict[str, list[str]]:
     """By class name, the folder of a kind where the class is defined, or "" for any other folder."""
     found = defaultdict(list)

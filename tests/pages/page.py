@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from devcluster.manifests import ROOT
@@ -37,6 +38,12 @@ def modules(*packages: str) -> Iterator[Path]:
     """The files of these packages, by default of all that work in a cluster, and of the command."""
     for package in packages or OURS:
         yield from sorted((ROOT / package).rglob("*.py"))
+
+
+@cache
+def strings_of(file: Path) -> frozenset[str]:
+    """The strings of a file, which is parsed once."""
+    return frozenset(strings(ast.parse(file.read_text())))
 
 
 def strings(tree: ast.AST) -> Iterator[str]:

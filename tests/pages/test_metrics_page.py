@@ -3,13 +3,14 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
 from detector.metrics.observed_phase import ObservedPhase
 from health.model.observation import HoldReason
 from tests.pages.alerts import PAGE, alerts
-from tests.pages.page import modules, named, part, rows, strings
+from tests.pages.page import modules, named, part, rows, strings_of
 from worker.worker_metrics import NOT_SAVED, SAVED
 
 NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")
@@ -41,8 +42,13 @@ def _labels_in(cell: str) -> set[str]:
     return {label for label in named(re.sub(r"\(.*?\)", "", cell)) if label.isidentifier()}
 
 
-def declared() -> Iterator[tuple[str, set[str]]]:
+@cache
+def declared() -> tuple[tuple[str, set[str]], ...]:
     """Name and labels of each series that the code declares in one call, with the words themselves."""
+    return tuple(_declared())
+
+
+def _declared() -> Iterator[tuple[str, set[str]]]:
     for file in modules("detector", "runtime", "worker"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in FAMILIES and node.args:
@@ -69,7 +75,7 @@ def asked(expression: str) -> Iterator[tuple[str, str, str, list[str]]]:
 
 
 def test_page_has_every_series_of_the_code_and_no_other() -> None:
-    found = {name for file in modules() for name in strings(ast.parse(file.read_text()))}
+    found = {name for file in modules() for name in strings_of(file)}
     in_code = {name for name in found if NAME.fullmatch(name)} - OF_TEMPORAL
     assert {name for name, _ in declared()} <= in_code, "a series with a prefix that is not looked for"
     assert {name.removesuffix("_total") for name in documented()} == in_code, (

@@ -3,11 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 from health.model.observation import HoldReason
 from health.policy.check_choices import CheckChoices
-from tests.pages.page import modules, named, part, rows, strings
+from tests.pages.page import modules, named, part, rows, strings_of
 
 HOLDS, EVENTS, ANNOTATIONS = "troubleshooting.md", "events.md", "annotations.md"
 CAMEL_CASE = re.compile(r"(?:[A-Z][a-z]+)+")
@@ -30,12 +31,16 @@ def held_tables() -> Iterator[str]:
         yield from named(row[0])
 
 
-def event_reasons() -> Iterator[tuple[str, str]]:
+@cache
+def event_reasons() -> frozenset[tuple[str, str]]:
     """Each word of the code that may be the reason of an Event, and the file that says it."""
-    for file in modules("activities", "detector", "health", "runtime"):
-        tree = ast.parse(file.read_text())
-        if MAKERS & set(_imported_or_defined(tree)):
-            yield from ((word, file.name) for word in strings(tree) if CAMEL_CASE.fullmatch(word))
+    return frozenset(
+        (word, file.name)
+        for file in modules("activities", "detector", "health", "runtime")
+        if MAKERS & set(_imported_or_defined(ast.parse(file.read_text())))
+        for word in strings_of(file)
+        if CAMEL_CASE.fullmatch(word)
+    )
 
 
 def _imported_or_defined(tree: ast.AST) -> Iterator[str]:
@@ -78,9 +83,7 @@ def test_page_has_no_event_that_the_code_does_not_emit() -> None:
 def test_each_annotation_and_label_of_the_code_is_on_the_page() -> None:
     said = {name for row in rows(part(ANNOTATIONS, "# Annotations and labels")) for name in named(row[0])}
     choices = {str(field.alias) for field in CheckChoices.model_fields.values()}
-    in_code = {
-        key for file in modules() for key in strings(ast.parse(file.read_text())) if KEY.fullmatch(key)
-    }
+    in_code = {key for file in modules() for key in strings_of(file) if KEY.fullmatch(key)}
     missing = sorted((in_code | choices) - said)
     assert not missing, (
         f"docs/{ANNOTATIONS}: add a row for {', '.join(missing)} to its table: "
