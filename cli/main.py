@@ -12,6 +12,9 @@ from cli.connection import choose_temporal
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
 from cli.errors import ExitCode, print_error, print_usage_error
+from cli.inspection.check import check
+from cli.inspection.explain import explain
+from cli.inspection.simulate import simulate
 from cli.listing import list_incidents
 from cli.orders import command as order_command
 from cli.output import Output, in_foreground
@@ -36,7 +39,19 @@ app = typer.Typer(
 app.callback()(choose_temporal)
 app.command("list")(list_incidents)
 orders = map(order_command, ORDERS.values())
-commands: tuple[Callable[..., None], ...] = (show, shadow, *orders, stop, start, doctor, setup, retire)
+commands: tuple[Callable[..., None], ...] = (
+    show,
+    shadow,
+    *orders,
+    stop,
+    start,
+    explain,
+    check,
+    simulate,
+    doctor,
+    setup,
+    retire,
+)
 for command in commands:
     app.command()(command)
 app.add_typer(upgrade)

@@ -28,7 +28,8 @@ class ReportOutput(StrEnum):
     JSON = "json"
 
 
-def _time(value: str | timedelta) -> timedelta:
+def since_time(value: str | timedelta) -> timedelta:
+    """Parse how far back a command looks."""
     if isinstance(value, timedelta):
         return value
     try:
@@ -46,7 +47,7 @@ def shadow(
     since: Annotated[
         timedelta,
         typer.Option(
-            parser=_time,
+            parser=since_time,
             metavar="TIME",
             show_default="7d",
             help="How far back to list ended incidents: 7d, 12h.",

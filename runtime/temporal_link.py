@@ -13,7 +13,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -58,16 +58,19 @@ class _Connection:
 class TemporalLink:
     """The connection of one process to Temporal, with a worker that may use it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each says how it connects
         self,
         identity: str,
         problems: Problems,
         runtime: Runtime | None = None,
+        *,
         clock: Callable[[], float] = time.monotonic,
         converter: DataConverter = pydantic_data_converter,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        """`environment` has the configuration; None: that of this process."""
         self._problems = problems
-        self._environment = dict(os.environ)  # only the files that it names change later
+        self._environment = dict(environment or os.environ)  # only the files that it names change later
         self._connect = partial(connect, identity, self._environment, runtime=runtime, converter=converter)
         self._connection: _Connection | None = None
         self._worker: tuple[Worker, _Connection] | None = None

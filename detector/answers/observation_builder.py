@@ -18,7 +18,7 @@ from detector.state.facts import acquired_at, check_holds, target_facts
 from health.check.health_check import HealthCheck
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
-from health.gate.admission import Question, admission
+from health.gate.admission import Question, admission, holds
 from health.gate.back_off import NO_BACK_OFF, RemediationBackOff
 from health.gate.check_holds import Unseen, stale_cache
 from health.model.invalid_check import InvalidCheckError
@@ -56,6 +56,17 @@ class ObservationBuilder:
     def observation(self) -> Observation:
         """The state of the target, whether the incident may act, and whether the check is in shadow."""
         return self._observation().model_copy(update={"is_shadow": self._is_shadow})
+
+    def holds(self) -> tuple[Hold, ...]:
+        """Every hold of a selected target now, in the order of precedence."""
+        check_state = self.cluster_state.checks.get(self.incident.check)
+        target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
+        if check_state is None or target is None or isinstance(check_state.check, InvalidCheckError):
+            return ()
+        context = self.cluster_state.cluster_context
+        failed = check_state.check.verdict(target, self.now, context).failed(self.now)
+        asked = LimitQuestion(incident=self.incident, target=target, since=failed, due=self.now)
+        return tuple(holds(replace(self._question(target, failed), limit=self.limits(asked))))
 
     @property
     def _is_shadow(self) -> bool | None:
@@ -271,21 +282,29 @@ class Observer:
 
     def observe(self, incident: IncidentReference) -> Observation:
         """The observation of one incident now; first brings the storm of its check up to date."""
+        with self._queued(incident) as limits:
+            return self._builder(incident, limits).observation()
+
+    def holds(self, incident: IncidentReference) -> tuple[Hold, ...]:
+        """Every hold of the target of one incident now, in the order of precedence."""
+        with self._queued(incident) as limits:
+            return self._builder(incident, limits).holds()
+
+    def _builder(self, incident: IncidentReference, limits: Limiting) -> ObservationBuilder:
         check, target = incident.check, incident.target
         freshness = self.freshness(check)
         self.storms.advance(check)
         seen = self.cluster_state.targets.get(check, target.name)
-        with self._queued(incident) as limits:
-            return ObservationBuilder(
-                cluster_state=self.cluster_state,
-                incident=incident,
-                freshness=freshness,
-                now=self.now(),
-                storm=self.storms.hold(check),
-                back_off=self.back_off(TargetName.of(target), seen),
-                clock=self.clock_hold(),
-                limits=limits,
-            ).observation()
+        return ObservationBuilder(
+            cluster_state=self.cluster_state,
+            incident=incident,
+            freshness=freshness,
+            now=self.now(),
+            storm=self.storms.hold(check),
+            back_off=self.back_off(TargetName.of(target), seen),
+            clock=self.clock_hold(),
+            limits=limits,
+        )
 
     @contextmanager
     def _queued(self, incident: IncidentReference) -> Iterator[Limiting]:

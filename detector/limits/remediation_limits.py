@@ -13,7 +13,7 @@ answer does not depend on the number of targets that wait or are under way: each
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 
 from detector.limits.admission_queue import AdmissionQueue, QueueEntry
@@ -29,7 +29,7 @@ from health.model.observation import NO_ADMISSION, Hold, Observation, TargetStat
 from health.model.references import CheckReference, IncidentReference
 from health.model.target import Target
 from health.policy.limit_usage import LimitRefusal, SlotChange
-from health.policy.limits import HOUR, LimitedRemediation, Waiting, limit_hold
+from health.policy.limits import HOUR, LimitedRemediation, LimitScope, Waiting, limit_hold
 from health.policy.policy import CurrentPolicy
 from health.policy.stuck_slots import StuckSlots, stuck_slots
 from health.runbook.wake_up import has_remediator_at_work
@@ -38,6 +38,7 @@ from kube.time_slice import TimeSlice
 LOOK_AGAIN_SECONDS = 1.0
 UNREAD_ASK_AGAIN_SECONDS = 10.0
 UNQUEUED_ASK_AGAIN_SECONDS = 60.0
+NO_WAIT = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +78,10 @@ class RemediationLimits:
         self._queue.empty()
         self._records.forget_reservations()
         self._are_ended_known = False
+
+    def admit_nothing(self) -> None:
+        """Count what is visible alone: this process admits nothing, so it has no reservations to wait for."""
+        self._known_from = NO_WAIT
 
     async def lead(self) -> None:
         """Notify the incidents whose turn it is, in pieces, until cancelled."""
@@ -138,6 +143,13 @@ class RemediationLimits:
         if self._unknown(now) is not None:
             return None
         return stuck_slots(self._scopes.of, self._records.under_way, self._queue.waiting(now), now)
+
+    def usage_of(self, check: CheckReference) -> Iterator[tuple[LimitScope, int]]:
+        """The limits for remediations of a check, each with the number of those in flight that count."""
+        self._take_in_policy()
+        for scope in self._scopes.of(check):
+            counted = [one for one in self._records.under_way if scope.check in (None, one.remediation.check)]
+            yield scope, len(counted)
 
     def dequeue(self, incident: IncidentReference) -> None:
         """Remove an incident from the queue: another hold applies, or it no longer wants to act."""

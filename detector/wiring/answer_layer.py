@@ -22,7 +22,9 @@ class AnswerLayer:
     deletions: Deletions
     marked_targets: MarkedTargets
     limits: RemediationLimits
+    observer: Observer
     observe: Observe
+    """`observer.observe`, with a hold instead of an exception."""
 
 
 def answer_layer(state: StateLayer, context: Context) -> AnswerLayer:
@@ -46,5 +48,6 @@ def answer_layer(state: StateLayer, context: Context) -> AnswerLayer:
         deletions=Deletions(cluster_state, attempts, of_checks.is_read, now),
         marked_targets=MarkedTargets(cluster_state, attempts, of_checks.is_read, now),
         limits=limits,
+        observer=observer,
         observe=never_failing(observer.observe, cluster_state),
     )

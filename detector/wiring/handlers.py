@@ -14,25 +14,25 @@ def add_handlers(
     dispatching: DispatchLayer,
     reporting: ReportLayer,
 ) -> None:
-    """Add the handlers of changes in order: storms first, as answers depend on them."""
-    watched.context.add_handlers(state.cluster_state, watched.feeds)
+    """Add the handlers of changes in order: those of answers first, as all others depend on them."""
+    add_answer_handlers(state, watched, answers)
     handlers = state.cluster_state.event_handlers
-    for changed in (
-        answers.storms.changed,
-        answers.deletions.changed,
-        answers.marked_targets.changed,
-        answers.limits.changed,
-        dispatching.dispatch.changed,
-        reporting.reporters.of_checks.changed,
-        reporting.reporters.of_targets.changed,
-    ):
-        handlers.add_change_handler(changed)
-    for request_changed in (
-        answers.attempts.request_changed,
-        answers.limits.request_changed,
-        reporting.reporters.of_checks.request_changed,
-        reporting.ledger.request_changed,
-    ):
-        handlers.add_request_handler(request_changed)
+    handlers.add_change_handler(dispatching.dispatch.changed)
+    handlers.add_change_handler(reporting.reporters.of_checks.changed)
+    handlers.add_change_handler(reporting.reporters.of_targets.changed)
+    handlers.add_request_handler(reporting.reporters.of_checks.request_changed)
+    handlers.add_request_handler(reporting.ledger.request_changed)
     handlers.add_context_handler(watched.pause_state.changed.set)
     handlers.add_context_handler(reporting.reporters.of_policy.changed)
+
+
+def add_answer_handlers(state: StateLayer, watched: WatchLayer, answers: AnswerLayer) -> None:
+    """Add the handlers that keep answers right: storms first, as the others depend on them."""
+    watched.context.add_handlers(state.cluster_state, watched.feeds)
+    handlers = state.cluster_state.event_handlers
+    handlers.add_change_handler(answers.storms.changed)
+    handlers.add_change_handler(answers.deletions.changed)
+    handlers.add_change_handler(answers.marked_targets.changed)
+    handlers.add_change_handler(answers.limits.changed)
+    handlers.add_request_handler(answers.attempts.request_changed)
+    handlers.add_request_handler(answers.limits.request_changed)

@@ -37,10 +37,12 @@ class StateLayer:
         return self.connections.management.server_clock.now
 
 
-def state_layer(settings: Settings, connections: Connections, defaults: CurrentPolicy) -> StateLayer:
-    """Make the state; `defaults` is the policy without a ConfigMap."""
+def state_layer(
+    settings: Settings, connections: Connections, defaults: CurrentPolicy, policy: PolicyFeed | None = None
+) -> StateLayer:
+    """Make the state; `defaults` is the policy without a ConfigMap, and `policy` replaces both."""
     leadership, handlers = Leadership(), FeedHandlers()
-    policy = _policy(settings, connections, defaults, handlers)
+    policy = policy or _policy(settings, connections, defaults, handlers)
     kinds = RemediationKinds(connections.management, policy.reflectors)
     return StateLayer(
         settings=settings,
@@ -71,6 +73,11 @@ def _policy(
         is_required=settings.requires_policy,
     )
     return PolicyFeed(defaults=defaults, watch=watch, reflectors_for=_reflectors_for)
+
+
+def fixed_policy(policy: Policy) -> PolicyFeed:
+    """The feed of a policy that does not change, without a ConfigMap."""
+    return PolicyFeed(defaults=lambda: policy, watch=None, reflectors_for=_reflectors_for)
 
 
 def _reflectors_for(policy: Policy) -> ReflectorSettings:

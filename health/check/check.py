@@ -19,7 +19,7 @@ from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.model.invalid_check import problem_of
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
-from health.model.verdict import Fact, Match, Verdict, judged
+from health.model.verdict import Fact, Match, UnhealthyCondition, Verdict, judged
 from health.policy.check_choices import CheckChoices
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind
@@ -71,6 +71,10 @@ class Check(ABC, Generic[Watched_contra]):
     @property
     def storm_cooldown(self) -> timedelta | None:
         return None
+
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return ()
 
     @property
     def healthy_delay(self) -> timedelta:

@@ -3,6 +3,7 @@
 `Check` is the base class of the kinds, with defaults.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -11,7 +12,7 @@ from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
-from health.model.verdict import Fact, Verdict
+from health.model.verdict import Fact, UnhealthyCondition, Verdict
 from health.policy.check_choices import CheckChoices
 
 Watched_contra = TypeVar("Watched_contra", contravariant=True)
@@ -80,6 +81,10 @@ class HealthCheckOf(Protocol[Watched_contra]):
 
     def replaces(self, target: Watched_contra) -> bool:
         """True if a remediation of `target` ends with a replacement."""
+
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        """The rules about conditions of the Node of a target, in order."""
 
     def under_way(self, target: Watched_contra) -> str:
         """The action on `target` that has begun and only needs to finish; "" without one."""

@@ -5,7 +5,7 @@ rules 11, 13 and 21); the first rule that objects wins. Admission consumes nothi
 health, and a target that asks was already counted as unhealthy. Acts, status and Events use the same result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
@@ -50,13 +50,14 @@ class TargetFacts:
 NO_FACTS = TargetFacts()
 
 
+def target_holds(facts: TargetFacts) -> Iterator[Hold]:
+    """The holds of the target itself, in the order of precedence."""
+    return (hold for rule in _RULES if (hold := rule(facts)) is not None)
+
+
 def target_hold(facts: TargetFacts) -> Hold | None:
     """The first hold of the target itself; None if nothing of its own holds it."""
-    for rule in _RULES:
-        hold = rule(facts)
-        if hold is not None:
-            return hold
-    return None
+    return next(target_holds(facts), None)
 
 
 def _excluded(facts: TargetFacts) -> Hold | None:
@@ -142,9 +143,16 @@ class Question:
     """Why a first request would come too soon after an earlier remediation of the target."""
 
 
-def admission(question: Question) -> Hold | None:
-    """The first hold of check or target; None means go.
+def holds(question: Question) -> Iterator[Hold]:
+    """The holds of check and target, in the order of precedence.
 
     Back-off is the last, so that `resume`, which skips it, skips no other rule.
     """
-    return question.of_check.first or target_hold(question.target) or question.limit or question.back_off
+    yield from (found.hold for found in question.of_check.found)
+    yield from target_holds(question.target)
+    yield from (hold for hold in (question.limit, question.back_off) if hold is not None)
+
+
+def admission(question: Question) -> Hold | None:
+    """The first hold of check or target; None means go."""
+    return next(holds(question), None)

@@ -27,7 +27,7 @@ from health.kinds.clusterapi.unhealthy import (
 from health.kinds.machines.check import MachineCheck, parsed_unless_paused
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, Step
-from health.model.verdict import Match, Verdict, last_transition
+from health.model.verdict import Match, UnhealthyCondition, Verdict, last_transition
 from objects.frozen import Frozen, FrozenObject
 from objects.metadata import ObjectMetadata
 
@@ -100,6 +100,10 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
     @cached_property
     def rules(self) -> Rules:
         return Rules(self.spec.machine_conditions, self.spec.node_conditions, self.spec.node_startup)
+
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return self.rules.node_conditions
 
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets (CAPI B.2.2)."""

@@ -96,7 +96,7 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
         return self.spec.storm_cooldown_duration
 
     @cached_property
-    def rules(self) -> tuple[UnhealthyCondition, ...]:
+    def node_rules(self) -> tuple[UnhealthyCondition, ...]:
         return tuple(
             UnhealthyCondition(condition.type, condition.status, condition.duration)
             for condition in self.spec.unhealthy_conditions
@@ -122,12 +122,12 @@ class NodeHealthCheck(FrozenObject, Check[Node]):
 
     def matches(self, target: Node, context: ClusterContext) -> Sequence[Match]:
         blind_until = context.blind_until(target.node_cluster, target.node_zone)
-        found = matches(target, self.rules, blind_until)
+        found = matches(target, self.node_rules, blind_until)
         return [] if found and is_left_to_others(target, _other_checks(context)) else found
 
     def last_transition(self, target: Node) -> datetime | None:
         """When the latest of the conditions used by its rules changed."""
-        return last_transition(target.status.conditions, self.rules)
+        return last_transition(target.status.conditions, self.node_rules)
 
     def allowance(self, *, total: int, healthy: int) -> Allowance:
         threshold = Threshold(min_healthy=self.spec.min_healthy, max_unhealthy=self.spec.max_unhealthy)

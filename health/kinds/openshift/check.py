@@ -46,6 +46,10 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
         )
         return Rules(conditions, self.spec.node_startup_timeout)
 
+    @property
+    def node_rules(self) -> Sequence[UnhealthyCondition]:
+        return self.rules.conditions
+
     def selects(self, target: MachineTarget) -> bool:
         """True if `target`, of its namespace, is one of its targets; without a selector all are (MHC A.1)."""
         return self.spec.selector.selects(target.metadata.labels)

@@ -47,7 +47,7 @@ def test_fields_of_a_parsed_check() -> None:
 
 @pytest.mark.rule("NHC 1.1/unhealthyConditions/default")
 def test_node_that_is_not_ready_for_five_minutes_is_unhealthy_by_default() -> None:
-    assert check().rules == (
+    assert check().node_rules == (
         UnhealthyCondition("Ready", "False", timedelta(minutes=5)),
         UnhealthyCondition("Ready", "Unknown", timedelta(minutes=5)),
     )
@@ -57,14 +57,14 @@ def test_node_that_is_not_ready_for_five_minutes_is_unhealthy_by_default() -> No
 def test_empty_list_of_conditions_stays_empty() -> None:
     parsed = check(unhealthyConditions=[])
 
-    assert parsed.rules == ()
+    assert parsed.node_rules == ()
     assert not parsed.is_unhealthy(node(condition("Ready", "False")), EMPTY_CONTEXT)
 
 
 def test_conditions_keep_their_order() -> None:
     listed = [READY | {"type": "B"}, READY | {"type": "A"}]
 
-    assert [rule.type for rule in check(unhealthyConditions=listed).rules] == ["B", "A"]
+    assert [rule.type for rule in check(unhealthyConditions=listed).node_rules] == ["B", "A"]
 
 
 @pytest.mark.rule("NHC 1.1/remediationTemplate")

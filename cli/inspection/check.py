@@ -1,0 +1,58 @@
+"""`paramedic check`: one health check as it stands, and how its incidents ended."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from cli.errors import carry_out
+from cli.inspection.options import CheckKinds, OfCluster, OfContext
+from cli.names import object_name
+from cli.parameters import one_of, words
+from cli.shadow import WEEK, since_time
+from cli.show import PageOutput
+from cli.terminal import console, print_trimmed
+
+
+def check(  # noqa: PLR0913  each is an option
+    context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(parser=object_name, metavar="NAME", help="A check: NAME, KIND/NAME, NAMESPACE/NAME."),
+    ],
+    *,
+    since: Annotated[
+        timedelta,
+        typer.Option(
+            parser=since_time,
+            metavar="TIME",
+            show_default="7d",
+            help="How far back to count ended incidents: 7d, 12h.",
+        ),
+    ] = WEEK,
+    kubeconfig_context: OfContext = None,
+    cluster: OfCluster = None,
+    check_kinds: CheckKinds = None,
+    output: Annotated[
+        PageOutput,
+        typer.Option(
+            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
+        ),
+    ] = PageOutput.TEXT,
+) -> None:
+    """Show one health check: counts, held targets by reason, requests, and how its incidents ended."""
+    # Imported here, because few commands need Kubernetes, and the time to load it.
+    from cli.inspection.check_page import check_page  # noqa: PLC0415  see above
+    from cli.inspection.checking import check_view  # noqa: PLC0415
+    from cli.inspection.connecting import ClusterChoice  # noqa: PLC0415
+
+    choice = ClusterChoice(
+        context=context, kubeconfig_context=kubeconfig_context, cluster=cluster, check_kinds=check_kinds
+    )
+    view = carry_out(check_view(choice, name, since))
+    if output is PageOutput.JSON:
+        typer.echo(view.model_dump_json(indent=2))
+        return
+    print_trimmed(check_page(view), console(is_cut=False))
+    if view.outcomes is None:
+        typer.echo("paramedic: Temporal cannot be asked, so ended incidents are unknown", err=True)

@@ -1,0 +1,156 @@
+"""Connects a command to a cluster, and reads it as a detector does, with the rights of the user.
+
+The installation in the cluster names itself, so that a user needs no options. Without one, the answers are
+those of a detector with its default settings. If Temporal is down, the earlier remediations are
+unknown, and back-off holds.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import typer
+from prometheus_client import CollectorRegistry
+
+from cli.connection import identity_of, silent_core
+from cli.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
+from cli.installations import FoundInstallation, installations
+from cli.parameters import is_cluster_called
+from cli.terminal import PLAIN_DATA
+from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
+from health.policy.policy import Policy
+from kube.connection import ClusterConnection
+from kube.errors import Forbidden, KubernetesError
+from kube.transport import Transport
+from kube.workload_connections import WorkloadConnections
+from runtime.cluster import read_cluster_identity
+from runtime.connections import Connections
+from runtime.payload_codec import with_keys
+from runtime.payload_keys import PayloadKeys
+from runtime.problems import Problems
+from runtime.settings import (
+    CHECK_KINDS_VARIABLE,
+    CLUSTER_VARIABLE,
+    LEASE_NAMESPACE_VARIABLE,
+    PAYLOAD_KEYS_VARIABLE,
+    PREFIX,
+    Settings,
+    SettingsError,
+)
+from runtime.temporal_link import TemporalLink
+
+NAMESPACE_VARIABLE = f"{PREFIX}NAMESPACE"
+USER_AGENT = "paramedic-inspection"
+"""Names these reads in the audit log of the API server."""
+UNNAMED = "cluster"
+"""The configured name of a cluster without an installation; no workflow has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterChoice:
+    """The cluster that a command asks, as its options choose it; None: not given."""
+
+    context: typer.Context
+    kubeconfig_context: str | None
+    cluster: str | None
+    check_kinds: str | None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the command, with its options."""
+        given = {CLUSTER_VARIABLE: self.cluster, CHECK_KINDS_VARIABLE: self.check_kinds}
+        environment: dict[str, str] = self.context.obj
+        return environment | {name: value for name, value in given.items() if value is not None}
+
+
+@asynccontextmanager
+async def reading_cluster(choice: ClusterChoice, policy: Policy | None = None) -> AsyncIterator[Inspection]:
+    """Read the cluster for the time of the block; `policy` replaces that of the cluster.
+
+    Raises:
+        CommandError: the cluster cannot be read, or a setting is wrong.
+
+    """
+    logging.getLogger().addHandler(logging.NullHandler())  # errors name the problems; no log is printed
+    try:
+        async with (
+            _connected(choice) as (settings, connections),
+            inspecting(settings, connections, policy) as inspection,
+        ):
+            yield inspection
+    except UnreadClusterError as error:
+        raise CommandError(str(error)) from error
+    except KubernetesError as error:
+        raise UnreachableError(f"the cluster cannot be read: {error.message.rstrip('.')}") from error
+    except SettingsError as error:
+        raise wrong_setting(error, PREFIX, choice.context.params) from error
+
+
+@asynccontextmanager
+async def _connected(choice: ClusterChoice) -> AsyncIterator[tuple[Settings, Connections]]:
+    async with await Transport.connect(context=choice.kubeconfig_context, user_agent=USER_AGENT) as transport:
+        management = ClusterConnection.over(transport)
+        settings, identity = await _settings(choice, management)
+        problems = Problems()
+        temporal = _temporal(choice.environment, problems)
+        await temporal.try_once()
+        async with WorkloadConnections(management.client) as workload_clusters:
+            yield (
+                settings,
+                Connections(
+                    management=management,
+                    workload_clusters=workload_clusters,
+                    cluster=identity,
+                    temporal=temporal,
+                    problems=problems,
+                    metrics=CollectorRegistry(),
+                ),
+            )
+
+
+def _temporal(environment: Mapping[str, str], problems: Problems) -> TemporalLink:
+    converter = with_keys(PayloadKeys.read(environment.get(PAYLOAD_KEYS_VARIABLE)), PLAIN_DATA)
+    identity = identity_of(environment)
+    return TemporalLink(identity, problems, silent_core(), converter=converter, environment=environment)
+
+
+async def _settings(choice: ClusterChoice, connection: ClusterConnection) -> tuple[Settings, str]:
+    """The settings of the installation in the cluster, and the identity of the cluster."""
+    environment = choice.environment
+    found = _chosen(await _installations(connection), environment.get(CLUSTER_VARIABLE, ""))
+    if found is None:
+        settings = Settings.from_environment({CLUSTER_VARIABLE: UNNAMED} | environment)
+        return settings, await read_cluster_identity(connection.client, settings.cluster)
+    installed = {
+        CLUSTER_VARIABLE: found.installation.cluster.rpartition("-")[0],
+        NAMESPACE_VARIABLE: found.namespace,
+        LEASE_NAMESPACE_VARIABLE: found.installation.lease_namespace,
+    }
+    known = {name: value for name, value in installed.items() if value}
+    settings = Settings.from_environment(environment | known)
+    return settings, found.installation.cluster
+
+
+async def _installations(connection: ClusterConnection) -> tuple[FoundInstallation, ...]:
+    try:
+        return await installations(connection.client)
+    except Forbidden:  # a user may read less than all namespaces; the options then name it
+        return ()
+
+
+def _chosen(found: tuple[FoundInstallation, ...], name: str) -> FoundInstallation | None:
+    """The installation of that name, "" for the only one; None without any.
+
+    Raises:
+        NotFoundError: no installation has that name.
+        UsageError: there are several, and no name.
+
+    """
+    by_cluster = {one.installation.cluster: one for one in reversed(found)}
+    named = [one for cluster, one in by_cluster.items() if is_cluster_called(name, cluster)]
+    if len(named) > 1:
+        raise UsageError(f"there are several installations, give --cluster: {', '.join(sorted(by_cluster))}")
+    if not named and found and name:
+        raise NotFoundError(f"no installation has the cluster {name!r}; there is {', '.join(by_cluster)}")
+    return named[0] if named else None

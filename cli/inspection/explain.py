@@ -1,0 +1,54 @@
+"""`paramedic explain`: why a Node or Machine is, or would be, remediated or held."""
+
+from typing import Annotated
+
+import typer
+
+from cli.errors import carry_out
+from cli.inspection.options import CheckKinds, OfCluster, OfContext
+from cli.names import object_name
+from cli.parameters import one_of, words
+from cli.show import PageOutput
+from cli.terminal import console, print_trimmed
+
+
+def explain(  # noqa: PLR0913  each is an option
+    context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            parser=object_name, metavar="NAME", help="A Node or Machine: NAME, KIND/NAME, NAMESPACE/NAME."
+        ),
+    ],
+    *,
+    kubeconfig_context: OfContext = None,
+    cluster: OfCluster = None,
+    check_kinds: CheckKinds = None,
+    output: Annotated[
+        PageOutput,
+        typer.Option(
+            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
+        ),
+    ] = PageOutput.TEXT,
+) -> None:
+    """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing."""
+    # Imported here, because few commands need Kubernetes, and the time to load it.
+    from cli.inspection.connecting import ClusterChoice  # noqa: PLC0415  see above
+    from cli.inspection.explaining import Explanations, explanations  # noqa: PLC0415
+    from cli.inspection.explanation_page import explanation_page  # noqa: PLC0415
+
+    choice = ClusterChoice(
+        context=context, kubeconfig_context=kubeconfig_context, cluster=cluster, check_kinds=check_kinds
+    )
+    found: Explanations = carry_out(explanations(choice, name))
+    if output is PageOutput.JSON:
+        typer.echo(found.model_dump_json(indent=2))
+        return
+    if not found.checks:
+        typer.echo(f"no check selects {name!r}, so nothing is done if it fails")
+    for number, view in enumerate(found.checks):
+        if number:
+            typer.echo()
+        print_trimmed(explanation_page(view, found.at), console(is_cut=False))
+    for unread in found.invalid_checks:
+        typer.echo(f"paramedic: {unread}", err=True)

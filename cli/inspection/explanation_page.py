@@ -1,0 +1,101 @@
+"""Renders the explanation of one target for people; the decision comes first, then its reasons."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from rich.table import Table
+from rich.text import Text
+
+from cli.ages import ago, short
+from cli.inspection.explanation_view import (
+    ConditionView,
+    ExplanationView,
+    HolderView,
+    HoldView,
+    SupposedView,
+)
+from objects.durations import in_words
+
+Line = tuple[str, str | Text]
+
+
+def explanation_page(view: ExplanationView, now: datetime) -> Table:
+    """A table with a label and a value in each row."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in _lines(view, now):
+        table.add_row(label, value if isinstance(value, Text) else Text(value))
+    return table
+
+
+def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
+    yield "Check", view.check
+    yield "Target", f"{view.target} (uid {view.uid})"
+    yield "TargetDecision", _decision(view, now)
+    yield from _also("Also held", view.holds[1:])
+    yield "Verdict", _verdict(view, now)
+    yield from _labelled("Conditions", [_condition(one, now) for one in view.conditions])
+    yield "Threshold", view.threshold.words if view.threshold else "unknown"
+    yield from _labelled(
+        "Limits", [f"{one.limits}, by {one.chosen_by}; {one.in_flight} in flight" for one in view.limits]
+    )
+    yield "Windows", view.maintenance_windows
+    yield from _labelled("Lease", [_holder(one, now) for one in view.leases] or ["free"])
+    yield "Back-off", view.back_off
+    yield from _labelled("Steps", view.steps or ["none"])
+    yield from _labelled("Requests", view.requests)
+    if view.if_it_failed is not None:
+        yield from _supposed(view.if_it_failed)
+
+
+def _decision(view: ExplanationView, now: datetime) -> Text:
+    if view.state == "Healthy":
+        return Text("healthy, nothing to do", style="green")
+    if view.holds and not (view.state == "Waiting" and view.deadline):
+        return Text(f"held: {view.holds[0]}", style="yellow")
+    if view.deadline is not None and view.deadline > now:
+        held = f"; then held: {view.holds[0]}" if view.holds else ""
+        return Text(f"waits for {short(view.deadline - now)}, until {view.deadline:%H:%M:%SZ}{held}")
+    shadow = "; the check is in shadow, so it would only be recorded" if view.is_shadow else ""
+    return Text(f"may act now: nothing holds it{shadow}", style="cyan")
+
+
+def _verdict(view: ExplanationView, now: datetime) -> str:
+    if view.deadline is None:
+        return view.reason
+    when = (
+        f"due {ago(view.deadline, now)}" if view.deadline <= now else f"due in {short(view.deadline - now)}"
+    )
+    return f"{view.reason}; {when}"
+
+
+def _condition(one: ConditionView, now: datetime) -> str:
+    rule = f"{one.type}={one.unhealthy_status} for {in_words(timedelta(seconds=one.duration_seconds))}"
+    if one.status is None:
+        return f"{rule}: the Node has no such condition"
+    since = f" since {ago(one.since, now)}" if one.since else ""
+    return f"{rule}: {'matches' if one.deadline else 'no match'}, {one.type} is {one.status}{since}"
+
+
+def _holder(one: HolderView, now: datetime) -> str:
+    until = f" for {short(one.until - now)} more" if one.until else ""
+    return f"{one.lease} is held by {one.holder}{until}"
+
+
+def _supposed(view: SupposedView) -> Iterator[Line]:
+    after = in_words(timedelta(seconds=view.after_seconds))
+    would = f"held: {view.holds[0]}" if view.holds else "remediated"
+    yield "If it failed", f"{view.condition} for longer than {after}: it would be {would}"
+    yield from _also("", view.holds[1:])
+    if view.threshold is not None:
+        yield "", f"threshold then: {view.threshold.words}"
+
+
+def _also(label: str, holds: Sequence[HoldView]) -> Iterator[Line]:
+    yield from _labelled(label, [str(hold) for hold in holds])
+
+
+def _labelled(label: str, values: Sequence[str]) -> Iterator[Line]:
+    for number, value in enumerate(values):
+        yield ("" if number else label), value

@@ -1,0 +1,194 @@
+"""ExplanationView: the explanation of one target as values; its JSON is documented in docs/cli-json.md."""
+
+from datetime import datetime, timedelta
+from typing import Self
+
+from detector.inspection.explanation import ConditionReading, Explanation, Supposed
+from health.check.threshold import Allowance
+from health.gate.back_off import RemediationBackOff
+from health.model.observation import Hold
+from objects.durations import in_words
+from objects.frozen import Frozen
+
+
+class HoldView(Frozen):
+    """One hold, with the time after which the incident asks again without a change."""
+
+    reason: str
+    message: str
+
+    @classmethod
+    def of(cls, hold: Hold) -> Self:
+        return cls(reason=hold.reason, message=hold.message)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"
+
+
+class ConditionView(Frozen):
+    """One rule about a condition of the Node, and the condition that the Node has."""
+
+    type: str
+    unhealthy_status: str
+    duration_seconds: float
+    status: str | None
+    """None: the Node lacks the condition."""
+    since: datetime | None
+    deadline: datetime | None
+    """When the rule makes the target due; None while it does not match."""
+
+    @classmethod
+    def of(cls, reading: ConditionReading) -> Self:
+        found, rule = reading.found, reading.rule
+        since = found.last_transition_time if found else None
+        return cls(
+            type=rule.type,
+            unhealthy_status=rule.status,
+            duration_seconds=rule.duration.total_seconds(),
+            status=found.status if found else None,
+            since=since,
+            deadline=since + rule.duration if since and reading.is_match else None,
+        )
+
+
+class ThresholdView(Frozen):
+    """The numbers of a threshold, and whether it allows a remediation."""
+
+    is_allowed: bool
+    total: int
+    healthy: int
+    words: str
+
+    @classmethod
+    def of(cls, allowance: Allowance) -> Self:
+        return cls(
+            is_allowed=allowance.allowed,
+            total=allowance.total,
+            healthy=allowance.healthy,
+            words=allowance.words,
+        )
+
+
+class LimitsView(Frozen):
+    """The limits of one scope, with the remediations in flight that count."""
+
+    limits: str
+    chosen_by: str
+    in_flight: int
+
+
+class HolderView(Frozen):
+    """The holder of a Lease of the target."""
+
+    lease: str
+    holder: str
+    until: datetime | None
+
+
+class SupposedView(Frozen):
+    """The answer for a healthy target, if its Node had failed long enough ago."""
+
+    condition: str
+    after_seconds: float
+    holds: tuple[HoldView, ...]
+    threshold: ThresholdView | None
+
+    @classmethod
+    def of(cls, supposed: Supposed) -> Self:
+        return cls(
+            condition=f"{supposed.rule.type}={supposed.rule.status}",
+            after_seconds=supposed.rule.duration.total_seconds(),
+            holds=_holds(supposed.observation.hold, supposed.holds),
+            threshold=ThresholdView.of(supposed.allowance) if supposed.allowance else None,
+        )
+
+
+class ExplanationView(Frozen):
+    """Everything that decides about one target under one check, at one moment."""
+
+    check: str
+    target: str
+    uid: str
+    state: str
+    """The state of the target as the incident would be answered."""
+    reason: str
+    deadline: datetime | None
+    holds: tuple[HoldView, ...]
+    """In the order of precedence; empty: nothing holds it."""
+    conditions: tuple[ConditionView, ...]
+    threshold: ThresholdView | None
+    limits: tuple[LimitsView, ...]
+    maintenance_windows: str
+    leases: tuple[HolderView, ...]
+    back_off: str
+    steps: tuple[str, ...]
+    requests: tuple[str, ...]
+    is_shadow: bool
+    incident: str
+    """The workflow id of its incident, whether there is one or not."""
+    if_it_failed: SupposedView | None
+
+    @classmethod
+    def of(cls, found: Explanation) -> Self:
+        observation, target = found.observation, found.incident.target
+        return cls(
+            check=str(found.incident.check),
+            target=str(target),
+            uid=target.uid,
+            state=observation.state,
+            reason=found.verdict.reason,
+            deadline=found.verdict.deadline,
+            holds=() if found.is_healthy else _holds(observation.hold, found.holds),
+            conditions=tuple(map(ConditionView.of, found.conditions)),
+            threshold=ThresholdView.of(found.allowance) if found.allowance else None,
+            limits=tuple(
+                LimitsView(limits=one.limits, chosen_by=one.chosen_by, in_flight=one.in_flight)
+                for one in found.limits
+            ),
+            maintenance_windows=_windows(found),
+            leases=tuple(
+                HolderView(lease=one.lease, holder=one.identity, until=one.until) for one in found.holders
+            ),
+            back_off=_back_off(found.back_off),
+            steps=tuple(_step(found)),
+            requests=tuple(map(str, observation.requests)),
+            is_shadow=found.is_shadow,
+            incident=found.incident.workflow_id,
+            if_it_failed=SupposedView.of(found.supposed) if found.supposed else None,
+        )
+
+
+def _holds(first: Hold | None, all_holds: tuple[Hold, ...]) -> tuple[HoldView, ...]:
+    """The hold that the incident is answered with, and the others that would hold it after that one."""
+    found = [hold for hold in (first, *all_holds) if hold is not None]
+    return tuple(dict.fromkeys(map(HoldView.of, found)))
+
+
+def _windows(found: Explanation) -> str:
+    if not found.has_windows:
+        return "none"
+    return f"closed: {found.windows}" if found.windows else "open"
+
+
+def _back_off(back_off: RemediationBackOff) -> str:
+    if not back_off.limit:
+        return "off"
+    if back_off.unread:
+        return back_off.unread
+    if back_off.latest is None:
+        return "no earlier remediation"
+    latest = back_off.latest
+    return f"remediation {latest.number} in a row ended {latest.ended:%Y-%m-%d %H:%M:%SZ}"
+
+
+def _step(found: Explanation) -> list[str]:
+    target = found.incident.target
+    return [
+        step.order_for(target)
+        + (
+            f", for at most {in_words(timedelta(seconds=step.timeout_seconds))}"
+            if step.timeout_seconds
+            else ""
+        )
+        for step in found.steps
+    ]

@@ -1,0 +1,63 @@
+"""`paramedic simulate`: the decisions under a check or a policy, before it is applied."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from cli.errors import carry_out
+from cli.inspection.options import CheckKinds, OfCluster, OfContext
+from cli.parameters import one_of, words
+from cli.shadow import since_time
+from cli.show import PageOutput
+from cli.terminal import console, print_trimmed
+
+MONTH = timedelta(days=30)
+
+
+def simulate(  # noqa: PLR0913  each is an option
+    context: typer.Context,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A health check, a policy, or its ConfigMap; - is standard input."
+        ),
+    ],
+    *,
+    since: Annotated[
+        timedelta,
+        typer.Option(
+            parser=since_time,
+            metavar="TIME",
+            show_default="30d",
+            help="How far back to replay recorded incidents: 30d, 12h.",
+        ),
+    ] = MONTH,
+    kubeconfig_context: OfContext = None,
+    cluster: OfCluster = None,
+    check_kinds: CheckKinds = None,
+    output: Annotated[
+        PageOutput,
+        typer.Option(
+            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
+        ),
+    ] = PageOutput.TEXT,
+) -> None:
+    """Simulate a check or a policy: which targets would be remediated or held, now and in the past."""
+    # Imported here, because few commands need Kubernetes, and the time to load it.
+    from cli.inspection.connecting import ClusterChoice  # noqa: PLC0415  see above
+    from cli.inspection.simulating import simulation  # noqa: PLC0415
+    from cli.inspection.simulation_page import simulation_page  # noqa: PLC0415
+
+    choice = ClusterChoice(
+        context=context, kubeconfig_context=kubeconfig_context, cluster=cluster, check_kinds=check_kinds
+    )
+    view = carry_out(simulation(choice, file, since))
+    if output is PageOutput.JSON:
+        typer.echo(view.model_dump_json(indent=2))
+        return
+    print_trimmed(simulation_page(view), console(is_cut=False))
+    if not view.has_defaults:
+        typer.echo("paramedic: you may not create checks, so the defaults of the API are missing", err=True)
+    if view.replay is None:
+        typer.echo("paramedic: Temporal cannot be asked, so no incident was replayed", err=True)

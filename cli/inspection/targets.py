@@ -1,0 +1,59 @@
+"""Finds targets and checks by the names that people give, in a cluster that was read."""
+
+from collections.abc import Iterator
+
+from cli.errors import NotFoundError
+from cli.parameters import is_called
+from detector.inspection.inspection import Inspection
+from detector.state.target_store import place_of
+from health.check.health_check import HealthCheck
+from health.model.invalid_check import InvalidCheckError
+from health.model.references import CheckReference
+from health.model.target import Target, TargetPlace
+
+NODES = TargetPlace("Node", "")
+
+
+def selected(inspection: Inspection, name: str) -> list[tuple[HealthCheck, Target]]:
+    """Each check that selects a target of that name, with the target; a Node also names its Machine.
+
+    Raises:
+        NotFoundError: nothing has that name.
+
+    """
+    found = [
+        (check, target)
+        for check in valid_checks(inspection)
+        for target in _named(inspection, check.reference, name)
+        if check.selects(target)
+    ]
+    if found or _exists(inspection, name):
+        return found
+    raise NotFoundError(f"no Node or Machine is called {name!r}")
+
+
+def valid_checks(inspection: Inspection) -> Iterator[HealthCheck]:
+    for reference in sorted(inspection.cluster_state.checks, key=str):
+        check = inspection.cluster_state.checks[reference].check
+        if not isinstance(check, InvalidCheckError):
+            yield check
+
+
+def _named(inspection: Inspection, check: CheckReference, name: str) -> Iterator[Target]:
+    place = place_of(check)
+    for target in inspection.cluster_state.targets.of(check).values():
+        metadata = target.metadata
+        if is_called(name, place.reference(metadata.name, metadata.uid)) or _is_of_node(name, target):
+            yield target
+
+
+def _is_of_node(name: str, target: Target) -> bool:
+    kind, _, node = name.rpartition("/")
+    return bool(target.node_name) and target.node_name == node and kind.casefold() in ("", "node")
+
+
+def _exists(inspection: Inspection, name: str) -> bool:
+    state = inspection.cluster_state
+    places = {place_of(reference) for reference in state.checks}
+    nodes = (one for place in {*places, NODES} for one in state.targets.at(place).values())
+    return any(_is_of_node(name, one) or one.metadata.name == name.rpartition("/")[2] for one in nodes)

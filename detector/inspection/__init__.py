@@ -1,0 +1,1 @@
+"""Answers questions of people by the functions that answer incidents, in a process that never leads."""

@@ -1,0 +1,170 @@
+"""Inspection: the state and the answers of a detector that never leads.
+
+A command runs it with the rights of its user. It lists and watches what a detector watches, and its answers
+come from the same functions. It takes no part in the leader election, starts no workflow, reserves no slot
+and writes nothing. Only the leader knows its reservations, so an admission of the last seconds is not
+counted here.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from detector.attempts.attempt_reading import AttemptReading
+from detector.dispatching.incident_calls import IncidentCalls
+from detector.feeds.policy_feed import PolicyFeed
+from detector.limits.ended_remediations import EndedRemediations
+from detector.state.check_state import CheckRecord, CheckState
+from detector.state.cluster_state import ClusterState
+from detector.state.target_store import place_of
+from detector.wiring.answer_layer import AnswerLayer, answer_layer
+from detector.wiring.handlers import add_answer_handlers
+from detector.wiring.state_layer import StateLayer, fixed_policy, state_layer
+from detector.wiring.watch_layer import WatchLayer, watch, watch_layer
+from health.kinds.check_kind import CheckKind
+from health.model.node import Node
+from health.model.references import CheckReference, IncidentReference
+from health.model.target import Target, TargetName, node_name
+from health.policy.policy import DEFAULTS, Policy
+from runtime.connections import Connections
+from runtime.settings import Settings
+
+READ_WITHIN = timedelta(seconds=30)
+"""A cluster of 5,000 Nodes is read in a few seconds."""
+LOOK_AGAIN_SECONDS = 0.1
+
+
+class UnreadClusterError(Exception):
+    """The cluster was not read completely in time; the message names what is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """The layers of a detector that answer, over one cluster that was read completely."""
+
+    state: StateLayer
+    watched: WatchLayer
+    answers: AnswerLayer
+
+    @property
+    def cluster_state(self) -> ClusterState:
+        return self.state.cluster_state
+
+    def incident(self, check: CheckReference, target: Target) -> IncidentReference:
+        """The incident that this target has, or would have, under this check."""
+        metadata = target.metadata
+        reference = place_of(check).reference(metadata.name, metadata.uid)
+        return IncidentReference(cluster=self.cluster_state.cluster, check=check, target=reference)
+
+    def node_of(self, target: Target) -> Node | None:
+        """The Node that the target is or is linked to; None if it is unknown."""
+        name = node_name(target.node_name, target.node_cluster)
+        found = self.cluster_state.targets.at(name.place).get(name.name)
+        return found if isinstance(found, Node) else None
+
+    @contextmanager
+    def with_node(self, name: TargetName, node: Node) -> Iterator[None]:
+        """Judge with `node` in place of the Node of that name, for the time of the block.
+
+        The block must not await: a change of the real Node would end the supposition.
+        """
+        changes = self.watched.context.node_changes
+        found = self.cluster_state.targets.at(name.place).get(name.name)
+        changes.node_changed(name, node)
+        try:
+            yield
+        finally:
+            changes.node_changed(name, found if isinstance(found, Node) else None)
+
+    async def suppose(self, kind: CheckKind, check: CheckReference, record: CheckRecord) -> CheckState:
+        """Judge with `record` in place of the stored check, once the kinds that it names were tried.
+
+        The stored check returns when the API server reports a change of it, so read the answers at once.
+        """
+        self._put(kind, check, record)
+        await self.watched.context.of_checks.wait_kinds(check)
+        self._put(kind, check, record)
+        return self.cluster_state.checks[check]
+
+    def _put(self, kind: CheckKind, check: CheckReference, record: CheckRecord) -> None:
+        self.cluster_state.checks.pop(check, None)  # equal metadata would count as the same check
+        self.cluster_state.check_changed(kind, check, record)
+        self.watched.feeds.named.watch(self.watched.feeds.tasks)
+
+
+@asynccontextmanager
+async def inspecting(
+    settings: Settings, connections: Connections, policy: Policy | None = None
+) -> AsyncIterator[Inspection]:
+    """Read the cluster, and keep the state up to date for the time of the block.
+
+    `policy` replaces that of the cluster.
+
+    Raises:
+        UnreadClusterError: the cluster was not read completely in time.
+
+    """
+    found = _layers(settings, connections, None if policy is None else fixed_policy(policy))
+    watching = [
+        asyncio.create_task(found.cluster_state.resync.run()),
+        asyncio.create_task(watch(found.watched, connections)),
+        asyncio.create_task(found.watched.context.clock.run()),
+    ]
+    try:
+        await _settle(found, connections, watching)
+        yield found
+    finally:
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+
+
+def _layers(settings: Settings, connections: Connections, policy: PolicyFeed | None) -> Inspection:
+    state = state_layer(settings, connections, lambda: DEFAULTS, policy)
+    watched = watch_layer(state)
+    answers = answer_layer(state, watched.context)
+    add_answer_handlers(state, watched, answers)
+    answers.limits.admit_nothing()
+    return Inspection(state=state, watched=watched, answers=answers)
+
+
+async def _settle(
+    found: Inspection, connections: Connections, watching: Sequence[asyncio.Task[None]]
+) -> None:
+    """Return when the cluster, and from Temporal the ended remediations, were read."""
+    settled = asyncio.create_task(found.watched.feeds.wait_settled())
+    try:
+        async with asyncio.timeout(READ_WITHIN.total_seconds()):
+            await asyncio.wait((settled, *watching), return_when=asyncio.FIRST_COMPLETED)
+    except TimeoutError as error:
+        problems = "; ".join(connections.problems.sentences) or "the API server did not answer"
+        raise UnreadClusterError(
+            f"the cluster was not read within {READ_WITHIN.total_seconds():.0f} s: {problems}"
+        ) from error
+    finally:
+        settled.cancel()
+    for task in watching:
+        if task.done():
+            task.result()
+    await _read_ended(found, connections)
+
+
+async def _read_ended(found: Inspection, connections: Connections) -> None:
+    """Read what back-off and limits of starts count; unless Temporal answers, both hold as unknown."""
+    calls = IncidentCalls(connections.temporal, connections.cluster, found.cluster_state.guard)
+    attempts = AttemptReading(calls, found.answers.attempts, found.cluster_state, connections.problems)
+    ended = EndedRemediations(calls, found.answers.limits, connections.problems)
+    reading = [asyncio.create_task(attempts.lead()), asyncio.create_task(ended.lead())]
+    try:
+        await attempts.wait_tried()
+        async with asyncio.timeout(LOOK_AGAIN_SECONDS * 10):
+            while found.answers.limits.needs_ended:  # noqa: ASYNC110  nothing signals its end
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+    except TimeoutError:
+        return
+    finally:
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)

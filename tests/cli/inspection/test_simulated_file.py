@@ -1,0 +1,98 @@
+"""Files that `paramedic simulate` reads or refuses, with field and value."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from cli.errors import UsageError
+from cli.inspection.simulated_file import SIMULATED_UID, SimulatedCheck, read_simulated
+from detector.state.check_state import CheckRecord
+from health.policy.policy_document import PolicyDocument
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CHECK = """
+apiVersion: remediation.medik8s.io/v1alpha1
+kind: NodeHealthCheck
+metadata: {name: workers, annotations: {paramedic.dev/shadow: "true"}}
+spec: {minHealthy: 3}
+"""
+STORED = {
+    "metadata": {
+        "name": "workers",
+        "uid": "u-1",
+        "generation": 4,
+        "creationTimestamp": "2026-02-01T00:00:00Z",
+    },
+    "status": {"phase": "Enabled"},
+}
+
+
+def read(tmp_path: Path, text: str) -> SimulatedCheck | PolicyDocument:
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    return read_simulated(str(file))
+
+
+def check_in(tmp_path: Path, text: str = CHECK) -> SimulatedCheck:
+    found = read(tmp_path, text)
+    assert isinstance(found, SimulatedCheck)
+    return found
+
+
+def record_in(tmp_path: Path, text: str) -> CheckRecord:
+    simulated = check_in(tmp_path, text)
+    return simulated.record(simulated.body, None, NOW)
+
+
+def test_a_check_takes_identity_and_status_of_the_stored_one_and_counts_as_edited(tmp_path: Path) -> None:
+    simulated = check_in(tmp_path)
+    record = simulated.record(simulated.body, CheckRecord.model_validate(STORED), NOW)
+    assert (record.metadata.uid, record.metadata.generation) == ("u-1", 5)
+    assert (record.status, record.spec) == ({"phase": "Enabled"}, {"minHealthy": 3})
+    assert record.metadata.annotations == {"paramedic.dev/shadow": "true"}
+
+
+def test_a_new_check_was_created_now(tmp_path: Path) -> None:
+    simulated = check_in(tmp_path)
+    record = simulated.record(simulated.body, None, NOW)
+    assert (record.metadata.uid, record.metadata.creation_timestamp) == (SIMULATED_UID, NOW)
+
+
+def test_a_check_of_machines_without_a_namespace_is_in_the_default_one(tmp_path: Path) -> None:
+    text = "{apiVersion: machine.openshift.io/v1beta1, kind: MachineHealthCheck, metadata: {name: a}}"
+    assert check_in(tmp_path, text).reference.namespace == "default"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{backOffLimit: 5m}",
+        "{kind: ConfigMap, metadata: {name: paramedic-policy}, data: {policy.yaml: '{}'}}",
+    ],
+)
+def test_a_policy_may_stand_alone_or_in_its_config_map(tmp_path: Path, text: str) -> None:
+    assert isinstance(read(tmp_path, text), PolicyDocument)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{kind: Pod}", "kind: must be a ConfigMap"),
+        ("{kind: NodeHealthCheck, apiVersion: v1}", "(found NodeHealthCheck of no group)"),
+        (CHECK.replace("name: workers", "name: 3"), "metadata.name: must be the name of a check (found 3)"),
+        (CHECK.replace("{minHealthy: 3}", "[3]"), "spec"),
+        ("{limits: {maxInFlight: 0}}", "limits.maxInFlight"),
+        ("{kind: ConfigMap, metadata: {name: other}}", "metadata.name: must be paramedic-policy"),
+        ("kind: [", "line 2 is not valid YAML"),
+    ],
+)
+def test_another_file_is_refused_with_its_field_and_value(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        record_in(tmp_path, text)
+    assert sentence in str(refused.value)
+
+
+def test_a_missing_file_is_named() -> None:
+    with pytest.raises(UsageError, match=r"/nowhere/a.yaml: cannot be read"):
+        read_simulated("/nowhere/a.yaml")

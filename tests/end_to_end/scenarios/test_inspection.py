@@ -1,0 +1,124 @@
+"""`explain`, `check` and `simulate` read a live cluster and answer as its detector does."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.inspection.connecting import USER_AGENT
+from devcluster.control_plane import ControlPlane
+from devcluster.temporal import TemporalServer
+from kube.resource import Object
+from tests.support.cluster.command import Command
+from tests.support.story.paramedic import Paramedic
+from tests.support.story.world import World
+
+pytestmark = pytest.mark.cluster
+
+READS = ("get", "list", "watch")
+
+
+@pytest.fixture
+def command(temporal_server: TemporalServer, control_plane: ControlPlane, paramedic: Paramedic) -> Command:
+    return Command(
+        {
+            "TEMPORAL_ADDRESS": temporal_server.address,
+            "TEMPORAL_NAMESPACE": temporal_server.namespace,
+            "TEMPORAL_CONFIG_FILE": os.devnull,
+            "KUBECONFIG": str(control_plane.kubeconfig),
+            "PARAMEDIC_CLUSTER": paramedic.cluster_name,
+        }
+    )
+
+
+async def document(command: Command, *arguments: str) -> Any:
+    """The JSON that a command prints, which must succeed without a warning."""
+    ran = await command(*arguments, "-o", "json")
+    assert (ran.code, ran.err) == (0, "")
+    return json.loads(ran.out)
+
+
+def with_threshold(stored: Object, least: int, file: Path) -> str:
+    """A file with a stored check under another threshold."""
+    spec, metadata = stored["spec"] | {"minHealthy": least}, {"name": stored["metadata"]["name"]}
+    file.write_text(yaml.safe_dump({**stored, "metadata": metadata, "spec": spec}))
+    return str(file)
+
+
+def writes(audit_log: Path) -> list[tuple[str, str]]:
+    """The writes of the commands, except dry runs."""
+    events = (json.loads(line) for line in audit_log.read_text().splitlines() if USER_AGENT in line)
+    return [
+        (event["verb"], event["requestURI"])
+        for event in events
+        if event["verb"] not in READS and "dryRun=All" not in event["requestURI"]
+    ]
+
+
+async def test_commands_answer_as_the_detector_does_and_write_nothing(
+    world: World, command: Command, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    first, second, third = await world.add_nodes(3)
+    await world.add_check(minHealthy=2)
+    await world.until_status(observedNodes=3, healthyNodes=3)
+    healthy = await command("explain", first)
+    assert "healthy, nothing to do" in healthy.out
+    assert "Ready=Unknown for longer than 1s: it would be remediated" in healthy.out
+
+    await world.fail(first)
+    await world.until_requested(first)
+    of_third = (await document(command, "explain", third))["checks"][0]
+    words = "2 of 3 unhealthy, at most 1 allowed"
+    assert of_third["if_it_failed"]["threshold"]["words"] == words
+    assert of_third["if_it_failed"]["holds"] == [{"reason": "Threshold", "message": words}]
+    assert of_third["state"] == "Healthy"
+
+    await world.fail(second)
+    await world.until_phase(second, "Held")
+    await world.until_seen(second, lambda seen: seen.hold is not None and seen.hold.message == words)
+    of_second = (await document(command, "explain", f"node/{second}"))["checks"][0]
+    assert of_second["holds"] == [{"reason": "Threshold", "message": words}]
+    assert of_second["incident"] == (await world.incident(second)).workflow_id
+
+    of_check = await document(command, "check", world.name)
+    decided = {one["target"].removeprefix("Node/"): one["decided"] for one in of_check["decisions"]}
+    assert decided == {first: "remediating", second: "held"}
+    assert of_check["threshold"]["words"] == words
+
+    simulated = await document(
+        command, "simulate", with_threshold(await world.check(), 1, tmp_path / "check.yaml")
+    )
+    (check,) = simulated["checks"]
+    treated = {one["target"].removeprefix("Node/"): one["decided"] for one in check["simulated"]}
+    assert treated == {first: "remediating", second: "may act"}
+    assert [one["decided"] for one in check["now"]] == ["remediating", "held"]
+    assert {one["target"].removeprefix("Node/") for one in simulated["replay"]["incidents"]} == {
+        first,
+        second,
+    }
+    assert world.requests.created(second) == 0
+    assert writes(control_plane.audit_log) == []
+
+
+async def test_names_that_nothing_has_and_checks_that_are_refused_are_named(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    (node,) = await world.add_nodes(1)
+    absent = await command("explain", "absent-node")
+    assert (absent.code, absent.err) == (3, "paramedic: no Node or Machine is called 'absent-node'\n")
+    unselected = await command("explain", node)
+    assert (unselected.code, unselected.out) == (
+        0,
+        f"no check selects '{node}', so nothing is done if it fails\n",
+    )
+    unknown = await command("check", "absent-check")
+    assert (unknown.code, unknown.out) == (3, "")
+    assert "no check is called 'absent-check'" in unknown.err
+    await world.add_check()
+    refused = await command("simulate", with_threshold(await world.check(), -5, tmp_path / "check.yaml"))
+    assert refused.code == 2
+    assert "spec.minHealthy" in refused.err
+    assert "-5" in refused.err
