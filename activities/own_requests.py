@@ -23,8 +23,8 @@ from health.model.invalid_check import InvalidCheckError
 from health.model.moves import AnnotationPatch
 from health.model.references import IncidentReference, RequestReference
 from health.model.remediation_request import INCIDENT, RemediationRequest
-from health.runbook.annotations import WRITTEN
 from health.runbook.escalation import Plan
+from health.runbook.maintenance import WRITTEN
 from kube.absence import none_if_absent
 from kube.resource import Object
 from kube.retry_on_conflict import retry_on_conflict

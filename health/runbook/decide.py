@@ -25,7 +25,9 @@ from datetime import datetime, timedelta
 
 from health.model.moves import REQUESTS_ARE_GONE, Move, NextTransition, Outcome, Phase
 from health.model.observation import Observation, TargetState
+from health.runbook import shadow
 from health.runbook.decision import (
+    Annotated,
     Decision,
     Ended,
     Maintenance,
@@ -40,18 +42,10 @@ from health.runbook.decision import (
     decided,
     matching,
 )
-from health.runbook.due_maintenance import (
-    due_annotations,
-    grows_old,
-    renew_after_recovery,
-    renew_while_disrupted,
-    renewal_after_recovery,
-    renewal_while_disrupted,
-)
 from health.runbook.incident import Incident
-from health.runbook.maintenance import MaintenanceTask
+from health.runbook.maintenance import MaintenanceTask, adopted, healthy, old, still_ahead
 from health.runbook.memory_parts import SEEN_AFTER
-from health.runbook.remediating import BY_RESUME, hold_ends, new_step, remediating, safety_net
+from health.runbook.remediating import BY_RESUME, grows_old, hold_ends, new_step, remediating, safety_net
 from health.runbook.state import Memory
 from health.runbook.words import as_move
 
@@ -65,8 +59,7 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     decision = _decide(incident)
     if memory.is_shadow:
         decision = _in_shadow(decision, incident)
-    decision = _with_evidence(_with_retries(decision, incident), incident)
-    return as_move(decision, incident)
+    return as_move(_with_evidence(_with_retries(decision, incident), incident), incident)
 
 
 def _decide(incident: Incident) -> Decision:
@@ -94,7 +87,7 @@ def _in_shadow(decision: Decision, incident: Incident) -> Decision:
     """The same, but a step is recorded; the incident waits until requests of others are gone."""
     record = incident.memory.shadow
     match decision.act:
-        case TakenStep() if incident.is_next_step_recorded:
+        case TakenStep(step=number) if shadow.is_over(incident.observation.steps[number], record):
             wait = Decision(
                 phase=Phase.REMEDIATING, reason=Reason.STEP_RECORDED, otherwise=REMEDIATOR_IS_DONE
             )
@@ -115,7 +108,9 @@ def _with_retries(decision: Decision, incident: Incident) -> Decision:
     """The same, but no wait is longer than until the next try of a failed maintenance task."""
     if decision.act is not None:
         return decision
-    return decision.or_until(Moment(note.next_try) for note in incident.notes_ahead)
+    return decision.or_until(
+        Moment(note.next_try) for note in still_ahead(incident.memory.notes, incident.now)
+    )
 
 
 def _with_evidence(decision: Decision, incident: Incident) -> Decision:
@@ -195,6 +190,41 @@ def _hold_ends_without_event(incident: Incident) -> Moment | None:
     return ends and replace(ends, event=None)
 
 
+def _grows_old(incident: Incident) -> Moment | None:
+    return grows_old(incident.kept_requests, incident.now)
+
+
+def _renewal_while_disrupted(incident: Incident) -> Moment | None:
+    """The renewal of the Lease while a deletion or mark is in progress."""
+    lease = incident.memory.lease
+    return Moment(lease.renew_at) if lease.may_be_held and lease.renew_at else None
+
+
+def _renewal_after_recovery(incident: Incident) -> Moment | None:
+    is_needed = incident.kept_requests or incident.observation.is_marked
+    return _renewal_while_disrupted(incident) if is_needed else None
+
+
+def _renew(incident: Incident) -> Maintenance | None:
+    lease = incident.memory.lease
+    return Maintenance.RENEW_LEASE if lease.may_be_held and lease.is_due(incident.now) else None
+
+
+def _renew_after_recovery(incident: Incident) -> Maintenance | None:
+    renewal = _renewal_after_recovery(incident)
+    return Maintenance.RENEW_LEASE if renewal is not None and incident.now >= renewal.at else None
+
+
+def _annotate_after_recovery(incident: Incident) -> Annotated | None:
+    delay, kept, now = incident.delay, incident.kept_requests, incident.now
+    is_stamped = delay.keeps_requests and not delay.is_for_good
+    since = (healthy(one, now) for one in kept) if is_stamped else ()
+    of_each = (patch for one in kept for patch in (adopted(one), old(one, now)))
+    wanted = (patch for patch in (*since, *of_each) if patch is not None)
+    due = tuple(one for one in wanted if not incident.is_put_off(MaintenanceTask.ANNOTATE, one.subject))
+    return Annotated(due) if due else None
+
+
 def _remove_requests(incident: Incident) -> Maintenance | None:
     """Clean up now; None: wait for the next try."""
     memory, observation = incident.memory, incident.observation
@@ -219,17 +249,17 @@ _ENDED = (
         when=_is_in_between,
         phase=Phase.REMEDIATING,
         reason=Reason.DISRUPTED,
-        until=(_mark_is_seen, renewal_while_disrupted, safety_net),
+        until=(_mark_is_seen, _renewal_while_disrupted, safety_net),
         otherwise=REMEDIATOR_IS_DONE,
-        acts=(renew_while_disrupted,),
+        acts=(_renew,),
     ),
     Row(
         when=_is_recovering,
         phase=Phase.HEALTHY_DELAY,
         reason=Reason.RECOVERING,
-        until=(_delay_ends, renewal_after_recovery, grows_old, safety_net),
+        until=(_delay_ends, _renewal_after_recovery, _grows_old, safety_net),
         otherwise=CONFIRMED,
-        acts=(due_annotations, renew_after_recovery),
+        acts=(_annotate_after_recovery, _renew_after_recovery),
     ),
     Row(
         when=_is_node_deletion_expected,
@@ -277,8 +307,8 @@ _UNHEALTHY = (
         when=lambda incident: incident.is_disrupted,
         phase=Phase.REMEDIATING,
         reason=Reason.DISRUPTED,
-        until=(_mark_is_seen, hold_ends, renewal_while_disrupted, safety_net),
-        acts=(renew_while_disrupted,),
+        until=(_mark_is_seen, hold_ends, _renewal_while_disrupted, safety_net),
+        acts=(_renew,),
     ),
 )
 """The rows of any other target, before those of its remediation (`health.runbook.remediating`)."""

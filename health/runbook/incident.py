@@ -3,7 +3,7 @@
 Proof of recovery and shadow are applied here, when the value is made, so no row of the runbook knows them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -11,14 +11,13 @@ from typing import Self
 
 from health.gate.back_off import delay
 from health.model.observation import ENDED, Observation, TargetState
-from health.model.references import Action, RequestReference, Step
+from health.model.references import Action, Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import TaskSubject
 from health.runbook import shadow
-from health.runbook.annotations import grows_old_at
 from health.runbook.escalation import Course, Plan
-from health.runbook.maintenance import MaintenanceTask, TaskNote, still_ahead
+from health.runbook.maintenance import MaintenanceTask, is_put_off
 from health.runbook.recovery import Delay, proven_at, with_proof
 from health.runbook.state import Memory
 
@@ -110,11 +109,6 @@ class Incident:
         return [one for one in there if is_proving or self.delay.is_running(one, self.now)]
 
     @property
-    def staying_requests(self) -> Sequence[RequestSnapshot]:
-        """The requests that are maintained: of a recovered target only those that are kept."""
-        return self.kept_requests if self.has_ended else self.observation.requests
-
-    @property
     def overdue_at(self) -> datetime | None:
         return _overdue_at(self.observation, self.memory)
 
@@ -122,49 +116,20 @@ class Incident:
     def is_overdue(self) -> bool:
         return self.overdue_at is not None and self.now > self.overdue_at
 
-    @property
-    def grows_old_at(self) -> datetime | None:
-        """When the first of the staying requests is to be flagged as old; None: no request is."""
-        ages = (grows_old_at(request, self.now) for request in self.staying_requests)
-        return min((age for age in ages if age is not None), default=None)
-
-    @property
-    def hanging_requests(self) -> list[RequestReference]:
-        """The requests of the incident that exist although their deletion did not fail."""
-        failed = {note.subject for note in self.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
-        requests = self.memory.requests
-        return [request for request in requests if TaskSubject.of_request(request.uid) not in failed]
-
-    @property
-    def stop_awaited_until(self) -> datetime | None:
+    def stop_awaited_until(self, over: Iterable[RequestSnapshot]) -> datetime | None:
         """Until when the stop annotations of requests that are over are awaited; None: they are written."""
         notes = {note.subject: note for note in self.memory.notes if note.task is MaintenanceTask.ANNOTATE}
-        unasked = (
-            request
-            for request in self.observation.requests
-            if request.timed_out_at is None and not request.succeeded
-        )
-        stops = (TaskSubject.of_annotations(request.uid, [TIMED_OUT]) for request in unasked)
+        unasked = (one for one in over if one.timed_out_at is None and not one.succeeded)
+        stops = (TaskSubject.of_annotations(one.uid, [TIMED_OUT]) for one in unasked)
         return max((notes[stop].since + STOP_PATIENCE for stop in stops if stop in notes), default=None)
 
     @property
     def due_after_loss(self) -> datetime | None:
         return due_after_loss(self.observation, self.memory)
 
-    @property
-    def notes_ahead(self) -> tuple[TaskNote, ...]:
-        """The maintenance tasks that failed and wait for their next try."""
-        return still_ahead(self.memory.notes, self.now)
-
-    @cached_property
-    def put_off(self) -> frozenset[tuple[MaintenanceTask, TaskSubject]]:
-        """The tasks and subjects of these notes, which are not tried now."""
-        return frozenset((note.task, note.subject) for note in self.notes_ahead)
-
-    @property
-    def is_next_step_recorded(self) -> bool:
-        """True if the next step, a deletion or a mark was recorded: then an incident in shadow only waits."""
-        return shadow.is_over(self.observation.steps[self.next_step], self.memory.shadow)
+    def is_put_off(self, task: MaintenanceTask, subject: TaskSubject) -> bool:
+        """True if the task failed and waits for its next try."""
+        return is_put_off(self.memory.notes, task, subject, self.now)
 
 
 def due_after_loss(observation: Observation, memory: Memory) -> datetime | None:

@@ -1,6 +1,10 @@
 """Remediating: what an incident does while its target is unhealthy, and whether its next step is due. Pure.
 
-Maintenance comes first (`health.runbook.due_maintenance`).
+Maintenance comes first, during any hold (rule 7): ask the remediator of a request that is over to stop,
+release the Lease when the remediation is overdue, otherwise renew it. While only a timer runs nothing
+escalates: no remediator is asked to stop, and only the Lease is renewed (NHC 2.1/13). A request of an overdue
+remediation (`health.runbook.memory_parts`) is annotated as timed out and stays until the target is healthy.
+Another check may act on the target only after the Lease is released.
 
 A further step is a new act and needs an admission like the first one. A remediator may still work until an
 annotation asks it to stop. The incident waits for that annotation a minute at most, and its details say so,
@@ -11,13 +15,18 @@ incident deleted itself, or that the detector counts as an earlier remediation, 
 (`Memory.settled`).
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from health.model.moves import LONGEST_WAIT, NextTransition, Phase
+from health.model.moves import LONGEST_WAIT, AnnotationPatch, NextTransition, Phase
 from health.model.observation import HoldReason, TargetState
+from health.model.request_snapshot import RequestSnapshot
+from health.model.task_subject import OF_LEASE
 from health.runbook.decision import (
+    Annotated,
     Decision,
+    Maintenance,
     Moment,
     NextEvent,
     Reason,
@@ -26,8 +35,8 @@ from health.runbook.decision import (
     always,
     decided,
 )
-from health.runbook.due_maintenance import grows_old, lease_is_released, maintained, renewal
 from health.runbook.incident import Incident
+from health.runbook.maintenance import MaintenanceTask, adopted, grows_old_at, old, timed_out, unhealthy
 
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
 NO_TEMPLATE_LEFT = NextTransition(what=f"{BY_RESUME.what}: no template is left to try")
@@ -43,15 +52,75 @@ def remediating(incident: Incident) -> Decision:
     decision = decided(_STEP_BEHIND, incident)
     if decision.act is None:
         decision = _in_time(decision, incident)
-    return maintained(decision, incident)
+    return _maintained(decision, incident)
 
 
 def _in_time(decision: Decision, incident: Incident) -> Decision:
     """Wait, but not longer than until the next maintenance task or deadline."""
-    ends = [lease_is_released(incident), _deadline(incident)]
+    ends = [_overdue(incident), _deadline(incident)]
     if decision.phase is not Phase.REMEDIATING:
         ends = [end and replace(end, event=None) for end in ends]
-    return decision.or_until([renewal(incident), grows_old(incident), *ends, safety_net(incident)])
+    requests = incident.observation.requests if incident.is_state_known else ()
+    ages = grows_old(requests, incident.now)
+    return decision.or_until([_renewal(incident), ages, *ends, safety_net(incident)])
+
+
+def _maintained(decision: Decision, incident: Incident) -> Decision:
+    """The first maintenance task that is due, followed by `decision`."""
+    is_known = incident.is_state_known
+    if is_known and (patches := _due_patches(incident)):
+        return _maintaining(decision, incident, Annotated(patches), Reason.MAINTAINED)
+    if is_known and _is_release_due(incident):
+        return _maintaining(decision, incident, Maintenance.RELEASE_LEASE, Reason.OVERDUE)
+    if _keeps_lease(incident) and incident.memory.lease.is_due(incident.now):
+        return _maintaining(decision, incident, Maintenance.RENEW_LEASE, Reason.MAINTAINED)
+    return decision
+
+
+def _maintaining(
+    decision: Decision, incident: Incident, act: Annotated | Maintenance, reason: Reason
+) -> Decision:
+    return replace(decision, phase=_phase(incident), reason=reason, act=act)
+
+
+def _phase(incident: Incident) -> Phase:
+    if not incident.is_state_known or incident.course.running is not None:
+        return Phase.REMEDIATING
+    return Phase.EXHAUSTED if incident.course.next_step is None else Phase.HELD
+
+
+def _due_patches(incident: Incident) -> tuple[AnnotationPatch, ...]:
+    wanted = (patch for one in incident.observation.requests for patch in _patches_of(one, incident))
+    return tuple(
+        patch
+        for patch in wanted
+        if patch is not None and not incident.is_put_off(MaintenanceTask.ANNOTATE, patch.subject)
+    )
+
+
+def _patches_of(request: RequestSnapshot, incident: Incident) -> tuple[AnnotationPatch | None, ...]:
+    is_over = incident.is_overdue or incident.plan.is_over(request, incident.now)
+    is_unhealthy = incident.observation.state is TargetState.EXPIRED
+    stop = timed_out(request, incident.now) if is_over and is_unhealthy else None
+    return adopted(request), stop, unhealthy(request), old(request, incident.now)
+
+
+def _is_release_due(incident: Incident) -> bool:
+    """True if the Lease is to be released; not before its remediator was asked to stop."""
+    if not incident.is_overdue or not _may_release(incident):
+        return False
+    stop = incident.stop_awaited_until(incident.observation.requests)
+    return stop is None or incident.now >= stop
+
+
+def _may_release(incident: Incident) -> bool:
+    return incident.memory.lease.may_be_held and not incident.is_put_off(MaintenanceTask.CLEAN_UP, OF_LEASE)
+
+
+def _keeps_lease(incident: Incident) -> bool:
+    is_over = incident.is_state_known and incident.course.is_exhausted
+    is_held = bool(incident.observation.requests) and incident.memory.lease.may_be_held
+    return is_held and not is_over and not incident.is_overdue
 
 
 def safety_net(incident: Incident) -> Moment:
@@ -63,6 +132,13 @@ def hold_ends(incident: Incident) -> Moment | None:
     """When a person's hold expires; None: it does not."""
     held = incident.memory.held
     return Moment(held.until, NextEvent.HOLD_ENDS) if held and held.until else None
+
+
+def grows_old(requests: Iterable[RequestSnapshot], now: datetime) -> Moment | None:
+    """When the first of these requests is to be flagged as old."""
+    ages = (grows_old_at(request, now) for request in requests)
+    at = min((age for age in ages if age is not None), default=None)
+    return Moment(at) if at else None
 
 
 def _asks_again(incident: Incident) -> Moment | None:
@@ -90,8 +166,23 @@ def _step_times_out(incident: Incident) -> Moment | None:
     return Moment(at, NextEvent.STEP_TIMES_OUT, is_passed=True) if at else None
 
 
+def _renewal(incident: Incident) -> Moment | None:
+    at = incident.memory.lease.renew_at
+    return Moment(at) if at and _keeps_lease(incident) else None
+
+
+def _overdue(incident: Incident) -> Moment | None:
+    """When the Lease is released because the remediation is overdue."""
+    at, stop = incident.overdue_at, incident.stop_awaited_until(incident.observation.requests)
+    if at is None or not _may_release(incident):
+        return None
+    if stop is not None and at < incident.now < stop:
+        return Moment(stop, NextEvent.LEASE_IS_RELEASED)
+    return Moment(at, NextEvent.LEASE_IS_RELEASED, is_passed=True)
+
+
 def _stop_is_given_up(incident: Incident) -> Moment | None:
-    at = incident.stop_awaited_until
+    at = incident.stop_awaited_until(incident.course.over)
     return Moment(at, NextEvent.STOP_IS_GIVEN_UP) if at else None
 
 
@@ -128,7 +219,7 @@ def _is_timer_running(incident: Incident) -> bool:
 
 
 def _is_stop_awaited(incident: Incident) -> bool:
-    stop = incident.stop_awaited_until
+    stop = incident.stop_awaited_until(incident.course.over)
     return stop is not None and incident.now < stop
 
 

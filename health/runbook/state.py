@@ -18,7 +18,6 @@ from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
-from health.runbook.annotations import merged, patched
 from health.runbook.escalation import Plan, Stepped, lease_duration
 from health.runbook.failures import FailingActs, after_failure, lasts
 from health.runbook.maintenance import (
@@ -27,6 +26,8 @@ from health.runbook.maintenance import (
     TaskFailure,
     TaskNote,
     after_attempt,
+    merged,
+    patched,
     still_ahead,
 )
 from health.runbook.memory_parts import Disruption, LeaseMemory, RecoveryMemory

@@ -21,6 +21,7 @@ from health.model.moves import (
     Wait,
 )
 from health.model.references import Action, Step
+from health.model.task_subject import TaskSubject
 from health.runbook.decision import (
     Act,
     Annotated,
@@ -35,6 +36,7 @@ from health.runbook.decision import (
     TakenStep,
 )
 from health.runbook.incident import Incident
+from health.runbook.maintenance import MaintenanceTask
 from health.runbook.recovery import lasting_words
 from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
@@ -142,7 +144,7 @@ def _state_unknown(incident: Incident) -> Details:
 
 
 def _stop_awaited(incident: Incident) -> Details:
-    until = incident.stop_awaited_until
+    until = incident.stop_awaited_until(incident.course.over)
     why = "for the stop annotation of the previous request"
     return _status(incident).and_also(f"the next step waits until {stamp(until)} {why}" if until else "")
 
@@ -198,8 +200,10 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
 
 
 def _hanging(incident: Incident) -> str:
-    hanging = ", ".join(map(str, incident.hanging_requests))
-    return f"{hanging} hangs on a finalizer" if hanging else ""
+    failed = {note.subject for note in incident.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
+    requests = incident.memory.requests
+    hanging = [str(one) for one in requests if TaskSubject.of_request(one.uid) not in failed]
+    return f"{', '.join(hanging)} hangs on a finalizer" if hanging else ""
 
 
 def _in_shadow(details: Details, incident: Incident) -> Details:

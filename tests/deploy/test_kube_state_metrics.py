@@ -10,16 +10,14 @@ import yaml
 from runtime.paramedic_status import Answer
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-RESOURCES = yaml.load((DEPLOY / "examples" / "kube-state-metrics.yaml").read_text(), yaml.CSafeLoader)[
-    "spec"
-]["resources"]
+RESOURCES = yaml.safe_load((DEPLOY / "examples" / "kube-state-metrics.yaml").read_text())["spec"]["resources"]
 METADATA = {"name": {"type": "string"}, "namespace": {"type": "string"}}
 STATES_OF_A_PHASE = {"Enabled", "Disabled", "Paused", "Remediating"}
 
 
 def schema_of(kind: str, version: str) -> dict[str, Any]:
     for file in (DEPLOY / "base" / "crds").iterdir():
-        spec = yaml.load(file.read_text(), yaml.CSafeLoader)["spec"]
+        spec = yaml.safe_load(file.read_text())["spec"]
         if spec["names"]["kind"] == kind:
             found = next(one for one in spec["versions"] if one["name"] == version and one["served"])
             schema: dict[str, Any] = found["schema"]["openAPIV3Schema"]

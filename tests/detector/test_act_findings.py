@@ -12,7 +12,7 @@ from health.model.node import Node
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference
 from health.model.target import TargetName
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, condition, node_object
 
 LONG_AGO = NOW - timedelta(hours=1)

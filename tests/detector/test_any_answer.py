@@ -26,8 +26,8 @@ from health.model.target import TargetName
 from health.policy.policy import Policy
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from runtime.guard import Caught, Guard
-from tests.detector.small_cluster import CHECK, REQUEST_KIND
 from tests.health.test_parsers import METADATA, NODE, NODE_CHECK, REQUEST
+from tests.support.state.small_cluster import CHECK, REQUEST_KIND
 from tests.support.values.builders import NOW
 from tests.support.values.extremes import mutated
 from tests.support.values.leases import lease_object

@@ -12,7 +12,7 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import TargetReference
 from health.model.target import TargetName
 from health.policy.policy import Policy
-from tests.detector.small_cluster import SmallCluster, incident_of
+from tests.support.state.small_cluster import SmallCluster, incident_of
 from tests.support.values.builders import NOW
 
 LIMIT = timedelta(minutes=30)

@@ -29,10 +29,10 @@ from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
 from tests.detector import test_ended_incidents
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
 from tests.detector.test_late_requests import NODE
 from tests.support.api.api_server import ApiServer
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, incident_reference, seen, without_limits
 from tests.support.values.metric_samples import named, scrape, series
 from workflows.contracts import ObserveInput

@@ -14,7 +14,7 @@ from detector.metrics.live_metrics import ClockMetrics
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import IncidentReference, TargetReference
 from kube.server_clock import ServerClock
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.metric_samples import Series, scrape, series
 
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=30))

@@ -6,7 +6,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.model.node import CONFIRMED_HEALTHY
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import CHECK, SmallCluster
 
 CONFIRMED = {CONFIRMED_HEALTHY: ""}
 SHADOW = ClusterContext(policy=PolicyInForce(policy=Policy(shadow=True)))

@@ -18,8 +18,8 @@ from health.model.observation import Observation
 from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
-from tests.detector.small_cluster import SmallCluster
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import SmallCluster
 from tests.support.values.builders import without_limits
 
 NODE = "node-1"

@@ -6,7 +6,7 @@ import pytest
 
 from health.model.observation import HoldReason
 from health.model.references import Action
-from tests.detector.small_machines import SmallMachines
+from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import NOW
 from tests.support.values.openshift import EXTERNAL
 
@@ -88,7 +88,7 @@ def test_machine_that_cannot_be_read_any_more_is_not_taken_for_a_deleted_one(clu
 def test_machine_whose_mark_was_taken_off_and_that_fails_again_is_marked_after_a_wait(
     cluster: SmallMachines,
 ) -> None:
-    cluster.check(EXTERNAL)
+    cluster.check(annotations=EXTERNAL)
     cluster.node("node-1", ready="Unknown")
     for wait in (60, 120):
         cluster.machine("machine-1", node="node-1", mark="")
@@ -101,7 +101,7 @@ def test_machine_whose_mark_was_taken_off_and_that_fails_again_is_marked_after_a
 
 
 def test_remediation_under_way_by_a_mark_is_not_held_for_what_follows_it(cluster: SmallMachines) -> None:
-    cluster.check(EXTERNAL)
+    cluster.check(annotations=EXTERNAL)
     cluster.node("node-1", ready="Unknown")
     cluster.machine("machine-1", node="node-1", mark="")
     cluster.node("node-1", since=NOW)
@@ -113,7 +113,7 @@ def test_remediation_under_way_by_a_mark_is_not_held_for_what_follows_it(cluster
 
 
 def test_mark_that_was_taken_off_in_vain_is_left_to_its_incident(cluster: SmallMachines) -> None:
-    cluster.check(EXTERNAL)
+    cluster.check(annotations=EXTERNAL)
     cluster.node("node-1", ready="Unknown")
     cluster.machine("machine-1", node="node-1", mark="")
     cluster.machine("machine-1", node="node-1")
@@ -124,7 +124,7 @@ def test_mark_that_was_taken_off_in_vain_is_left_to_its_incident(cluster: SmallM
 def test_mark_that_is_not_awaited_any_more_still_shows() -> None:
     """The Machine fails, or its check drops the strategy: the Machine is deleted with its mark."""
     cluster = SmallMachines()
-    cluster.check(EXTERNAL)
+    cluster.check(annotations=EXTERNAL)
     cluster.node("node-1", ready="Unknown")
     cluster.machine("machine-1", node="node-1", mark="")
     awaited = cluster.observe("machine-1")

@@ -16,9 +16,9 @@ from health.model.node import Node
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.references import CheckReference, IncidentReference
 from health.model.verdict import Verdict
-from tests.detector.small_cluster import CHECK, incident_of
 from tests.detector.test_ended_incidents import Detector
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK, incident_of
 
 pytestmark = pytest.mark.rule("rule 8/incident")
 

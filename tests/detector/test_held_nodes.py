@@ -12,7 +12,7 @@ from health.model.target import TargetName
 from health.policy.held_nodes import HeldNodes
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import NOW, condition, node_object
 
 pytestmark = pytest.mark.rule("rule 43")

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from detector.state.in_flight import InFlight, Remediated
-from tests.detector.small_machines import SmallMachines
+from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 43", "rule 8")
@@ -59,9 +59,11 @@ def test_deleted_and_marked_machines_are_under_way_and_unhealthy_ones_are_not() 
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda cluster: cluster.check(UNREADABLE),
+        lambda cluster: cluster.check(annotations=UNREADABLE),
         SmallMachines.delete_check,
-        lambda cluster: cluster.check({"edited": ""}, selector={"matchLabels": {"role": "other"}}),
+        lambda cluster: cluster.check(
+            annotations={"edited": ""}, selector={"matchLabels": {"role": "other"}}
+        ),
     ],
     ids=["unreadable", "deleted", "selects others"],
 )
@@ -82,7 +84,7 @@ def test_they_are_under_way_until_they_are_gone_also_without_a_check_that_says_s
 
 def test_check_that_can_be_read_again_goes_on_where_it_was_and_nothing_begins_twice() -> None:
     watched = Watched()
-    watched.cluster.check(UNREADABLE)
+    watched.cluster.check(annotations=UNREADABLE)
     watched.began.clear()
     watched.cluster.check()
     assert (watched.names(), watched.began, watched.ended) == ({"deleted", "marked"}, {}, [])

@@ -31,9 +31,9 @@ from health.policy.policy import Policy
 from objects.bounds import LATEST
 from runtime import search_attributes
 from runtime.problems import Problems
-from tests.detector.small_cluster import CHECK
 from tests.detector.test_ended_incidents import Detector
 from tests.support.cluster.temporal_servers import client_of
+from tests.support.state.small_cluster import CHECK
 from tests.support.values.builders import without_limits
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, INCIDENT_MEMO, WAKE, WORKFLOW, RemediationInput
 from workflows.remediation import Remediation

@@ -17,9 +17,9 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES, Resource, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
+from tests.support.state.sources import Sources, Watched
 
 OF_NODES = CheckReference(kind="NodeHealthCheck", name="workers")
 OF_MACHINES = CheckReference(kind="MachineHealthCheck", namespace="machines", name="workers")

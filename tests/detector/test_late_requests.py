@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from health.model.admission import Intent
-from tests.detector.small_cluster import incident_of
 from tests.detector.test_ended_incidents import Detector
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import incident_of
 
 pytestmark = pytest.mark.rule("rule 41/late")
 

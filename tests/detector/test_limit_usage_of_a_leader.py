@@ -11,8 +11,8 @@ from detector.state.in_flight import Remediated
 from health.policy.limit_usage import LimitUsage
 from health.policy.limits import HOUR, LimitedRemediation, Limits, LimitScope
 from health.policy.policy import Policy
-from tests.detector.small_cluster import CHECK
 from tests.detector.test_remediation_limits import KNOWN, ZONE, leader
+from tests.support.state.small_cluster import CHECK
 from tests.support.values.builders import NOW, limits
 
 pytestmark = pytest.mark.rule("rule 43")

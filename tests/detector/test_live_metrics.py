@@ -12,7 +12,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
-from tests.detector.small_cluster import SmallCluster
+from tests.support.state.small_cluster import SmallCluster
 from tests.support.values.builders import ESCALATION, NOW, seen, with_steps_tried
 from tests.support.values.metric_samples import Series, named, scrape, series
 
@@ -122,7 +122,7 @@ def test_series_of_a_check_end_with_it(detector: Detector) -> None:
 
 
 def test_checks_are_counted_by_the_phase_that_their_status_tells(detector: Detector) -> None:
-    detector.cluster.check(phase="Remediating")
+    detector.cluster.check(status={"phase": "Remediating"})
     checks = named(detector.scrape(), "paramedic_checks")
     assert checks == {series("paramedic_checks", kind="NodeHealthCheck", phase="Remediating"): 1}
 

@@ -10,7 +10,7 @@ from detector.state.check_state import CheckRecord
 from health.kinds.machines.conditions import REMEDIATION_ALLOWED
 from health.kinds.openshift.kind import MACHINE_HEALTH_CHECK
 from health.kinds.registry import CHECK_KINDS
-from tests.detector.small_machines import CHECK, SmallMachines
+from tests.support.state.small_machines import CHECK, SmallMachines
 from tests.support.values.openshift import PAUSED, check_object
 
 PUBLISHED = {
@@ -60,8 +60,8 @@ def test_checks_of_that_name_of_another_group_have_no_such_gauges(
 
 @pytest.mark.rule("MHC A.1/annotation/paused")
 def test_gauges_of_a_paused_check_stay_as_they_were_published(cluster: SmallMachines) -> None:
-    cluster.check(PAUSED, maxUnhealthy=2)
+    cluster.check(annotations=PAUSED, maxUnhealthy=2)
     assert gauges(cluster) == (None, None)
     cluster.delete_check()
-    cluster.check(PAUSED, status=PUBLISHED, maxUnhealthy=2)
+    cluster.check(annotations=PAUSED, status=PUBLISHED, maxUnhealthy=2)
     assert gauges(cluster) == (1, 1)

@@ -10,7 +10,8 @@ from health.model.references import Action
 from health.runbook.wake_up import needs_wake_up
 from kube.lease import LeaseRecord, name_for, name_for_node
 from objects.timestamps import stamp
-from tests.detector.small_machines import CHECK, LONG_AGO, SmallMachines
+from tests.support.state.small_machines import CHECK, SmallMachines
+from tests.support.state.small_state import LONG_AGO
 from tests.support.values.builders import NOW
 from tests.support.values.openshift import EXTERNAL, NAMESPACE, PAUSED, TEMPLATE
 
@@ -37,9 +38,9 @@ def test_machines_of_other_namespaces_are_no_targets(cluster: SmallMachines) -> 
 
 
 def test_failure_of_a_node_is_a_failure_of_its_machine(cluster: SmallMachines) -> None:
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.node("node-1", ready="Unknown")
-    assert "machine-1" in cluster.told
+    assert "machine-1" in cluster.notified
     seen = cluster.observe("machine-1")
     assert (seen.state, seen.hold, seen.steps[0].action) == (TargetState.EXPIRED, None, Action.DELETE)
     assert seen.replaced_by == "MachineSet/workers-a"
@@ -48,9 +49,9 @@ def test_failure_of_a_node_is_a_failure_of_its_machine(cluster: SmallMachines) -
 @pytest.mark.rule("MHC A.2.1/shared Node")
 def test_two_machines_with_one_node_are_both_unhealthy(cluster: SmallMachines) -> None:
     cluster.machine("machine-2", node="node-1")
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.node("node-1", ready="Unknown")
-    assert {"machine-1", "machine-2"} <= set(cluster.told)
+    assert {"machine-1", "machine-2"} <= set(cluster.notified)
     assert cluster.wanted() == {"machine-1", "machine-2"}
     assert cluster.numbers() == (1, 3)
     for name in ("machine-1", "machine-2"):
@@ -63,14 +64,14 @@ def test_label_brings_a_machine_into_a_check_and_out_of_it_at_once(cluster: Smal
     cluster.node("node-1", ready="Unknown")
     assert cluster.numbers() == (0, 0)
     assert cluster.wanted() == set()
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.machine("machine-1", node="node-1", labels={"pool": "a"})
-    assert {"machine-1", None} <= set(cluster.told)
+    assert {"machine-1", None} <= set(cluster.notified)
     assert cluster.observe("machine-1").may_be_admitted
     assert cluster.numbers() == (0, 1)
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.machine("machine-1", node="node-1")
-    assert {"machine-1", None} <= set(cluster.told)
+    assert {"machine-1", None} <= set(cluster.notified)
     assert cluster.observe("machine-1").state is TargetState.RELEASED
 
 
@@ -80,9 +81,9 @@ def test_check_that_cannot_be_read_says_so_to_its_own_incidents_alone_until_it_c
 ) -> None:
     cluster.check(name="beside")
     cluster.node("node-1", ready="Unknown")
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.check(maxUnhealthy=-1)
-    assert {"machine-1", None} <= set(cluster.told)
+    assert {"machine-1", None} <= set(cluster.notified)
     hold = cluster.observe("machine-1").hold
     assert hold is not None
     assert hold.reason is HoldReason.INVALID_CHECK
@@ -126,9 +127,9 @@ def test_machine_without_a_controller_is_held_until_it_has_one(cluster: SmallMac
     hold = cluster.observe("machine-1").hold
     assert hold is not None
     assert hold.reason is HoldReason.NO_CONTROLLER
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.machine("machine-1", node="node-1")
-    assert "machine-1" in cluster.told
+    assert "machine-1" in cluster.notified
     assert cluster.observe("machine-1").may_be_admitted
 
 
@@ -139,11 +140,11 @@ def test_machine_is_held_while_another_has_its_lease_or_that_of_its_node(
     cluster.node("node-1", ready="Unknown")
     spec = {"holderIdentity": "somebody", "leaseDurationSeconds": 600, "renewTime": stamp(NOW)}
     metadata = {"name": lease, "uid": "u", "resourceVersion": "1", "creationTimestamp": stamp(NOW)}
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.cluster_state.lease_changed(
         lease, LeaseRecord.model_validate({"metadata": metadata, "spec": spec})
     )
-    assert "machine-1" in cluster.told
+    assert "machine-1" in cluster.notified
     hold = cluster.observe("machine-1").hold
     assert hold is not None
     assert hold.reason is HoldReason.TAKEN
@@ -152,9 +153,9 @@ def test_machine_is_held_while_another_has_its_lease_or_that_of_its_node(
 @pytest.mark.rule("MHC A.2.8/clock")
 def test_paused_check_answers_nothing_and_its_clocks_run_on(cluster: SmallMachines) -> None:
     cluster.node("node-1", ready="Unknown")
-    cluster.told.clear()
-    cluster.check(PAUSED)
-    assert "machine-1" in cluster.told
+    cluster.notified.clear()
+    cluster.check(annotations=PAUSED)
+    assert "machine-1" in cluster.notified
     seen = cluster.observe("machine-1")
     assert seen.state is TargetState.UNKNOWN
     assert seen.hold is not None
@@ -165,7 +166,7 @@ def test_paused_check_answers_nothing_and_its_clocks_run_on(cluster: SmallMachin
 
 def test_strategy_that_is_annotated_later_takes_effect_at_once(cluster: SmallMachines) -> None:
     cluster.node("node-1", ready="Unknown")
-    cluster.check(EXTERNAL)
+    cluster.check(annotations=EXTERNAL)
     assert cluster.observe("machine-1").steps[0].action is Action.MARK
 
 
@@ -288,7 +289,7 @@ def test_incident_that_begins_while_its_check_is_paused_knows_the_controller_of_
     cluster: SmallMachines,
 ) -> None:
     cluster.node("node-1", ready="Unknown")
-    cluster.check(PAUSED)
+    cluster.check(annotations=PAUSED)
     assert cluster.observe("machine-1").replaced_by == "MachineSet/workers-a"
 
 
@@ -358,10 +359,10 @@ def test_of_two_deletions_in_one_second_the_later_one_in_a_row_counts(cluster: S
 
 @pytest.mark.rule("rule 8/node")
 def test_machine_whose_node_cannot_be_read_is_held_alone_with_field_and_value(cluster: SmallMachines) -> None:
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.break_node("node-1", "status.conditions.0.type: should be a string")
     cluster.node("node-2", ready="Unknown")
-    assert "machine-1" in cluster.told
+    assert "machine-1" in cluster.notified
     seen = cluster.observe("machine-1")
     assert seen.state is TargetState.UNKNOWN
     assert seen.hold is not None
@@ -388,9 +389,9 @@ def test_lease_concerns_the_machine_that_it_names_and_no_other(
 ) -> None:
     cluster.node("node-1", ready="Unknown")
     cluster.node("node-2", ready="Unknown")
-    cluster.told.clear()
+    cluster.notified.clear()
     cluster.cluster_state.lease_changed(lease, None)
-    assert set(cluster.told) == told
+    assert set(cluster.notified) == told
 
 
 @pytest.mark.rule("MHC A.2.1/heartbeat")

@@ -23,9 +23,9 @@ from kube.connection import ClusterConnection
 from kube.resource import LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import FAR_AHEAD, NOT_SERVED, Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
+from tests.support.state.sources import Sources, Watched
 from tests.support.values.builders import condition, node_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")

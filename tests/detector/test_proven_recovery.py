@@ -14,7 +14,7 @@ from health.model.node import EXCLUDE_LABEL, Node
 from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.target import TargetName
 from health.runbook.wake_up import needs_wake_up
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, check_object, condition, node_object
 
 FRESH = CheckFreshness(age=timedelta(0), limit=timedelta(seconds=60))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from detector.limits.recent_starts import RecentStarts
 from detector.state.in_flight import Remediated
 from health.policy.limits import HOUR
-from tests.detector.small_cluster import CHECK
+from tests.support.state.small_cluster import CHECK
 from tests.support.values.builders import MINUTE, NOW
 
 pytestmark = pytest.mark.rule("rule 43")

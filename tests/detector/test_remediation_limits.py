@@ -25,7 +25,7 @@ from health.model.references import CheckReference
 from health.policy.limits import HOUR, Limits
 from health.policy.outage_guard import NO_OUTAGES, GroupOutage, NodeGroup, Outages, SuspectedOutage
 from health.policy.policy import Policy
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW, limits
 from tests.support.values.metric_samples import scrape, series
 from tests.support.values.proving import OLD, healthy
@@ -206,9 +206,8 @@ def test_edit_of_one_checks_limits_keeps_the_incidents_of_other_checks_in_the_qu
     detector.cluster.request("other")
     assert not detector.ask("n1").is_admitted
 
-    other = CheckReference(kind="NodeHealthCheck", name="other")
     detector.cluster.check(
-        other, selector={"matchLabels": {"role": "other"}}, annotations={"paramedic.dev/max-in-flight": "3"}
+        "other", selector={"matchLabels": {"role": "other"}}, annotations={"paramedic.dev/max-in-flight": "3"}
     )
     detector.cluster.delete_request("other")
     assert "n1" in detector.look()

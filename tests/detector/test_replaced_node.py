@@ -18,9 +18,9 @@ from health.model.target import TargetName
 from health.runbook.decide import next_move
 from health.runbook.state import Memory
 from health.runbook.wake_up import needs_wake_up
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
-from tests.detector.small_machines import CHECK as MACHINE_CHECK
-from tests.detector.small_machines import REQUEST_KIND, SmallMachines
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_machines import CHECK as MACHINE_CHECK
+from tests.support.state.small_machines import REQUEST_KIND, SmallMachines
 from tests.support.values.builders import NOW, node_object
 from tests.support.values.openshift import TEMPLATE
 

@@ -5,7 +5,7 @@ import pytest
 from detector.state.request_index import RequestIndex, seen
 from health.model.references import CheckReference
 from health.model.remediation_request import NODE_NAME, RemediationRequest
-from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster
+from tests.support.state.small_cluster import CHECK, REQUEST_KIND, SmallCluster
 
 
 def request(target: str, owner: str = "workers") -> RemediationRequest:

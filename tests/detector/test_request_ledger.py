@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from detector.metrics.request_metrics import FailureToRequest, RequestLedger
 from detector.nodehealthcheck.node_series import BOUNDS, DURATIONS, OLD_REQUESTS, NodeSeries
 from runtime.exposition import in_text
-from tests.detector.small_cluster import SmallCluster
+from tests.support.state.small_cluster import SmallCluster
 from tests.support.values.builders import NOW
 from tests.support.values.metric_samples import Series, named, scrape, series
 

@@ -15,8 +15,8 @@ from health.model.references import CheckReference
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from kube import time_slice
-from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import NOW
 
 MANY = MOST_AT_ONCE + 20
@@ -173,7 +173,7 @@ async def test_target_of_which_a_handler_fails_ends_nothing_for_the_others(clust
 
 
 async def test_check_with_few_targets_does_not_wait_for_one_with_many(cluster: Cluster) -> None:
-    cluster.check(OTHER, minHealthy=0, selector={"matchLabels": {"role": "gpu"}})
+    cluster.check(OTHER.name, minHealthy=0, selector={"matchLabels": {"role": "gpu"}})
     cluster.node("gpu", ready="Unknown", since=LONG_AGO, labels={"role": "gpu"})
     cluster.heard.clear()
     cluster.cluster_state.take_context(STOPPED)

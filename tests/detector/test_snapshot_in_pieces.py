@@ -15,7 +15,7 @@ from health.kinds.nodehealthcheck.kind import NODE_HEALTH_CHECK
 from health.model.observation import Hold, HoldReason
 from kube import time_slice
 from kube.lease import LeaseRecord, name_for_node
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW
 
 MANY = 2 * MOST_AT_ONCE

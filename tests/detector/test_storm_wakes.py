@@ -21,8 +21,8 @@ from health.model.observation import HoldReason, Observation
 from health.model.references import IncidentReference
 from runtime.listed_incidents import ListedIncident
 from runtime.problems import Problems
-from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import check_object, without_limits
 
 LIMIT = timedelta(seconds=5)

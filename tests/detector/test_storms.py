@@ -20,8 +20,8 @@ from health.kinds.nodehealthcheck.machine_health_checks import OtherChecks
 from health.kinds.nodehealthcheck.storm import storm_conditions
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
-from tests.detector.small_cluster import CHECK, SmallCluster
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import NOW, check_object
 
 MINUTE = timedelta(minutes=1)

@@ -10,7 +10,7 @@ from detector.state.facts import acquired_at
 from health.model.observation import Hold, HoldReason
 from kube.lease import CONTROL_PLANE_LOCK, TARGET_UID, LeaseRecord
 from objects.timestamps import stamp
-from tests.detector.small_cluster import CHECK, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, SmallCluster, incident_of
 from tests.support.values.builders import NOW
 
 LONG_AGO = NOW - timedelta(hours=1)

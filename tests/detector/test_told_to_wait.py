@@ -25,10 +25,10 @@ from kube.resource import EVENTS, LEASES, NAMESPACES, NODES
 from kube.transport import Transport
 from objects.event import Event, Severity
 from runtime.problems import Problems
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
 from tests.support.api.slept_time import SleptTime
+from tests.support.state.sources import Sources, Watched
 from tests.support.values.builders import check_object
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")

@@ -13,7 +13,7 @@ from health.policy.policy_in_force import PolicyInForce
 from objects.event import Event, Severity
 from runtime.paramedic_status import ParamedicStatusDocument, amended
 from runtime.statements import WorkerObservation, by_leader, of_slots
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import CHECK, SmallCluster
 
 pytestmark = pytest.mark.rule("rule 6", "rule 15")
 

@@ -40,9 +40,9 @@ from kube.transport import Transport
 from kube.watching import Watching
 from objects.clusters import SecretField
 from runtime.problems import Problems
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import NOT_SERVED, ApiServer, lines, said
 from tests.support.api.eventually import eventually
+from tests.support.state.sources import Sources, Watched
 from tests.support.values import builders as objects
 from tests.support.values.openshift import NAMESPACE, NOT_READY, machine
 from tests.support.values.openshift import check_object as check_of_machines

@@ -20,10 +20,10 @@ from kube.resource import LEASES, NAMESPACES, NODES, Object, resource_of
 from kube.transport import Transport
 from objects.timestamps import stamp
 from runtime.problems import Problems
-from tests.detector.small_machines import CHECK, UNKNOWN
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import ApiServer, LiveWatch, lines, said
 from tests.support.api.eventually import eventually
+from tests.support.state.small_machines import CHECK, UNKNOWN
+from tests.support.state.sources import Sources, Watched
 from tests.support.values.builders import NOW, condition, node_object
 from tests.support.values.openshift import NAMESPACE, check_object
 

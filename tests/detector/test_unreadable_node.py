@@ -8,7 +8,7 @@ from detector.answers.observation_builder import ObservationBuilder
 from detector.context.check_freshness import CheckFreshness
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.target import node_name
-from tests.detector.small_cluster import SmallCluster, incident_of
+from tests.support.state.small_cluster import SmallCluster, incident_of
 
 LONG = timedelta(minutes=10)
 FRESH = CheckFreshness(age=timedelta(), limit=timedelta(minutes=1))

@@ -9,7 +9,7 @@ from health.gate.check_holds import ALL_SEEN, Unseen
 from health.kinds.nodehealthcheck.status import status_patch
 from health.model.observation import Hold, HoldReason
 from health.model.references import CheckReference
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import CHECK, SmallCluster
 from tests.support.values.builders import NOW
 
 pytestmark = pytest.mark.rule("rule 55", "rule 6")

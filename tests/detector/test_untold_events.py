@@ -10,9 +10,9 @@ from detector.reporting.event_queue import EventQueue
 from kube.client import Client
 from kube.rate_limiter import RateLimiter
 from objects.event import Event, Severity
-from tests.detector.small_cluster import CHECK
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK
 from tests.support.values.builders import NOW
 
 EVENTS = "/api/v1/namespaces/default/events"

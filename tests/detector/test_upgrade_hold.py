@@ -11,9 +11,9 @@ from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseProgress
 from health.cluster.upgrade import Upgrade, UpgradePhase
 from health.model.observation import HoldReason, TargetState
-from tests.detector.small_cluster import CHECK as NODES
-from tests.detector.small_cluster import SmallCluster
-from tests.detector.small_machines import SmallMachines
+from tests.support.state.small_cluster import CHECK as NODES
+from tests.support.state.small_cluster import SmallCluster
+from tests.support.state.small_machines import SmallMachines
 from tests.support.values.builders import NOW
 
 OF_UPGRADES = (HoldReason.UPGRADING, HoldReason.UPGRADE_UNKNOWN)
@@ -63,7 +63,7 @@ def held(world: SmallMachines) -> str | None:
 def test_check_is_held_by_the_upgrade_until_it_is_handled_and_then_by_its_annotation_alone(
     world: SmallMachines, annotations: dict[str, str], reason: HoldReason | None, *, is_handled: bool
 ) -> None:
-    world.check(annotations)
+    world.check(annotations=annotations)
     context(world, UNDER_WAY, handled(world) if is_handled else PauseProgress())
 
     assert held(world) is reason
@@ -72,22 +72,22 @@ def test_check_is_held_by_the_upgrade_until_it_is_handled_and_then_by_its_annota
 @pytest.mark.rule("rule 46")
 def test_check_that_is_unpaused_in_mid_upgrade_learns_it_and_works_at_once(world: SmallMachines) -> None:
     context(world, UNDER_WAY, handled(world))
-    world.check(OURS)
+    world.check(annotations=OURS)
     assert held(world) is HoldReason.PAUSED
-    world.told.clear()
-    world.check(UNPAUSED_BY_HAND)
+    world.notified.clear()
+    world.check(annotations=UNPAUSED_BY_HAND)
 
-    assert "m" in world.told
+    assert "m" in world.notified
     assert world.observe("m").may_be_admitted
 
 
 @pytest.mark.rule("rule 46", "rule 6")
 def test_incidents_are_woken_when_the_pause_has_come_to_their_check(world: SmallMachines) -> None:
     context(world, UNDER_WAY, PauseProgress())
-    world.told.clear()
+    world.notified.clear()
     context(world, UNDER_WAY, handled(world))
 
-    assert "m" in world.told
+    assert "m" in world.notified
 
 
 @pytest.mark.rule("rule 38")

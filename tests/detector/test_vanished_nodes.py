@@ -7,10 +7,10 @@ from health.model.observation import HoldReason
 from health.model.references import CheckReference
 from kube.resource import NODES, Object
 from kube.transport import Transport
-from tests.detector.small_machines import CHECK
 from tests.detector.test_unreadable_machine import machine_object, serve, watched
 from tests.support.api.api_server import ApiServer, LiveWatch
 from tests.support.api.eventually import eventually
+from tests.support.state.small_machines import CHECK
 from tests.support.values.builders import NOW, condition, node_object
 
 NAMES = [f"m{one}" for one in range(3)]

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.context.check_freshness import CheckFreshness
 from detector.reporting.snapshot_builder import SnapshotBuilder
 from health.check.check_snapshot import CheckSnapshot
@@ -28,7 +27,7 @@ from health.model.remediation_request import CONTROL_PLANE_LABEL, RemediationReq
 from health.runbook.wake_up import needs_wake_up
 from kube.lease import CONTROL_PLANE_LOCK, LeaseRecord
 from objects.timestamps import stamp
-from tests.detector.small_cluster import CHECK, REQUEST_KIND, SmallCluster, incident_of
+from tests.support.state.small_cluster import CHECK, REQUEST_KIND, SmallCluster, incident_of
 from tests.support.values.builders import EMPTY_CONTEXT, NOW, TEMPLATE, condition
 
 NODE, WELL = "node-1", "node-2"
@@ -52,7 +51,7 @@ class Seen:
         handlers.add_change_handler(lambda check, target: self.told.append((check, target)))
 
     def check(self, of: CheckReference = CHECK, **spec: Any) -> None:
-        self.cluster.check(of, **{"minHealthy": 0} | spec)
+        self.cluster.check(of.name, **{"minHealthy": 0} | spec)
 
     def fail(
         self, name: str = NODE, since: datetime = NOW - HOUR, labels: dict[str, str] | None = None
@@ -79,12 +78,7 @@ class Seen:
         self.cluster.cluster_state.take_context(context)
 
     def observe(self, name: str = NODE, check: CheckReference = CHECK) -> Observation:
-        return ObservationBuilder(
-            cluster_state=self.cluster.cluster_state,
-            incident=incident_of(name, check),
-            freshness=FRESH,
-            now=self.cluster.now,
-        ).observation()
+        return self.cluster.observe(name, check=check.name)
 
     def snapshot(self, check: CheckReference = CHECK) -> CheckSnapshot:
         builder = SnapshotBuilder(self.cluster.cluster_state, lambda *_: NO_BACK_OFF)
@@ -98,7 +92,7 @@ class Seen:
 
     def wants(self, name: str, check: CheckReference = CHECK) -> bool:
         """True if the target needs an incident."""
-        return incident_of(name, check) in self.cluster.cluster_state.wanted(check, name)
+        return incident_of(name, check.name) in self.cluster.cluster_state.wanted(check, name)
 
     def shows(self, change: Change, name: str = NODE, check: CheckReference = CHECK) -> Observation:
         """The observation after the change, which must have notified the target."""

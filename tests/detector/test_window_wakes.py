@@ -13,7 +13,7 @@ from health.policy.maintenance_windows import MaintenanceWindow, open_windows
 from health.policy.policy import Policy
 from health.policy.policy_in_force import PolicyInForce
 from health.runbook.wake_up import needs_wake_up
-from tests.detector.small_cluster import CHECK, SmallCluster
+from tests.support.state.small_cluster import CHECK, SmallCluster
 
 pytestmark = pytest.mark.rule("rule 43")
 

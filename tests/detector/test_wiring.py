@@ -27,10 +27,10 @@ from runtime.connections import Connections
 from runtime.problems import Problems
 from runtime.settings import Settings
 from runtime.temporal_link import TemporalLink
-from tests.detector.small_cluster import CHECK
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import ApiServer
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster import CHECK
+from tests.support.state.sources import Sources, Watched
 from tests.support.values.builders import NOW, node_object
 
 

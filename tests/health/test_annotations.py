@@ -19,7 +19,7 @@ from health.model.remediation_request import (
     RemediationRequest,
 )
 from health.model.request_snapshot import RequestSnapshot
-from health.runbook.annotations import CLOCK_SKEW, OLD, healthy, merged, old, patched, timed_out, unhealthy
+from health.runbook.maintenance import CLOCK_SKEW, OLD, healthy, merged, old, patched, timed_out, unhealthy
 from objects.timestamps import stamp
 from tests.support.values.builders import NOW, request, request_snapshot
 

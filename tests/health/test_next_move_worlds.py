@@ -32,13 +32,12 @@ from health.model.references import Step
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
-from health.runbook.annotations import patched
 from health.runbook.decide import next_move
 from health.runbook.escalation import Plan
 from health.runbook.failures import RETRIES
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
-from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure, next_try_of
+from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, SkipOrder, ordered
 from health.runbook.state import Memory, NewStart
 from tests.health.test_next_move import STEP

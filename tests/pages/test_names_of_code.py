@@ -1,7 +1,6 @@
 """Names of code in the pages for contributors: each is a word of the code."""
 
 import re
-from functools import cache
 
 import pytest
 
@@ -10,13 +9,7 @@ from tests.conformance.citations import texts
 
 NAME = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\w*\))?`")
 FILE = re.compile(r".*\.(?:json|md|py|toml|yaml)")
-
-
-@cache
-def words() -> frozenset[str]:
-    """Every word of the code; to read them takes a third of a second."""
-    code = (text for path, text in texts() if not path.endswith(".md"))
-    return frozenset(word for text in code for word in re.findall(r"\w+", text))
+WORDS = {word for path, text in texts() if not path.endswith(".md") for word in re.findall(r"\w+", text)}
 
 
 def unknown(page: str) -> list[str]:
@@ -26,7 +19,7 @@ def unknown(page: str) -> list[str]:
 
 
 def _is_known(part: str) -> bool:
-    return part in words() or (part.endswith("_") and any(word.startswith(part) for word in words()))
+    return part in WORDS or (part.endswith("_") and any(word.startswith(part) for word in WORDS))
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])

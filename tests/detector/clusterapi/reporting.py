@@ -12,9 +12,9 @@ from kube.connection import ClusterConnection
 from kube.resource import Object
 from kube.transport import Transport
 from tests.detector.clusterapi.machines_api import RESOURCE, MachinesApi
-from tests.detector.clusterapi.small_cluster_api import OF_WEST, WEST, SmallClusterApi, machine_object
 from tests.support.api.api_server import ApiServer, Asked
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster_api import OF_WEST, WEST, SmallClusterApi, machine_object
 from tests.support.values.builders import NOW
 from tests.support.values.cluster_api import NAMESPACE
 

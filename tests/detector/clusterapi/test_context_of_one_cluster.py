@@ -15,7 +15,7 @@ from health.model.references import CheckReference
 from health.model.target import node_name
 from health.policy.outage_guard import GroupOutage, NodeGroup, Outages
 from objects.clusters import MANAGEMENT_CLUSTER
-from tests.detector.clusterapi.small_cluster_api import (
+from tests.support.state.small_cluster_api import (
     EDGE,
     OF_WEST,
     WEST,

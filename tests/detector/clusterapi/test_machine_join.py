@@ -5,7 +5,7 @@ import pytest
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.machine_conditions import NOTHING, DesiredConditions, desired_conditions
 from health.model.verdict import Health
-from tests.detector.clusterapi.small_cluster_api import (
+from tests.support.state.small_cluster_api import (
     EDGE,
     OF_WEST,
     WEST,

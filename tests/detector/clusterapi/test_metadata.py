@@ -24,9 +24,9 @@ from kube.client import Client
 from kube.rate_limiter import RateLimiter
 from kube.resource import EVENTS, Object, resource_of
 from kube.transport import Transport
-from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, named
 from tests.support.api.api_server import ApiServer, refused, said
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster_api import SmallClusterApi, named
 from tests.support.values.builders import NOW
 from tests.support.values.cluster_api import NAMESPACE, PAUSED, check_object, cluster, merged
 

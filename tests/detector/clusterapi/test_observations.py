@@ -4,13 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from detector.answers.observation_builder import ObservationBuilder
 from detector.context.check_freshness import CheckFreshness
 from health.check.pause import PAUSED
 from health.kinds.clusterapi.group import GROUP
 from health.model.observation import HoldReason, Observation, TargetState
-from health.model.references import IncidentReference, TargetReference
-from tests.detector.clusterapi.small_cluster_api import SmallClusterApi, machine_object, named
+from health.model.references import TargetReference
+from tests.support.state.small_cluster_api import SmallClusterApi, machine_object
 from tests.support.values.builders import condition
 from tests.support.values.cluster_api import NAMESPACE, cluster
 
@@ -29,11 +28,7 @@ def small() -> SmallClusterApi:
 
 
 def observe(small: SmallClusterApi, machine: str = "a") -> Observation:
-    target = TARGET.model_copy(update={"name": machine, "uid": f"uid-{machine}"})
-    incident = IncidentReference(cluster="main-0a1b", check=named(), target=target)
-    return ObservationBuilder(
-        cluster_state=small.cluster_state, incident=incident, freshness=FRESH, now=small.now
-    ).observation()
+    return small.observe(machine)
 
 
 def reason(seen: Observation) -> HoldReason | str | None:

@@ -14,9 +14,9 @@ from health.model.references import IncidentReference, TargetReference
 from health.policy.shadow import SHADOW
 from kube.resource import Object
 from tests.detector.clusterapi.reporting import EXTERNAL, OWNER, SUCCEEDED, Reporting
-from tests.detector.clusterapi.small_cluster_api import machine_object, named
 from tests.support.api.api_server import refused
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster_api import machine_object, named
 from tests.support.values.builders import NOW
 from tests.support.values.cluster_api import MINUTE, NAMESPACE, PAUSED, TEMPLATE, cluster, merged
 

@@ -28,10 +28,10 @@ from kube.reflector_settings import ReflectorSettings
 from kube.resource import LEASES, NAMESPACES, NODES, group_version_path, resource_of
 from kube.transport import Transport
 from runtime.problems import Problems
-from tests.detector.clusterapi.small_cluster_api import machine_object, named
-from tests.detector.sources import Sources, Watched
 from tests.support.api.api_server import Answer, ApiServer, lines, refused, said
 from tests.support.api.eventually import eventually
+from tests.support.state.small_cluster_api import machine_object, named
+from tests.support.state.sources import Sources, Watched
 from tests.support.values.builders import NOW
 from tests.support.values.cluster_api import NAMESPACE, REMEDIATE, check_object
 

@@ -21,9 +21,8 @@ from health.model.observation import Hold, Observation
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE, TaskSubject
-from health.runbook.annotations import patched
 from health.runbook.incident import STOP_PATIENCE
-from health.runbook.maintenance import TaskFailure
+from health.runbook.maintenance import TaskFailure, patched
 from tests.support.values.observations import expired
 from workflows.contracts import (
     ACT,

@@ -16,7 +16,7 @@ from kube.reflector_settings import SHORTEST_LIMIT, ReflectorSettings
 from kube.transport import Transport
 from runtime.problems import Problems
 from runtime.settings import Settings
-from tests.detector.sources import Sources, Watched
+from tests.support.state.sources import Sources, Watched
 
 SETTINGS = Settings(cluster="test")
 LIMIT = SHORTEST_LIMIT
