@@ -166,8 +166,9 @@ def test_nothing_that_the_image_needs_is_missing_in_its_lock(image: Installed) -
 
 
 def test_dependencies_of_the_image_are_those_that_were_tested() -> None:
+    """A tool may need a package on every platform that the image needs on one alone."""
     tested = set(lock_lines(ROOT / "requirements.lock"))
-    assert set(lock_lines(ROOT / LOCK)) <= tested
+    assert [line for line in lock_lines(ROOT / LOCK) if not {line, line.partition(" ;")[0]} & tested] == []
 
 
 def lock_lines(file: Path) -> list[str]:
