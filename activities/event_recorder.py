@@ -34,7 +34,8 @@ class EventRecorder:
 
     async def emit(self, incident: IncidentReference, event: Event) -> None:
         """Write it once, about its subject or else the target of `incident`; never raises."""
-        await self.write(CHECK_KINDS[incident.check.group_kind], event, event.subject or _target(incident))
+        kind = CHECK_KINDS[incident.check.group_kind]
+        await self.write(kind, event, event.subject or kind.involved(incident.target))
 
     async def write(self, kind: CheckKind, event: Event, about: InvolvedObject) -> None:
         """Write it once, about this object, for a kind of check; never raises."""
@@ -46,14 +47,3 @@ class EventRecorder:
             activity.logger.warning("Event not written", extra={"reason": error.message})
         except TimeoutError:
             activity.logger.warning("Event not written", extra={"reason": "it took too long"})
-
-
-def _target(incident: IncidentReference) -> InvolvedObject:
-    target, kind = incident.target, CHECK_KINDS[incident.check.group_kind]
-    return InvolvedObject(
-        api_version=kind.targets.api_version,
-        kind=target.kind,
-        namespace=target.namespace,
-        name=target.name,
-        uid=target.uid,
-    )

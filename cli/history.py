@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 
 from cli.terminal import plain
 from health.model.moves import Phase
-from health.model.order import OrderMessage, StandingOrder, StepOrder
+from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
 from health.runbook.orders import ORDERS
 from objects.durations import in_words
 from runtime.payload_codec import UnreadablePayload
@@ -74,6 +74,20 @@ async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Epis
     codec = client.data_converter.payload_codec
     events = [await _decrypted(event, codec) async for event in handle.fetch_history_events()]
     return story(events, client.data_converter.payload_converter)
+
+
+def with_refusals(episodes: Sequence[Episode], orders: Iterable[OrderRecord]) -> list[Episode]:
+    """The episodes of one run, and the refusals that no event has: an answer of the detector decided them."""
+    refusals = [
+        Episode(
+            when=one.decided,
+            what=one.order,
+            words=f"refused{f', step {one.step}' if one.step else ''}: {one.refused}",
+        )
+        for one in orders
+        if one.decided and one.refused and episodes and one.decided >= episodes[0].when
+    ]
+    return sorted([*episodes, *refusals], key=lambda one: one.when)
 
 
 async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> HistoryEvent:
@@ -165,7 +179,7 @@ def _arguments(order: OrderMessage | None) -> str:
         return ""
     lasts = _lasts(order.for_seconds) if isinstance(order, StandingOrder) else ""
     step = f", step {order.step}" if isinstance(order, StepOrder) and order.step else ""
-    reason = "" if order.reason == type(order)().reason else f": {order.reason}"
+    reason = f": {order.reason}" if order.reason else ""
     return f"{lasts}{step}{reason}"
 
 

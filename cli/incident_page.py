@@ -27,7 +27,7 @@ SHOWN = 12
 """The number of latest episodes that are shown."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RequestCourse:
     """The course of one request, by the check as the detector observed it last."""
 
@@ -38,6 +38,8 @@ class RequestCourse:
     """The number of steps; None if unknown, for example when the target is healthy again."""
     times_out_at: datetime | None
     """When its step times out, or did; None for a step without a timeout."""
+    is_skipped: bool = False
+    """True if an order ended its step."""
 
     @classmethod
     def of(cls, request: RequestSnapshot, state: State) -> Self:
@@ -45,7 +47,14 @@ class RequestCourse:
         plan = Plan(state.observation.steps if state.observation else ())
         step = plan.step_of(request.reference)
         number = None if step is None else list(plan.steps).index(step) + 1
-        return cls(request, number, len(plan.steps) or None, plan.end_of(request))
+        is_skipped = request.uid in state.memory.skipped
+        return cls(
+            request=request,
+            step=number,
+            steps=len(plan.steps) or None,
+            times_out_at=plan.end_of(request),
+            is_skipped=is_skipped,
+        )
 
     @property
     def place(self) -> str:
@@ -166,7 +175,7 @@ def _timers(summary: IncidentSummary, state: State, now: datetime) -> Iterator[L
     lease = memory.lease
     if lease.may_be_held and lease.renew_at is not None:
         end = lease.renew_at + lease.duration / 2  # renewed at half of its time
-        yield "Lease", f"{_lease(summary.phase, lease.renew_at, end, now)}{_given_back(summary, now)}"
+        yield "Lease", f"{_lease(summary.phase, lease.renew_at, end, now)}{_released(summary, now)}"
 
 
 def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: datetime) -> str:
@@ -175,9 +184,9 @@ def _lease(phase: Phase | str | None, renew_at: datetime, end: datetime, now: da
     return f"runs out {_in(end, now)}" if end > now else f"ran out {ago(end, now)}"
 
 
-def _given_back(summary: IncidentSummary, now: datetime) -> str:
+def _released(summary: IncidentSummary, now: datetime) -> str:
     end = summary.overdue_at
-    return f"; is given back {_in(end, now)}, when the remediation is overdue" if end else ""
+    return f"; is released {_in(end, now)}, when the remediation is overdue" if end else ""
 
 
 def _goes_on(summary: IncidentSummary, now: datetime) -> str:
@@ -196,7 +205,7 @@ def _retries(state: State, now: datetime) -> Iterator[Line]:
 
 def _requests(state: State, now: datetime) -> Iterator[Line]:
     for request in state.requests:
-        yield "Request", f"{request} ({request.reference.api_version})"
+        yield "Request", f"{state.memory.words_of(request)} ({request.reference.api_version})"
         yield "", _course(RequestCourse.of(request, state), now)
     if not state.requests:
         yield "Request", "none"
@@ -212,7 +221,10 @@ def _course(course: RequestCourse, now: datetime) -> str:
 def _until(course: RequestCourse, now: datetime) -> str:
     """When the request times out or did; "" if it has succeeded, failed, or is being deleted."""
     if course.request.timed_out_at is not None:
-        return f"timed out {ago(course.request.timed_out_at, now)}"
+        ended = "skipped" if course.is_skipped else "timed out"
+        return f"{ended} {ago(course.request.timed_out_at, now)}"
+    if course.is_skipped:
+        return "skipped"
     if course.request.succeeded is not None or course.request.is_being_deleted:
         return ""
     if course.times_out_at is None:
@@ -241,12 +253,14 @@ def _story(page: IncidentPage) -> Iterator[Line]:
 
 
 def _order(order: OrderRecord, now: datetime) -> str:
-    return f"{order.reason}; {'until resume' if order.until is None else f'ends {_in(order.until, now)}'}"
+    by = f"by {order.identity}" if order.identity else ""
+    until = "until resume" if order.until is None else f"ends {_in(order.until, now)}"
+    return "; ".join(part for part in (order.reason, by, until) if part)
 
 
 def _decision(order: OrderRecord) -> str:
-    named = f"{order.order} {order.step}".strip()
-    return f"{named}: refused, {order.refused}" if order.refused else f"{named}: waits for the detector"
+    decision = f"refused, {order.refused}" if order.refused else "waits for the detector"
+    return f"{order.words}; {decision}"
 
 
 def _in(when: datetime, now: datetime) -> str:

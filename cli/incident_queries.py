@@ -112,6 +112,7 @@ class StateQueries:
             summary,
             outcome=result.outcome,
             reason=result.reason,
+            result_orders=result.orders,
             result_shadow=result.shadow,
             result_evidence=result.evidence,
         )

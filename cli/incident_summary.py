@@ -7,6 +7,7 @@ from cli.ages import short
 from health.model.evidence import EvidenceRecord
 from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import HoldReason
+from health.model.order import OrderRecord
 from health.model.references import IncidentReference
 from health.model.shadow_record import ShadowRecord
 from health.runbook.incident import becomes_overdue_at
@@ -34,6 +35,8 @@ class IncidentSummary:
     None."""
     result_evidence: EvidenceRecord | None = None
     """The evidence, from its result; None if none was wanted, or where `outcome` is None."""
+    result_orders: tuple[OrderRecord, ...] = ()
+    """The orders that it got, from its result."""
     problem: str = ""
     """Why phase or outcome is unknown."""
     unreadable: str = ""
@@ -69,6 +72,11 @@ class IncidentSummary:
     def evidence(self) -> EvidenceRecord | None:
         """The state of its evidence; None if none was wanted yet, or if that is unknown."""
         return self.state.memory.evidence if self.state else self.result_evidence
+
+    @property
+    def orders(self) -> tuple[OrderRecord, ...]:
+        """The latest orders that it got; empty if they are unknown."""
+        return self.state.memory.orders if self.state else self.result_orders
 
     @property
     def stopped(self) -> str:

@@ -17,17 +17,32 @@ from workflows.messages import State
 
 
 class OrderView(Frozen):
-    """A standing order with its remaining time."""
+    """An order of a person, with its remaining time if it stands."""
 
     order: str
+    step: str
     reason: str
+    identity: str
+    given_at: datetime
+    is_pending: bool
+    refused: str
     until: datetime | None
     remaining_seconds: float | None
 
     @classmethod
     def of(cls, order: OrderRecord, now: datetime) -> Self:
         remaining = None if order.until is None else max(0.0, (order.until - now).total_seconds())
-        return cls(order=order.order, reason=order.reason, until=order.until, remaining_seconds=remaining)
+        return cls(
+            order=order.order,
+            step=order.step,
+            reason=order.reason,
+            identity=order.identity,
+            given_at=order.given,
+            is_pending=order.is_pending,
+            refused=order.refused,
+            until=order.until,
+            remaining_seconds=remaining,
+        )
 
 
 class RequestView(Frozen):
@@ -42,6 +57,7 @@ class RequestView(Frozen):
     is_being_deleted: bool
     created_at: datetime
     timed_out_at: datetime | None
+    is_skipped: bool
     succeeded: bool | None
     step: int | None
     steps: int | None
@@ -55,6 +71,7 @@ class RequestView(Frozen):
             is_being_deleted=request.is_being_deleted,
             created_at=request.created,
             timed_out_at=request.timed_out_at,
+            is_skipped=course.is_skipped,
             succeeded=request.succeeded,
             step=course.step,
             steps=course.steps,
@@ -168,7 +185,9 @@ class PageView(IncidentView):
     history: tuple[EpisodeView, ...] = ()
     ui_url: str = ""
     kubectl: tuple[str, ...] = ()
-    orders: tuple[str, ...] = ()
+    orders: tuple[OrderView, ...] = ()
+    """The latest orders that it got: obeyed, refused or pending."""
+    possible_orders: tuple[str, ...] = ()
     """Command lines of the orders that the incident can obey now."""
 
     @classmethod
@@ -184,5 +203,6 @@ class PageView(IncidentView):
             ),
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.summary)),
-            orders=tuple(page.orders.commands) if page.orders else (),
+            orders=tuple(OrderView.of(one, page.now) for one in page.summary.orders),
+            possible_orders=tuple(page.orders.commands) if page.orders else (),
         )

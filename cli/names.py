@@ -19,8 +19,9 @@ KEPT_OUT = (
     f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "
     "more in docs/cli-orders.md#before-it-fails"
 )
-"""Advice for an order without an incident: its sender probably wants to keep out a target that is still
-healthy."""
+"""Advice for `hold` and `abort` without an incident: the sender may want to keep out a healthy target."""
+LISTED = "paramedic list shows the open incidents"
+"""Advice for other orders without an incident: the target is healthy, or its name is misspelt."""
 NEWEST = 100
 """The newest closed incidents of one target that are searched."""
 NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
@@ -88,8 +89,8 @@ def single_incident(name: str, found: Sequence[IncidentSummary], description: st
     raise NotFoundError(f"{name!r} is ambiguous, say which: {', '.join(shown)}")
 
 
-async def find_open(client: Client, name: str, cluster: str) -> IncidentSummary:
-    """The open incident of that name.
+async def find_open(client: Client, name: str, cluster: str, advice: str) -> IncidentSummary:
+    """The open incident of that name; without one, the error ends with `advice`.
 
     Raises:
         NotFoundError: there is none, or more than one.
@@ -98,8 +99,8 @@ async def find_open(client: Client, name: str, cluster: str) -> IncidentSummary:
     """
     found = await _open(client, name, cluster)
     if not found:
-        advice = await unknown_cluster(client, cluster) or KEPT_OUT
-        raise NotFoundError(f"no open incident of {name!r}; {advice}")
+        unknown = await unknown_cluster(client, cluster)
+        raise NotFoundError(f"no open incident of {name!r}; {unknown or advice}")
     return single_incident(name, found, "open incident")
 
 

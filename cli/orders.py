@@ -16,14 +16,14 @@ from temporalio.service import RPCError
 from typer.models import OptionInfo
 
 from cli.ages import OrderTime
-from cli.connection import because, temporal
+from cli.connection import because, identity_of, temporal
 from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_queries import AT_ONCE, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
-from cli.names import NAME_HELP, find_open, incident_name
+from cli.names import KEPT_OUT, LISTED, NAME_HELP, find_open, incident_name
 from cli.parameters import filled
-from cli.updating import RPC_TIMEOUT, answered, ended
+from cli.updating import RPC_TIMEOUT, answered, ended, refused
 from health.model.order import OrderMessage, Refusal, StandingOrder
 from health.runbook.orders import OrderSpec, spec_of
 from kube.bounded import bounded
@@ -85,7 +85,8 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         cluster: Cluster = None,
     ) -> None:
         for_seconds = duration.total_seconds() if duration else None
-        given = {"reason": reason, "for_seconds": for_seconds, "step": step}
+        identity = identity_of(context.obj)
+        given = {"reason": reason, "identity": identity, "for_seconds": for_seconds, "step": step}
         message = spec.message(**{name: value for name, value in given.items() if value is not None})
         _send(context, names, GivenOrder(message, cluster or ""))
 
@@ -127,7 +128,8 @@ async def _send_all(context: typer.Context, names: Sequence[str], order: GivenOr
 async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
     """Give the order to one incident. Its error is returned, so that the others still get the order."""
     try:
-        summary = await find_open(client, name, order.cluster)
+        advice = LISTED if spec_of(order.message).blocks is None else KEPT_OUT
+        summary = await find_open(client, name, order.cluster, advice)
         answer = await send(client, summary, await _completed(client, summary, order))
     except CommandError as error:
         return error
@@ -152,7 +154,7 @@ async def _completed(client: Client, summary: IncidentSummary, order: GivenOrder
     state = (await StateQueries(client).one(summary)).state
     message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
     if isinstance(message, Refusal):
-        raise CommandError(f"{summary.incident.workflow_id}: {message.why}; nothing was ordered")
+        raise refused(summary.incident.workflow_id, order.name, message)
     return replace(order, message=message)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from cli.connection import command_line, temporal
 from cli.errors import carry_out
-from cli.history import read_story
+from cli.history import read_story, with_refusals
 from cli.incident_page import IncidentPage, incident_page
 from cli.incident_queries import StateQueries
 from cli.incident_view import PageView
@@ -64,7 +64,7 @@ async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Inc
         link = ui_link(ui, client.namespace, summary) if ui else ""
         return IncidentPage(
             summary=summary,
-            story=tuple(story),
+            story=tuple(with_refusals(story, summary.orders)),
             ui_link=link,
             now=datetime.now(UTC),
             name=name,

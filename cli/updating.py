@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.errors import CommandError, NotFoundError, UsageError, is_interrupted, print_error
+from health.model.order import Refusal
 from runtime.payload_codec import UnreadablePayload
 from runtime.retrying import one_sentence
 from workflows.messages import ORDER_REFUSED
@@ -42,7 +43,7 @@ async def answered(
     except UnreadablePayload as error:
         raise UsageError(f"{workflow_id} got {order}, and its answer cannot be read: {error}") from error
     except WorkflowUpdateFailedError as error:
-        raise CommandError(f"{workflow_id} refuses {order}: {_reason(error)}") from error
+        raise refused(workflow_id, order, _refusal(error)) from error
     except RPCError as error:
         raise ended(workflow_id, error) from error
 
@@ -54,10 +55,15 @@ def ended(workflow_id: str, error: RPCError) -> Exception:
     return error
 
 
-def _reason(error: WorkflowUpdateFailedError) -> str:
-    """The reason of the refusal; it names the option that was refused, if it was one."""
+def refused(workflow_id: str, order: str, refusal: Refusal) -> CommandError:
+    """The error for a refused order; it names the option that was refused, if it was one."""
+    why = f"--{refusal.field}: {refusal.why}" if refusal.field else refusal.why
+    return CommandError(f"{workflow_id} refuses {order}: {why}")
+
+
+def _refusal(error: WorkflowUpdateFailedError) -> Refusal:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
-        return one_sentence(cause)
+        return Refusal(one_sentence(cause))
     field = next(iter(cause.details), "") if cause.type == ORDER_REFUSED else ""
-    return f"--{field}: {cause.message}" if field else cause.message
+    return Refusal(cause.message, str(field))

@@ -22,6 +22,7 @@ from health.model.admission import Admission, Intent
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
+from health.model.order import OrderRecord
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
@@ -42,6 +43,8 @@ class ObserveInput(Frozen):
     incident: IncidentReference
     found: Hold | None = None
     """The finding of its latest act, if only the act could see it; None after a completed step."""
+    orders: tuple[OrderRecord, ...] = ()
+    """The orders, and refusals of orders, that no earlier answered question had; each gets an Event."""
     would_act: bool = True
     skips_back_off: bool = False
     unproven_boot: str = ""

@@ -11,7 +11,7 @@ from temporalio.common import SearchAttributeKey
 
 from health.model.details import Details
 from health.model.moves import NextTransition, Outcome, Phase
-from health.model.observation import Observation
+from health.model.observation import Observation, TargetState
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.orders import Situation
@@ -80,5 +80,14 @@ class State(Frozen):
     next_transition: NextTransition | None = None
     """What moves it on by itself; None: unknown while it asks the detector."""
 
+    last_known: Observation | None = None
+    """The latest observation with a known state of the target, where `observation` has none."""
+
+    @property
+    def is_unknown(self) -> bool:
+        """True while the state of the target is unknown."""
+        return self.observation is None or self.observation.state is TargetState.UNKNOWN
+
     def situation(self, now: datetime) -> Situation:
-        return Situation(phase=self.phase, memory=self.memory, seen=self.observation, now=now)
+        seen = self.last_known or self.observation
+        return Situation(phase=self.phase, memory=self.memory, seen=seen, now=now)

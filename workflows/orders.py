@@ -25,7 +25,7 @@ def accept(
 
     def update(order: OrderMessage) -> str:
         give(order)
-        return f"{spec.answer.format(target=target, order=order)}: {order.reason}"
+        return spec.answer_to(order, target)
 
     def refuse(order: OrderMessage) -> None:
         if refusal := spec.refuse(order, situation()):

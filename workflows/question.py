@@ -45,7 +45,13 @@ async def answer(
 
 def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
     intent = memory.intent(workflow.now())
-    return ObserveInput(incident=incident, found=memory.found, **intent.model_dump())
+    orders = memory.unreported_orders
+    return ObserveInput(incident=incident, found=memory.found, orders=orders, **intent.model_dump())
+
+
+def is_answer(observation: Observation) -> bool:
+    """False for an observation that stands in for an answer which has not come yet."""
+    return observation.state is not TargetState.UNKNOWN or observation.hold is not None
 
 
 def spread(waiting: Wait, memory: Memory, now: datetime, random: Random) -> Wait:

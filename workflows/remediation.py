@@ -29,8 +29,9 @@ with workflow.unsafe.imports_passed_through():
         Until,
         Wait,
     )
-    from health.model.observation import Observation
+    from health.model.observation import Observation, TargetState
     from health.model.order import OrderMessage
+    from health.model.references import TemplateReference
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.decide import next_move
     from health.runbook.decision import NextEvent
@@ -59,6 +60,7 @@ with workflow.unsafe.imports_passed_through():
         NOT_ASKED,
         after_late_answers,
         answer,
+        is_answer,
         renewal_at,
         spread,
         until_renewal,
@@ -86,7 +88,9 @@ class Remediation:
         """The observation to act on; None: ask first."""
         self._learned: Observation | None = None
         """The latest observation, also while the incident asks for the next one."""
-        self._step_names: tuple[str, ...] = ()
+        self._last_known: Observation | None = None
+        """The latest observation that knew the state of the target."""
+        self._templates: tuple[TemplateReference, ...] = ()
         """The templates of the check, as last seen."""
         self._status = IncidentStatus()
         for spec in ORDERS.values():
@@ -129,7 +133,8 @@ class Remediation:
     @workflow.query
     def state(self) -> State:
         """The state of the incident, in words."""
-        return self._status.state(self._seen, self._requests, self._memory)
+        state = self._status.state(self._seen, self._requests, self._memory)
+        return state.model_copy(update={"last_known": self._last_known if state.is_unknown else None})
 
     def _write_down(self, order: OrderMessage) -> None:
         self._memory = ordered(self._memory, order, workflow.now())
@@ -140,8 +145,14 @@ class Remediation:
             memory=self._memory,
             seen=self._seen or self._learned,
             now=workflow.now(),
-            templates=self._step_names,
+            templates=self._templates,
         )
+
+    @property
+    def _unanswered(self) -> Observation:
+        """The requests that exist before the answer comes, of a target whose state is unknown."""
+        requests = self._requests if self._memory.owns_something else ()
+        return NOT_ASKED.model_copy(update={"requests": requests})
 
     @property
     def _requests(self) -> tuple[RequestSnapshot, ...]:
@@ -194,20 +205,25 @@ class Remediation:
         """Ask the detector; None if an order of a person arrived before the answer."""
         if not self._status.is_true_of(self._memory):
             self._say(
-                next_move(NOT_ASKED, self._memory, workflow.now())
+                next_move(self._unanswered, self._memory, workflow.now())
             )  # show an order without waiting for an answer
         while True:
             try:
-                return await answer(self._incident, self._memory, self._orders, self._status.details)
+                unreported = self._memory.unreported_orders
+                seen = await answer(self._incident, self._memory, self._orders, self._status.details)
             except ActivityError:  # no detector answered the question in time
                 await self._do(tasks.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
+            else:
+                self._memory = self._memory.having_reported(unreported) if seen else self._memory
+                return seen
 
     def _learn(self, answer: Observation) -> Observation:
         seen = self._memory.complete(answer)
         self._memory = learned(self._memory, seen, workflow.now())
         self._learned = seen
-        self._step_names = tuple(step.template.name for step in seen.steps) or self._step_names
+        self._last_known = self._last_known if seen.state is TargetState.UNKNOWN else seen
+        self._templates = tuple(step.template for step in seen.steps) or self._templates
         return seen
 
     async def _step(self, move: SaveEvidence | RecordStep | TakeStep, seen: Observation) -> None:
@@ -259,7 +275,7 @@ class Remediation:
 
     async def _clean_up(self, seen: Observation) -> None:
         await self._do(tasks.clean_up(self._incident, self._memory, seen, self._requests))
-        if seen is NOT_ASKED:
+        if not is_answer(seen):
             self._seen = None
         elif self._memory.clean_up_at is None:
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
@@ -271,7 +287,8 @@ class Remediation:
     async def _rest(self, move: Wait) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
-        await self._wait(spread(move, self._memory, workflow.now(), workflow.random()))
+        if not (self._seen and self._memory.unreported_orders):  # a refusal is reported at once
+            await self._wait(spread(move, self._memory, workflow.now(), workflow.random()))
         self._seen = None
 
     async def _wait(self, wait: Wait) -> None:

@@ -59,6 +59,7 @@ class Answering:
         with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id) as caught:
             answer = self._dispatch.answer(asked.incident, observation, seen, asked.intent)
             self._cluster_state.found(asked.incident, asked.found)
+            self._cluster_state.event_handlers.notify_orders(asked.incident, asked.orders)
             return answer
         # Without its notes an admission would have no reservation, so the answer is a hold.
         failed = _failed(asked.incident, self._cluster_state, caught.error)

@@ -9,7 +9,7 @@ has a reporter while this detector is the leader.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from typing import Any
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.event_queue import EventQueue
+from detector.reporting.order_event import order_event
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord
@@ -27,7 +28,8 @@ from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
 from health.model.invalid_check import InvalidCheckError
-from health.model.references import CheckReference
+from health.model.order import OrderRecord
+from health.model.references import CheckReference, IncidentReference
 from health.model.request_snapshot import RequestChange
 from health.model.verdict import Health
 from kube.client import Client
@@ -276,6 +278,15 @@ class StatusReporters:
         """Emit Events on a check, while this detector is the leader; returns whether they will be written."""
         reporter = self._reporters.get(check)
         return reporter is not None and reporter.emit(events)
+
+    def ordered(self, incident: IncidentReference, orders: Sequence[OrderRecord]) -> None:
+        """Emit an Event on the target for each order of a person, unless the check is in shadow."""
+        known, context = (
+            self._dependencies.cluster_state.checks.get(incident.check),
+            self._dependencies.cluster_state.cluster_context,
+        )
+        if orders and known is not None and not known.is_shadow_in(context):
+            self.emit(incident.check, [order_event(incident, order) for order in orders])
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Report what happened to a request of a check."""

@@ -65,7 +65,7 @@ class ClusterState(StateView):
         self.guard = guard or Guard()
         """Guards each item of the loops over objects."""
         self.linked_nodes = LinkedNodes()
-        self.event_handlers = EventHandlers(self.guard)
+        self.event_handlers = EventHandlers(guard=self.guard)
         """Handlers of changes."""
         self.resync = ResyncQueue(self.event_handlers.notify_change)
         """Notifications of handlers that are sent in pieces."""

@@ -3,12 +3,13 @@
 The guard reports an exception of a handler, and the other handlers are still called.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from detector.state.request_index import SeenRequest
-from health.model.references import CheckReference, RequestReference
+from health.model.order import OrderRecord
+from health.model.references import CheckReference, IncidentReference, RequestReference
 from runtime.guard import Guard
 
 
@@ -26,17 +27,25 @@ class RequestHandler(Protocol):
         """The request came (no `before`), changed or went (no `after`); the state shows it already."""
 
 
+class OrderHandler(Protocol):
+    """Called with orders of people to an incident."""
+
+    def __call__(self, incident: IncidentReference, orders: Sequence[OrderRecord]) -> None:
+        """The incident got these orders, or refused them since."""
+
+
 ContextHandler = Callable[[], None]
 """Called when the cluster context has changed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EventHandlers:
     """The handlers of one cluster state, in the order in which they are called."""
 
     guard: Guard
     of_changes: list[ChangeHandler] = field(default_factory=list)
     of_requests: list[RequestHandler] = field(default_factory=list)
+    of_orders: list[OrderHandler] = field(default_factory=list)
     of_context: list[ContextHandler] = field(default_factory=list)
 
     def add_change_handler(self, handler: ChangeHandler) -> None:
@@ -46,8 +55,16 @@ class EventHandlers:
     def add_request_handler(self, handler: RequestHandler) -> None:
         self.of_requests.append(handler)
 
+    def add_order_handler(self, handler: OrderHandler) -> None:
+        self.of_orders.append(handler)
+
     def add_context_handler(self, handler: ContextHandler) -> None:
         self.of_context.append(handler)
+
+    def notify_orders(self, incident: IncidentReference, orders: Sequence[OrderRecord]) -> None:
+        for handler in self.of_orders:
+            with self.guard.item("order events", f"{_name_of(handler)} {incident.workflow_id}"):
+                handler(incident, orders)
 
     def notify_context(self) -> None:
         for handler in self.of_context:
@@ -79,6 +96,6 @@ class _Notification(NamedTuple):
         return f"{_name_of(self.handler)} {self.check} {self.target or ''}"
 
 
-def _name_of(handler: ChangeHandler | RequestHandler | ContextHandler) -> str:
+def _name_of(handler: ChangeHandler | RequestHandler | OrderHandler | ContextHandler) -> str:
     """The name of a handler, for the log."""
     return str(getattr(handler, "__qualname__", type(handler).__name__))

@@ -22,7 +22,7 @@ from health.model.references import CheckReference, TargetReference
 from health.model.remediation_request import RemediationRequest
 from health.upgrade.pausable_check import PauseAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER, SecretField
-from objects.event import Event
+from objects.event import Event, InvolvedObject
 from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
 
@@ -140,3 +140,13 @@ class CheckKind(ServedKind):
     """The annotations that pause its checks during an upgrade; None: the upgrade only holds them."""
     upgrade_pause_rights: tuple[Right, ...] = ()
     """Rights for the pause, needed even where checks of the kind are not handled."""
+
+    def involved(self, target: TargetReference) -> InvolvedObject:
+        """A target of the kind as the object of an Event."""
+        return InvolvedObject(
+            api_version=self.targets.api_version,
+            kind=target.kind,
+            namespace=target.namespace,
+            name=target.name,
+            uid=target.uid,
+        )

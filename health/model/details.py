@@ -24,7 +24,7 @@ class Details(Frozen):
     order: str = ""
     """The order of a person, unless it is a hold."""
     held: str | None = None
-    """Why a person holds the incident; None: no person does."""
+    """Why a person holds the incident, "" without a reason; None: no person does."""
     more: tuple[str, ...] = ()
     """Further facts that distinguish this incident from others."""
     ask_again_seconds: float | None = None
@@ -49,7 +49,7 @@ class Details(Frozen):
     @property
     def brief(self) -> str:
         """The text beside the subject: hold and differences first, and the common reason last."""
-        held = "" if self.held is None else f"hold: {self.held}"
+        held = "" if self.held is None else f"hold: {self.held}" if self.held else "hold"
         return _joined((held, self.shadow, self.order, *self.more, *self.notes, self.requests, self.reason))
 
     def and_also(self, *more: str) -> Self:
@@ -73,7 +73,9 @@ class Details(Frozen):
 
     @property
     def _held(self) -> str:
-        return "" if self.held is None else f"held by a person: {self.held}"
+        if self.held is None:
+            return ""
+        return f"held by a person: {self.held}" if self.held else "held by a person"
 
     @property
     def _asks_again(self) -> str:

@@ -20,6 +20,9 @@ class OrderMessage(Frozen):
     """The input of an update or signal that gives an order. The Temporal UI sends one JSON value."""
 
     reason: ShortText = ""
+    """ "": the sender gave no reason."""
+    identity: ShortText = ""
+    """The sender, in its own words; "": unknown. Temporal tells a workflow no identity."""
 
 
 class StandingOrder(OrderMessage):
@@ -63,6 +66,9 @@ class OrderRecord(Frozen):
     order: str
     """The name of its row in the table of orders."""
     reason: ShortText
+    """ "": the person gave none."""
+    identity: ShortText = ""
+    """The person, as the order says; "": unknown."""
     given: datetime
     until: datetime | None = None
     """When the order expires; None: never."""
@@ -75,6 +81,16 @@ class OrderRecord(Frozen):
     """True until an observation decides whether the incident obeys."""
     refused: ShortText = ""
     """Why that decision was a refusal; "": the incident obeys."""
+    decided: datetime | None = None
+    """When it was refused or obeyed by an observation; None: it needed none, or is pending."""
+    is_reported: bool = False
+    """True if the detector got it as it is now, and emitted its Event."""
+
+    @property
+    def words(self) -> str:
+        """The name of the order with its step, reason and person, as far as they are known."""
+        by = f" by {self.identity}" if self.identity else ""
+        return f"{self.order} {self.step}".strip() + by + (f": {self.reason}" if self.reason else "")
 
     def is_over(self, now: datetime) -> bool:
         return self.until is not None and now >= self.until

@@ -98,6 +98,11 @@ class TemplateReference(Frozen):
         """The kind of the requests made from this template (NHC 2.4/3)."""
         return self.kind.removesuffix("Template")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which a person may mean it, the shortest first."""
+        return self.name, f"{self.kind}/{self.name}", str(self)
+
     def __str__(self) -> str:
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 

@@ -59,7 +59,7 @@ class NextEvent(StrEnum):
     DEADLINE_PASSES = "its deadline passes"
     DELAY_ENDS = "healthyDelay ends"
     HOLD_ENDS = "the hold ends"
-    LEASE_IS_RELEASED = "the remediation is overdue, and its Lease is given back"
+    LEASE_IS_RELEASED = "the remediation is overdue, and its Lease is released"
     RECOVERY_IS_PROVEN = "its recovery is proven"
     STEP_TIMES_OUT = "its step times out"
     STOP_IS_GIVEN_UP = "it stops waiting for the stop annotation of the previous request"

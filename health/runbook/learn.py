@@ -15,6 +15,7 @@ from health.runbook.memory_parts import Disruption
 from health.runbook.orders import obeyed
 from health.runbook.recovery import with_proof
 from health.runbook.state import Memory
+from health.runbook.step_names import meant_by
 
 _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED})
 """States that come from looking at the target itself."""
@@ -158,9 +159,8 @@ def _spending(memory: Memory, observation: Observation, now: datetime) -> Memory
 def _starting_over(memory: Memory, observation: Observation) -> Memory:
     if not memory.starts_over or not observation.steps or memory.owns_something or observation.requests:
         return memory
-    names = [step.template.name for step in observation.steps]
-    wanted = memory.starts_over.first_step
-    first = names.index(wanted) if wanted in names else 0
+    wanted = meant_by(memory.starts_over.first_step, (step.template for step in observation.steps))
+    first = next((number for number, step in enumerate(observation.steps) if step.template in wanted), 0)
     before = tuple(step.template for step in observation.steps[:first])
     loss = memory.loss.model_copy(update={"attempt": 0}) if memory.loss else None
     changes = {"spent": before, "patches": (), "starts_over": None, "loss": loss}

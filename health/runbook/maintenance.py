@@ -45,7 +45,7 @@ def deleting(request: RequestReference) -> str:
 
 
 def releasing_lease(target: TargetReference) -> str:
-    return f"give back the Lease of {target}"
+    return f"release the Lease of {target}"
 
 
 def removing_confirmation(target: TargetReference) -> str:

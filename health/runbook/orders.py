@@ -18,9 +18,10 @@ from pydantic import Field
 from health.model.moves import Phase
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
-from health.model.references import Action
+from health.model.references import Action, TemplateReference
 from health.runbook import skipping
 from health.runbook.state import Memory, NewStart
+from health.runbook.step_names import meant_by, short_name
 from objects.frozen import OpenEnum
 from objects.short_text import ShortText
 
@@ -28,13 +29,9 @@ from objects.short_text import ShortText
 class AbortOrder(StandingOrder):
     """Clean up and leave the target alone: until it recovers, for a time, or until `resume`."""
 
-    reason: ShortText = "abort was ordered"
-
 
 class HoldOrder(StandingOrder):
     """Do nothing new for the target, for a time or until `resume`, and keep existing requests."""
-
-    reason: ShortText = "hold was ordered"
 
 
 class ResumeOrder(StepOrder):
@@ -43,7 +40,6 @@ class ResumeOrder(StepOrder):
     If all steps were tried, or with a `step`, all requests are deleted and the steps are taken again.
     """
 
-    reason: ShortText = "resume was ordered"
     step: ShortText = Field(
         default="", description="Delete all requests and start again at the step of this template."
     )
@@ -56,7 +52,6 @@ class SkipOrder(StepOrder):
     It names the step that it ends: sent twice, or after that step has ended, it ends no other.
     """
 
-    reason: ShortText = "skip was ordered"
     step: ShortText = Field(
         default="", description="The template of the step to end; by default the step that runs."
     )
@@ -71,8 +66,8 @@ class Situation:
     seen: Observation | None
     """The latest observation; None: unknown while the incident asks the detector."""
     now: datetime
-    templates: Sequence[str] = ()
-    """The names of the templates of the check, as last seen."""
+    templates: Sequence[TemplateReference] = ()
+    """The templates of the check, as last seen."""
 
 
 Message = TypeVar("Message", bound=OrderMessage)
@@ -88,7 +83,7 @@ class OrderSpec(Generic[Message]):
     help: str
     """The help of its command; the first line stands in the list of commands."""
     answer: str
-    """The answer of the update, with the fields of `order`, and followed by the reason."""
+    """The answer of the update, with the fields of `order`, and followed by the reason if there is one."""
     is_offered: Callable[[Situation], bool]
     """True if `paramedic show` proposes the order in this situation."""
     label: str = ""
@@ -105,10 +100,15 @@ class OrderSpec(Generic[Message]):
     steps: Callable[[Situation], Sequence[str]] = lambda _situation: ()
     """The values of `step` that `paramedic show` proposes."""
 
+    def answer_to(self, order: Message, target: object) -> str:
+        answer = self.answer.format(target=target, order=order)
+        return f"{answer}: {order.reason}" if order.reason else answer
+
     def record(self, order: Message, now: datetime) -> OrderRecord:
         return OrderRecord(
             order=self.name,
             reason=order.reason,
+            identity=order.identity,
             given=now,
             until=order.until(now) if isinstance(order, StandingOrder) else None,
             blocks=self.blocks,
@@ -125,10 +125,13 @@ def _resumed(memory: Memory, order: ResumeOrder) -> Memory:
 
 
 def _unknown_step(order: ResumeOrder, situation: Situation) -> Refusal | None:
-    if not order.step or not situation.templates or order.step in situation.templates:
+    templates = situation.templates
+    meant = meant_by(order.step, templates)
+    if not order.step or not templates or len(meant) == 1:
         return None
-    known = ", ".join(situation.templates)
-    return Refusal(f"no step uses the template {order.step!r}; the templates are {known}", field="step")
+    known = ", ".join(short_name(one, templates) for one in dict.fromkeys(templates))
+    problem = f"names {len(meant)} steps" if meant else "is the template of no step"
+    return Refusal(f"{order.step!r} {problem}; the templates are {known}", field="step")
 
 
 _HOLD = {Phase.WAITING, Phase.HELD, Phase.ACTING, Phase.REMEDIATING}
@@ -153,8 +156,8 @@ def _first_steps(situation: Situation) -> Sequence[str]:
     if situation.phase not in _RESUME_AT_A_STEP or situation.seen is None:
         return ()
     requests = (step for step in situation.seen.steps if step.action is Action.REQUEST)
-    found = tuple(dict.fromkeys(step.template.name for step in requests))
-    return found if len(found) > 1 else ()
+    found = tuple(dict.fromkeys(step.template for step in requests))
+    return tuple(short_name(one, found) for one in found) if len(found) > 1 else ()
 
 
 def _skip_refused(order: SkipOrder, situation: Situation) -> Refusal | None:
@@ -168,7 +171,7 @@ def _skip_refused(order: SkipOrder, situation: Situation) -> Refusal | None:
 def _skip_completed(order: SkipOrder, situation: Situation | None) -> SkipOrder | Refusal:
     if order.step:
         return order
-    if situation is None or situation.seen is None:
+    if situation is None or situation.seen is None or situation.seen.state is TargetState.UNKNOWN:
         return Refusal("its running step is unknown now; name it with --step")
     running = skipping.skippable(situation.memory, situation.seen, situation.now)
     if isinstance(running, Refusal):
@@ -201,7 +204,10 @@ SKIP = OrderSpec(
     name="skip",
     message=SkipOrder,
     help="End the running step of an escalation now, and take the next one when it is admitted.",
-    answer="ends the step {order.step} of {target}, and takes the next one when it is admitted",
+    answer=(
+        "ends the step {order.step} of {target} with the next answer of the detector, "
+        "and takes the next one when it is admitted"
+    ),
     obey=skipping.skip,
     refuse=_skip_refused,
     complete=_skip_completed,
@@ -252,14 +258,11 @@ def obeyed(memory: Memory, seen: Observation, now: datetime) -> Memory:
     """The memory after the pending orders are obeyed or refused; an unknown state decides nothing."""
     if seen.state is TargetState.UNKNOWN:
         return memory
-    for record in memory.orders:
+    for number, record in enumerate(memory.orders):
         spec = ORDERS.get(record.order)
         if record.is_pending and spec is not None and spec.obey is not None:
-            memory = _decided(record, memory, spec.obey(memory, record, seen, now))
+            result = spec.obey(memory, record, seen, now)
+            refused = result.why if isinstance(result, Refusal) else ""
+            memory = memory if isinstance(result, Refusal) else result
+            memory = memory.having_decided(number, now, refused)
     return memory
-
-
-def _decided(record: OrderRecord, memory: Memory, result: Memory | Refusal) -> Memory:
-    if isinstance(result, Refusal):
-        return memory.having_decided(record, refused=result.why)
-    return result.having_decided(record)

@@ -14,7 +14,6 @@ is due. The next step needs an admission, so holds and limits apply to it. The f
 | no step follows                            | the request of the last step is kept                   |
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,6 +24,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Course, Plan, is_classic
 from health.runbook.recovery import with_proof
 from health.runbook.state import Memory
+from health.runbook.step_names import meant_by, short_name
 from objects.durations import in_words
 
 JUST_BEGUN = timedelta(seconds=30)
@@ -51,7 +51,7 @@ class RunningStep:
     @property
     def name(self) -> str:
         """The shortest name with its kind that means this step and no other one."""
-        return _short(self.template, self.templates)
+        return short_name(self.template, self.templates)
 
 
 def skip(memory: Memory, order: OrderRecord, observation: Observation, now: datetime) -> Memory | Refusal:
@@ -82,7 +82,7 @@ def why_blocked(memory: Memory) -> Refusal | None:
     """The reason by which an incident refuses, whatever runs."""
     if memory.standing:
         order = memory.standing[-1]
-        return Refusal(f"the order {order.order} stands: {order.reason}; it needs resume first")
+        return Refusal(f"an order stands and needs resume first: {order.words}")
     return Refusal("the check is in shadow, so no step is taken") if memory.is_shadow else None
 
 
@@ -114,7 +114,7 @@ def _nothing_runs(memory: Memory, plan: Plan, course: Course) -> str:
     if course.next_step is None:
         return "no step runs, and no template is left to try"
     following = plan.steps[course.next_step].template
-    next_name = _short(following, (step.template for step in plan.steps))
+    next_name = short_name(following, (step.template for step in plan.steps))
     if memory.has_acted or course.over or plan.spent:  # another actor may have deleted the request
         return f"no step runs, and {next_name} is next"
     return f"no step was taken yet; {next_name} is next"
@@ -125,7 +125,7 @@ def _other_step(name: str, running: RunningStep) -> Refusal | None:
     runs = f"{running.name} runs"
     if not name:
         return Refusal(f"an order to skip names the step; {runs}", field="step")
-    meant = {one for one in running.templates if name in _names(one)}
+    meant = meant_by(name, running.templates)
     if meant == {running.template}:
         return None
     if len(meant) > 1:
@@ -145,13 +145,3 @@ def _template(running: RequestSnapshot, plan: Plan) -> TemplateReference:
         namespace=request.namespace,
         name=request.template or request.name,
     )
-
-
-def _short(template: TemplateReference, all_templates: Iterable[TemplateReference]) -> str:
-    name = f"{template.kind}/{template.name}"
-    others = (one for one in all_templates if one != template)
-    return str(template) if any(name in _names(one) for one in others) else name
-
-
-def _names(template: TemplateReference) -> tuple[str, ...]:
-    return template.name, f"{template.kind}/{template.name}", str(template)

@@ -42,7 +42,7 @@ class NewStart(Frozen):
     """A person's order to delete all requests and take the steps again."""
 
     first_step: str = ""
-    """The template of the first step to take; "": the first step of the check."""
+    """A name of the template of the first step to take; "": the first step of the check."""
 
 
 class Loss(Frozen):
@@ -124,7 +124,7 @@ class Memory(Frozen):
 
     @property
     def hold_reason(self) -> str | None:
-        """Why a person holds it; None: no person does."""
+        """Why a person holds it, "" without a reason; None: no person does."""
         return self.held.reason if self.held else None
 
     @property
@@ -152,6 +152,11 @@ class Memory(Frozen):
     def owns_something(self) -> bool:
         """True if an object in the cluster must be cleaned up before the incident may end."""
         return bool(self.requests) or self.lease.may_be_held
+
+    def words_of(self, request: RequestSnapshot) -> str:
+        """The state of a request; a skipped one is annotated as timed out, although no time has passed."""
+        is_skipped = request.uid in self.skipped and not request.is_being_deleted
+        return f"{request.reference} was skipped" if is_skipped else str(request)
 
     def intent(self, now: datetime) -> Intent:
         """The intent of a question at `now`."""
@@ -236,8 +241,8 @@ class Memory(Frozen):
     ) -> Self:
         """The same once an act was held by `hold`, which only the act may see."""
         failing = after_failure(self.failing, hold, observation, now, spread)
-        is_told = not is_forbidden or lasts(failing, now)
-        return self._with(failing=failing, found=finding(self.found, hold) if is_told else self.found)
+        is_reported = not is_forbidden or lasts(failing, now)
+        return self._with(failing=failing, found=finding(self.found, hold) if is_reported else self.found)
 
     def having_lost(
         self, gone: tuple[RequestReference, ...], observation: Observation, now: datetime
@@ -312,10 +317,25 @@ class Memory(Frozen):
             clean_up_at=None,
         )
 
-    def having_decided(self, order: OrderRecord, refused: str = "") -> Self:
-        """The same once an observation decided whether a pending order is obeyed."""
-        decided = order.model_copy(update={"is_pending": False, "refused": refused})
-        return self._with(orders=tuple(decided if one is order else one for one in self.orders))
+    def having_decided(self, number: int, now: datetime, refused: str = "") -> Self:
+        """The same once an observation decided whether the order at this index is obeyed."""
+        orders = list(self.orders)
+        is_reported = orders[number].is_reported and not refused
+        changes = {"is_pending": False, "refused": refused, "decided": now, "is_reported": is_reported}
+        orders[number] = orders[number].model_copy(update=changes)
+        return self._with(orders=tuple(orders))
+
+    @property
+    def unreported_orders(self) -> tuple[OrderRecord, ...]:
+        """The orders and refusals that the detector has not got yet."""
+        return tuple(order for order in self.orders if not order.is_reported)
+
+    def having_reported(self, orders: Collection[OrderRecord]) -> Self:
+        """The same once the detector answered a question with these orders."""
+        reported = (
+            one.model_copy(update={"is_reported": True}) if one in orders else one for one in self.orders
+        )
+        return self._with(orders=tuple(reported))
 
     def _blocking(self, blocked: Blocks) -> OrderRecord | None:
         """The latest standing order that blocks this."""

@@ -81,7 +81,7 @@ def _step(act: TakenStep | RecordedStep, details: Details) -> TakeStep | RecordS
 
 
 def _details(decision: Decision, incident: Incident) -> Details:
-    details = _DETAILS.get(decision.reason, _observed)(incident)
+    details = _DETAILS[decision.reason](incident)
     is_waiting = decision.phase is Phase.CLEANING_UP and decision.act is None
     return details.and_also(_hanging(incident)) if is_waiting else details
 
@@ -92,7 +92,7 @@ def _observed(incident: Incident) -> Details:
 
 def _status(incident: Incident) -> Details:
     """The state of the target and its requests, with a person's hold."""
-    requests = ", ".join(map(str, incident.observation.requests))
+    requests = ", ".join(incident.memory.words_of(one) for one in incident.observation.requests)
     details = incident.observation.details(held=incident.memory.hold_reason)
     return details.model_copy(update={"requests": requests})
 
@@ -123,7 +123,7 @@ def _why_disrupted(incident: Incident) -> str:
 def _left_alone(incident: Incident) -> Details:
     """The order; with the state of the target once nothing is left to clean up."""
     order = incident.memory.left_alone
-    words = f"left alone: {order.reason}" if order else ""
+    words = f"left alone: {order.reason}" if order and order.reason else "left alone" if order else ""
     return Details(order=words) if incident.has_objects else incident.observation.details(order=words)
 
 
@@ -175,6 +175,7 @@ def _status_with(words: str) -> Callable[[Incident], Details]:
 
 _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
     {
+        Reason.NOT_NEEDED: _observed,
         Reason.NODE_DELETION_EXPECTED: _with("its remediator expects that, and is not done yet"),
         Reason.RECOVERING: _recovering,
         Reason.DISRUPTED: _disrupted,
@@ -193,10 +194,12 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.ACTS_FAIL: _acts_fail,
         Reason.REQUEST_LOST: _request_lost,
         Reason.ADMISSION_MISSING: _with(NO_WORD_OF_ADMISSION),
+        Reason.STEP_DUE: _observed,
+        Reason.STEP_RECORDED: _observed,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,
     }
 )
-"""The details of each reason; those of any other reason are what is observed of the target."""
+"""The details of each reason."""
 
 
 def _hanging(incident: Incident) -> str:

@@ -176,5 +176,5 @@ async def test_lease_that_is_not_released_is_answered(
 ) -> None:
     result = await worker_in_the_dark.clean_up(order(world))
     (failure,) = result.failures
-    assert (failure.subject, failure.what) == (OF_LEASE, f"give back the Lease of {world.incident.target}")
+    assert (failure.subject, failure.what) == (OF_LEASE, f"release the Lease of {world.incident.target}")
     assert result.has_lease

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cli.names import KEPT_OUT
+from cli.names import LISTED
 from cli.orders import standing
 from health.model.moves import Phase
 from health.model.order import OrderMessage
@@ -37,9 +37,7 @@ async def test_abort_and_resume(fleet: Fleet, paramedic: Command) -> None:
     assert 3000 < standing["remaining_seconds"] <= 3600
 
     ran = await paramedic("resume", "node-1", "--cluster", fleet.cluster)
-    assert (
-        ran.out == f"{fleet.cluster}: workers/node-1: takes care of Node/node-1 again: resume was ordered\n"
-    )
+    assert ran.out == f"{fleet.cluster}: workers/node-1: takes care of Node/node-1 again\n"
     await fleet.reaches("node-1", Phase.REMEDIATING)
 
 
@@ -49,14 +47,14 @@ async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command
     await fleet.listed("Running", 1)
     ran = await paramedic("hold", "workers/node-1", "--cluster", fleet.cluster)
     assert ran.out == (
-        f"{fleet.cluster}: workers/node-1: does nothing new for Node/node-1 and keeps what exists: "
-        "hold was ordered; until resume\n"
+        f"{fleet.cluster}: workers/node-1: does nothing new for Node/node-1 and keeps what exists; "
+        "until resume\n"
     )
     (one,) = (await paramedic("list", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     assert one["phase"] == "Remediating"
-    assert one["standing"] == [
-        {"order": "hold", "reason": "hold was ordered", "until": None, "remaining_seconds": None}
-    ]
+    (standing,) = one["standing"]
+    assert (standing["order"], standing["reason"], standing["until"]) == ("hold", "", None)
+    assert standing["identity"].startswith("ada@")
     assert len(one["requests"]) == 1
 
 
@@ -71,7 +69,7 @@ async def test_order_to_several_incidents_is_carried_out_where_it_can_be(
 
     ran = await paramedic("resume", "node-1", "nobody", "node-2", "--cluster", fleet.cluster)
     assert ran.code == 1
-    assert ran.err == f"paramedic: no open incident of 'nobody'; {KEPT_OUT}\nresume: 2 of 3 done\n"
+    assert ran.err == f"paramedic: no open incident of 'nobody'; {LISTED}\nresume: 2 of 3 done\n"
     assert not (await fleet.state("node-2")).memory.held
 
 
@@ -119,7 +117,8 @@ async def test_step_of_a_template_that_the_check_does_not_have_is_refused_with_t
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
         f"paramedic: {fleet.incident('node-1').workflow_id} refuses resume: "
-        "--step: no step uses the template 'x'; the templates are first, second\n"
+        "--step: 'x' is the template of no step; the templates are "
+        "RebootTemplate/first, RebootTemplate/second\n"
     )
 
 
@@ -134,19 +133,20 @@ async def test_skip_names_the_step_that_runs_and_is_refused_where_there_is_no_es
     ran = await paramedic("skip", "node-1", "--cluster", fleet.cluster)
     assert (ran.code, ran.out) == (1, "")
     assert re.search(
-        r"RebootTemplate/first began only \d+s ago; name it with --step; nothing was ordered$",
+        r"RebootTemplate/first began only \d+s ago; name it with --step$",
         ran.err.strip(),
     )
     ran = await paramedic(
         "skip", "node-1", "--step", "first", "--reason", "it cannot boot", "--cluster", fleet.cluster
     )
     assert ran.out == (
-        f"{fleet.cluster}: workers/node-1: ends the step first of Node/node-1, "
+        f"{fleet.cluster}: workers/node-1: ends the step first of Node/node-1 "
+        "with the next answer of the detector, "
         "and takes the next one when it is admitted: it cannot boot\n"
     )
     ran = await paramedic("skip", "node-2", "--cluster", fleet.cluster)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.endswith("the check has no escalation, so no step follows; nothing was ordered\n")
+    assert ran.err.endswith("the check has no escalation, so no step follows\n")
 
 
 async def test_skip_of_another_step_is_refused_with_its_option(fleet: Fleet, paramedic: Command) -> None:
@@ -168,12 +168,14 @@ async def test_skip_without_a_worker_needs_the_name_of_the_step_and_is_kept_by_t
     skip = ("skip", "node-1", "--cluster", idle_fleet.cluster)
     ran = await paramedic(*skip)
     assert ran.code == 1
-    assert ran.err.endswith("its running step is unknown now; name it with --step; nothing was ordered\n")
+    assert ran.err.endswith("its running step is unknown now; name it with --step\n")
     ran = await paramedic(*skip, "--step", "first")
     assert ran.code == 0
     assert "Temporal keeps the skip, and it is obeyed as soon as a worker runs" in ran.out
     async with idle_fleet.at_work():
         await idle_fleet.reaches("node-1", Phase.REMEDIATING)
         ran = await paramedic("show", "node-1", "--cluster", idle_fleet.cluster)
-    assert "skip first: refused, no step was taken yet; RebootTemplate/first is next" in ran.out
+    (order,) = (line for line in ran.out.splitlines() if line.startswith("Order"))
+    assert "skip first by ada@" in order
+    assert order.endswith("; refused, no step was taken yet; RebootTemplate/first is next")
     assert "step first" in ran.out

@@ -83,11 +83,11 @@ def test_page_says_of_an_exhausted_incident_that_a_person_must_come_and_no_time(
     assert (view.goes_on_at, view.goes_on_in_seconds) == (None, None)
 
 
-def test_page_says_that_the_lease_will_be_renewed_and_given_back() -> None:
+def test_page_says_that_the_lease_will_be_renewed_and_released() -> None:
     observation = unhealthy(request_of(CLASSIC[0]), steps=CLASSIC)
     assert line("Lease", state(Phase.REMEDIATING, UNHEALTHY, observation, ACTED)) == (
         "is renewed in 5m (2026-03-01 12:05:00Z); "
-        "is given back in 15m (2026-03-01 12:15:00Z), when the remediation is overdue"
+        "is released in 15m (2026-03-01 12:15:00Z), when the remediation is overdue"
     )
 
 
@@ -113,7 +113,7 @@ def test_page_says_until_when_the_lease_of_an_exhausted_incident_runs(
 ) -> None:
     """It would have been renewed at half of its ten minutes."""
     memory = Memory(lease=LeaseMemory(state=LeaseState.HELD, renew_at=renew_at))
-    given_back = "is given back in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
+    given_back = "is released in 30m (2026-03-01 12:30:00Z), when the remediation is overdue"
     assert line("Lease", state(Phase.EXHAUSTED, UNHEALTHY, EXHAUSTED, memory)) == f"{expected}; {given_back}"
 
 
@@ -151,7 +151,7 @@ def test_request_without_a_time_limit_is_shown_as_such() -> None:
 
 
 EXHAUSTED = seen(*with_steps_tried(*ESCALATION), answered_at=NOW)
-STEPS = "resume --step TEMPLATE (reboot or reset or replace)"
+STEPS = "resume --step TEMPLATE (RebootTemplate/reboot or RebootTemplate/reset or ReplaceTemplate/replace)"
 LEFT_ALONE = Memory(standing=standing("abort"))
 
 
@@ -197,10 +197,10 @@ REFUSED = SKIPPED.model_copy(update={"is_pending": False, "refused": "no step ru
 @pytest.mark.parametrize(
     ("orders", "expected"),
     [
-        ((SKIPPED,), "skip reboot: waits for the detector"),
-        ((REFUSED,), "skip reboot: refused, no step runs"),
-        ((REFUSED, SKIPPED), "skip reboot: waits for the detector"),
-        ((REFUSED, *standing("hold", "disk swap")), "skip reboot: refused, no step runs"),
+        ((SKIPPED,), "skip reboot; waits for the detector"),
+        ((REFUSED,), "skip reboot; refused, no step runs"),
+        ((REFUSED, SKIPPED), "skip reboot; waits for the detector"),
+        ((REFUSED, *standing("hold", "disk swap")), "skip reboot; refused, no step runs"),
     ],
 )
 def test_page_says_that_an_order_waits_and_why_the_latest_was_refused(
@@ -216,7 +216,9 @@ def test_orders_can_be_typed_as_they_are_printed() -> None:
     staging = "paramedic --namespace staging"
     assert PossibleOrders(
         state=remediating(), name="node-1", cluster="prod", now=NOW, command=staging
-    ).commands[-1] == ("paramedic --namespace staging resume node-1 --cluster prod --step replace")
+    ).commands[-1] == (
+        "paramedic --namespace staging resume node-1 --cluster prod --step ReplaceTemplate/replace"
+    )
 
 
 def test_json_has_what_the_page_has() -> None:
@@ -225,7 +227,7 @@ def test_json_has_what_the_page_has() -> None:
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
-    assert view.orders[:2] == (
+    assert view.possible_orders[:2] == (
         "paramedic skip node-1 --cluster main-0a1b --step RebootTemplate/reboot",
         "paramedic hold node-1 --cluster main-0a1b",
     )

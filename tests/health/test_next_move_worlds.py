@@ -321,7 +321,7 @@ class World(RuleBasedStateMachine):
             return
         if move.phase is Phase.EXHAUSTED:
             return
-        assert "held by a person: hold" in str(move.details), self.log
+        assert "held by a person" in str(move.details), self.log
         if self.memory.held.until is not None:
             assert timer is not None, self.log
             assert timer <= self.memory.held.until - self.now, self.log

@@ -307,7 +307,7 @@ def test_step_that_was_tried_already_is_not_next() -> None:
 def test_remediation_without_a_timeout_goes_on_when_it_is_overdue() -> None:
     at_work = seen(request_of(CLASSIC[0]), steps=CLASSIC)
     memory = with_lease(ACTED, duration_seconds=300.0)
-    overdue = "the remediation is overdue, and its Lease is given back"
+    overdue = "the remediation is overdue, and its Lease is released"
     assert next_transition_of(next_move(at_work, memory, NOW)) == NextTransition(
         at=NOW + 15 * MINUTE, what=overdue
     )

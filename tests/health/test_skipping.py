@@ -124,12 +124,12 @@ STARTS_OVER = AT_WORK.model_copy(update={"starts_over": NewStart(), "requests": 
     ("observation", "memory", "why"),
     [
         pytest.param(
-            seen(FIRST_RUNS), HELD, "the order hold stands: disk swap; it needs resume first", id="held"
+            seen(FIRST_RUNS), HELD, "an order stands and needs resume first: hold: disk swap", id="held"
         ),
         pytest.param(
             seen(FIRST_RUNS),
             LEFT_ALONE,
-            "the order abort stands: power work; it needs resume first",
+            "an order stands and needs resume first: abort: power work",
             id="left alone",
         ),
         pytest.param(

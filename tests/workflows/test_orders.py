@@ -17,16 +17,16 @@ MALFORMED = ("now", *({"for_seconds": time} for time in NO_TIMES))
 
 async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: IncidentDriver) -> None:
     await incident.start(held())
-    assert "abort was ordered" in await incident.abort()
+    assert await incident.abort() == "cleans up and leaves Node/node-1 alone"
     await incident.reaches(Phase.LEFT_ALONE)
     await settle(incident)
     asked = incident.cluster.count("observe")
     assert not any(one.skips_back_off for one in incident.cluster.questions)
-    assert "resume was ordered" in await incident.resume()
+    assert await incident.resume() == "takes care of Node/node-1 again"
     await incident.happens("observe", asked + 1)
     await incident.reaches(Phase.HELD)
     assert incident.cluster.questions[asked].skips_back_off
-    assert "hold was ordered" in await incident.hold()
+    assert await incident.hold() == "does nothing new for Node/node-1 and keeps what exists"
 
 
 async def test_orders_take_one_json_value_whose_reason_may_be_long_and_in_any_script(
@@ -46,7 +46,7 @@ def test_reason_and_step_of_an_order_are_cut_where_a_reader_sees_it(
     kind: type[AbortOrder | HoldOrder | ResumeOrder],
 ) -> None:
     order = kind.model_validate({"reason": "€" * 3_000_000, "step": "x" * 3_000_000})
-    texts = [text for text in order.model_dump().values() if isinstance(text, str)]
+    texts = [text for text in order.model_dump().values() if isinstance(text, str) and text]
 
     assert texts
     assert all(text.endswith(CUT) for text in texts)

@@ -60,7 +60,8 @@ async def test_resume_with_a_step_begins_there_and_one_that_is_unknown_is_refuse
     assert isinstance(refused.value.cause, ApplicationError)
     assert refused.value.cause.type == ORDER_REFUSED
     assert refused.value.cause.message == (
-        "no step uses the template 'fourth'; the templates are first, second, third"
+        "'fourth' is the template of no step; the templates are "
+        "RebootTemplate/first, RebootTemplate/second, RebootTemplate/third"
     )
     await settle(incident)
     assert await incident.state() == before

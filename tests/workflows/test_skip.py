@@ -35,7 +35,8 @@ async def test_skip_marks_the_request_keeps_it_and_takes_the_next_step_long_befo
     await take_first_step(incident)
     began = await incident.now()
     assert await incident.skip(SKIP_FIRST) == (
-        "ends the step first of Node/node-1, and takes the next one when it is admitted: it cannot boot"
+        "ends the step first of Node/node-1 with the next answer of the detector, "
+        "and takes the next one when it is admitted: it cannot boot"
     )
     await incident.happens("created", 2)
     state = await rests(incident, Phase.REMEDIATING)
@@ -116,7 +117,7 @@ async def test_skip_during_a_hold_is_refused_and_a_hold_after_it_keeps_the_next_
     await incident.hold(HoldOrder(reason="disk swap"))
     await incident.tells("disk swap")
     await settle(incident)
-    assert await refusal(incident, SKIP_FIRST) == ("the order hold stands: disk swap; it needs resume first")
+    assert await refusal(incident, SKIP_FIRST) == "an order stands and needs resume first: hold: disk swap"
     await incident.resume()
     await settle(incident)
 

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from health.check.template_validity import TemplateKind, TemplateKinds, requestless, unusable
 from health.cluster.cluster_context import CheckProblem
 from health.model.references import TemplateReference
+from health.model.remediation_request import MULTIPLE_TEMPLATES
 
 METAL3 = "Metal3RemediationTemplate"
 METAL3_NAMESPACE = "openshift-machine-api"
+_ALLOWED_BY = f"the annotation {MULTIPLE_TEMPLATES} on every template of the kind allows it"
 
 
 def template_problem(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> CheckProblem | None:
@@ -48,7 +50,8 @@ def _duplicate(templates: Sequence[TemplateReference], kinds: TemplateKinds) -> 
             continue
         kind = kinds(template.api_version, template.kind)
         if kind is not None and not _supports_multiple(kind):
-            return CheckProblem("RemediationTemplateInvalid", duplicate_kind(template.kind))
+            message = f"{duplicate_kind(template.kind)}; {_ALLOWED_BY}"
+            return CheckProblem("RemediationTemplateInvalid", message)
     return None
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from devcluster.temporal import TemporalServer
 from health.model.remediation_request import TEMPLATE_NAME
+from kube.resource import EVENTS
 from tests.support.cluster.command import Command
 from tests.support.story.escalation import Escalation, timed_out
 from tests.support.story.world import World
@@ -53,12 +54,31 @@ async def test_person_skips_a_step_by_the_command_once_and_the_last_step_not_at_
     last = await command("skip", node)
     assert last.code == 1
     assert "no step follows" in last.err
-    assert "nothing was ordered" in last.err
     assert escalation.taken(node) == ["first", "second"]
 
     page = await command("show", node)
     assert "ordered by ada@" in page.out
     assert "it cannot boot" in page.out
+    await _until_events(world, node)
     await world.recover(node)
     assert await world.outcome(node) == "Remediated"
     await world.until_clean(node)
+
+
+async def _until_events(world: World, node: str) -> None:
+    """Wait for the Event of the one order that the incident took; a refused update is no order."""
+    received: list[str] = []
+
+    async def is_emitted() -> bool:
+        events = await world.client.list(EVENTS, "default")
+        received[:] = [
+            event["message"]
+            for event in events
+            if event["involvedObject"]["name"] == node and event["reason"] == "OrderReceived"
+        ]
+        return bool(received)
+
+    await world.until(is_emitted, f"no Event of the order to {node}")
+    (message,) = received
+    assert message.startswith(f"NodeHealthCheck/{world.name}: skip ")
+    assert message.endswith(": it cannot boot")

@@ -163,7 +163,8 @@ def test_steps_of_one_kind_need_the_annotation_on_every_template_of_that_kind() 
     assert problem(*TWICE, RebootTemplate=kind(*used, other)) == CheckProblem(
         INVALID,
         "Using multiple templates of same kind is not supported for this template: "
-        "duplicate template kind: RebootTemplate",
+        "duplicate template kind: RebootTemplate; the annotation "
+        "remediation.medik8s.io/multiple-templates-support on every template of the kind allows it",
     )
 
 
