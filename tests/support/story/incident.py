@@ -29,7 +29,7 @@ from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from runtime import search_attributes
 from tests.support.story import workers
-from tests.support.story.fake_cluster import FakeCluster
+from tests.support.story.fake_cluster import Entry, FakeCluster
 from tests.support.story.outcome import result_of
 from tests.support.story.polling import PATIENCE_SECONDS, polled
 from tests.support.story.runs import histories_of
@@ -73,11 +73,13 @@ class IncidentDriver:
         now = await self.now() if self._runs else datetime.now(UTC)
         seen = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
         answer = without_limits(self.reference, seen, Intent())
+        before = len(self.cluster.log)  # a worker may act before the server describes the incident
         await self._calls.start(self.reference, answer)
         description = await self.handle.describe()
         if description.run_id not in self._runs:
-            told = description.start_time - under_way
-            self.cluster.note("answered", told, is_admitted=answer.is_admitted)
+            answered_at = description.start_time - under_way
+            entry = Entry("answered", answered_at, is_admitted=answer.is_admitted)
+            self.cluster.log.insert(before, entry)
         self._runs.add(description.run_id)
 
     async def sees(self, observation: Observation) -> None:
