@@ -19,7 +19,7 @@ from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.escalation import Plan
-from health.runbook.orders import ORDERS
+from health.runbook.orders import ORDERS, ended_by
 from health.runbook.recovery import words
 from workflows.messages import State
 
@@ -254,7 +254,7 @@ def _story(page: IncidentPage) -> Iterator[Line]:
 
 def _order(order: OrderRecord, now: datetime) -> str:
     by = f"by {order.identity}" if order.identity else ""
-    until = "until resume" if order.until is None else f"ends {_in(order.until, now)}"
+    until = f"until {ended_by(order)}" if order.until is None else f"ends {_in(order.until, now)}"
     return "; ".join(part for part in (order.reason, by, until) if part)
 
 

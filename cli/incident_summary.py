@@ -11,6 +11,7 @@ from health.model.order import OrderRecord
 from health.model.references import IncidentReference
 from health.model.shadow_record import ShadowRecord
 from health.runbook.incident import becomes_overdue_at
+from health.runbook.orders import claim_of
 from workflows.messages import State
 
 
@@ -59,6 +60,11 @@ class IncidentSummary:
     def is_held(self) -> bool:
         """True while an order `hold` of a person stands."""
         return self.state is not None and self.state.memory.held is not None
+
+    @property
+    def claim(self) -> OrderRecord | None:
+        """The claim of a person; None if there is none, or if that is unknown."""
+        return claim_of(self.state.memory) if self.state else None
 
     @property
     def shadow(self) -> ShadowRecord | None:

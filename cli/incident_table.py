@@ -1,8 +1,8 @@
 """Formats incidents as a table fitted to the terminal, one line each; `wide` adds columns. Pure.
 
 A cut number or phase is useless, so only names and details shrink, down to a minimum that still distinguishes
-them. If that is not enough, columns are dropped: AGE first, then DETAILS (see `paramedic show`), CHECK and
-NEXT. Spare width goes to the names first, then to the details.
+them. If that is not enough, columns are dropped: AGE first, then CLAIM, DETAILS (see `paramedic show`), CHECK
+and NEXT. Spare width goes to the names first, then to the details.
 """
 
 import re
@@ -15,15 +15,15 @@ from rich.text import Text
 
 from cli.ages import short
 from cli.incident_summary import IncidentSummary
-from cli.terminal import phase_text
+from cli.terminal import phase_text, plain
 from health.model.moves import Phase
 
 GAP = 2
 """Spaces between two columns."""
-_LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "DETAILS": 24}
-_LEFT_OUT = ("AGE", "DETAILS", "CHECK", "NEXT")
-_GROW = ("TARGET", "CHECK", "CLUSTER", "DETAILS")
-_CUT = ("CLUSTER", "TARGET", "CHECK", "DETAILS")
+_LEAST = {"CLUSTER": 8, "TARGET": 16, "CHECK": 10, "CLAIM": 5, "DETAILS": 24}
+_LEFT_OUT = ("AGE", "CLAIM", "DETAILS", "CHECK", "NEXT")
+_GROW = ("TARGET", "CHECK", "CLUSTER", "CLAIM", "DETAILS")
+_CUT = ("CLUSTER", "TARGET", "CHECK", "CLAIM", "DETAILS")
 """The columns that may be cut on a narrow terminal."""
 
 
@@ -49,9 +49,10 @@ def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
 def incident_table(
     summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
 ) -> Table:
-    """The incidents at `now`; CLUSTER is shown if there is more than one cluster."""
+    """The incidents at `now`; CLUSTER is shown if there are several, and CLAIM if an incident is claimed."""
     has_cluster = is_wide or len({summary.incident.cluster for summary in summaries}) > 1
-    names = _columns(has_cluster=has_cluster, is_wide=is_wide)
+    is_claimed = is_wide or any(summary.claim for summary in summaries)
+    names = _columns(has_cluster=has_cluster, is_claimed=is_claimed, is_wide=is_wide)
     rows = [_row(summary, now) for summary in sorted(summaries, key=_order)]
     natural = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in names}
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
@@ -74,7 +75,7 @@ def headline(summaries: Sequence[IncidentSummary]) -> str:
     return f"{len(summaries)} incident{'' if len(summaries) == 1 else 's'}: {parts}{''.join(stopped)}"
 
 
-def _columns(*, has_cluster: bool, is_wide: bool) -> list[str]:
+def _columns(*, has_cluster: bool, is_claimed: bool, is_wide: bool) -> list[str]:
     wide = ["REQUESTS", "WORKFLOW"] if is_wide else []
     return [
         *(["CLUSTER"] if has_cluster else []),
@@ -83,6 +84,7 @@ def _columns(*, has_cluster: bool, is_wide: bool) -> list[str]:
         "PHASE",
         "AGE",
         "NEXT",
+        *(["CLAIM"] if is_claimed else []),
         *wide,
         "DETAILS",
     ]
@@ -98,10 +100,19 @@ def _row(summary: IncidentSummary, now: datetime) -> dict[str, Text]:
         "PHASE": phase_text(summary.phase, is_held=summary.is_held),
         "AGE": Text(short(now - summary.started)),
         "NEXT": Text("-" if next_ is None else short(next_)),
+        "CLAIM": Text(_claim(summary)),
         "REQUESTS": Text(", ".join(map(str, requests)) or "-"),
         "WORKFLOW": Text(incident.workflow_id),
         "DETAILS": Text(" ".join(summary.brief.split())),
     }
+
+
+def _claim(summary: IncidentSummary) -> str:
+    """The user of the claim, without the host; "-" without a claim."""
+    if summary.claim is None:
+        return "-"
+    user, _, _ = plain(summary.claim.identity).partition("@")
+    return user or "yes"
 
 
 def _order(summary: IncidentSummary) -> tuple[object, ...]:

@@ -24,8 +24,9 @@ def accept(
     """Handle the updates and signals of this order from now on; call it when the workflow is initialized."""
 
     def update(order: OrderMessage) -> str:
+        answer = spec.answer_to(order, target, situation())
         give(order)
-        return spec.answer_to(order, target)
+        return answer
 
     def refuse(order: OrderMessage) -> None:
         if refusal := spec.refuse(order, situation()):

@@ -74,7 +74,6 @@ class OrderRecord(Frozen):
     """When the order expires; None: never."""
     blocks: OpenEnum[Blocks] | None = None
     """The restriction while it stands. The record has it, so that a worker without the row obeys it too."""
-
     step: ShortText = ""
     """The step that the order names by its template; "": it names none."""
     is_pending: bool = False

@@ -4,7 +4,7 @@ The workflow's handlers, the command, `paramedic show` and the history read this
 in the memory when it arrives, and the runbook obeys it at its next step: it reads the `blocks` of standing
 orders, and never their names.
 
-A standing order ends at its own time, by a second one of the same name, or by `resume`.
+A standing order ends at its own time, by a second one of the same name, or by the order in `ended_by`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,7 @@ from health.runbook.state import Memory, NewStart
 from health.runbook.step_names import meant_by, short_name
 from objects.frozen import OpenEnum
 from objects.short_text import ShortText
+from objects.timestamps import stamp
 
 
 class AbortOrder(StandingOrder):
@@ -57,6 +58,14 @@ class SkipOrder(StepOrder):
     )
 
 
+class ClaimOrder(OrderMessage):
+    """Say that a person looks at the incident. It blocks nothing, and the next claim replaces it."""
+
+
+class UnclaimOrder(OrderMessage):
+    """End the claim, by any person; the incident goes on as before."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Situation:
     """The state of an incident, by which an order is refused, or offered to a person."""
@@ -86,10 +95,14 @@ class OrderSpec(Generic[Message]):
     """The answer of the update, with the fields of `order`, and followed by the reason if there is one."""
     is_offered: Callable[[Situation], bool]
     """True if `paramedic show` proposes the order in this situation."""
+    remark: Callable[[Situation], str] = lambda _situation: ""
+    """The end of the answer, which the situation before the order decides."""
     label: str = ""
-    """Its line in `paramedic show` while it stands."""
+    """Its line in `paramedic show` while it stands; "": the order does not stand."""
+    ended_by: str = "resume"
+    """The order that ends it while it stands."""
     blocks: Blocks | None = None
-    """The restriction while the order stands; None: the order does not stand."""
+    """The restriction while the order stands."""
     effect: Callable[[Memory, Message], Memory] = lambda memory, _: memory
     """Its change of the memory, beside standing and its record."""
     obey: Callable[[Memory, OrderRecord, Observation, datetime], Memory | Refusal] | None = None
@@ -100,9 +113,10 @@ class OrderSpec(Generic[Message]):
     steps: Callable[[Situation], Sequence[str]] = lambda _situation: ()
     """The values of `step` that `paramedic show` proposes."""
 
-    def answer_to(self, order: Message, target: object) -> str:
+    def answer_to(self, order: Message, target: object, before: Situation) -> str:
+        """The answer to an order that was given in the situation `before`."""
         answer = self.answer.format(target=target, order=order)
-        return f"{answer}: {order.reason}" if order.reason else answer
+        return f"{answer}{f': {order.reason}' if order.reason else ''}{self.remark(before)}"
 
     def record(self, order: Message, now: datetime) -> OrderRecord:
         return OrderRecord(
@@ -120,7 +134,7 @@ class OrderSpec(Generic[Message]):
 def _resumed(memory: Memory, order: ResumeOrder) -> Memory:
     is_new_start = bool(order.step) or memory.is_exhausted
     starts_over = NewStart(first_step=order.step) if is_new_start else memory.starts_over
-    changes = {"standing": (), "skips_back_off": True, "failing": None, "starts_over": starts_over}
+    changes = {"skips_back_off": True, "failing": None, "starts_over": starts_over}
     return memory.model_copy(update=changes)
 
 
@@ -142,7 +156,7 @@ _RESUME_AT_A_STEP = {Phase.HELD, Phase.REMEDIATING, Phase.EXHAUSTED}
 
 def _ends_something(situation: Situation) -> bool:
     """True if `resume` ends a standing order, a back-off or an exhausted escalation."""
-    return situation.phase in _RESUME or bool(situation.memory.standing) or _waits_to_act(situation)
+    return situation.phase in _RESUME or situation.memory.is_blocked or _waits_to_act(situation)
 
 
 def _waits_to_act(situation: Situation) -> bool:
@@ -185,6 +199,19 @@ def _runs_a_step(situation: Situation) -> bool:
         return False
     running = skipping.skippable(situation.memory, situation.seen, situation.now)
     return not isinstance(running, Refusal)
+
+
+def claim_of(memory: Memory) -> OrderRecord | None:
+    return next((order for order in memory.standing if order.order == CLAIM.name), None)
+
+
+def _earlier_claim(before: Situation) -> str:
+    claim = claim_of(before.memory)
+    return f"; ended the {claim.words} (of {stamp(claim.given)})" if claim else ""
+
+
+def _unclaim_refused(_order: UnclaimOrder, situation: Situation) -> Refusal | None:
+    return None if claim_of(situation.memory) else Refusal("it is not claimed")
 
 
 RESUME = OrderSpec(
@@ -231,8 +258,27 @@ ABORT = OrderSpec(
     blocks=Blocks.REMEDIATION,
     is_offered=lambda situation: situation.phase in _ABORT and not situation.memory.left_alone,
 )
+CLAIM = OrderSpec(
+    name="claim",
+    message=ClaimOrder,
+    help="Say that you look at the incident, which goes on; the next claim replaces yours.",
+    answer="shows your claim on {target} until unclaim, and goes on",
+    remark=_earlier_claim,
+    label="Claimed",
+    ended_by="unclaim",
+    is_offered=lambda situation: situation.phase is not Phase.ENDED and not claim_of(situation.memory),
+)
+UNCLAIM = OrderSpec(
+    name="unclaim",
+    message=UnclaimOrder,
+    help="End the claim of an incident.",
+    answer="shows no claim on {target}",
+    remark=_earlier_claim,
+    refuse=_unclaim_refused,
+    is_offered=lambda situation: claim_of(situation.memory) is not None,
+)
 ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType(
-    {one.name: one for one in (ABORT, HOLD, SKIP, RESUME)}
+    {one.name: one for one in (ABORT, HOLD, SKIP, RESUME, UNCLAIM, CLAIM)}
 )
 """Each order by its name, the one with the largest effect first."""
 
@@ -251,7 +297,15 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
     record = spec.record(order, now)
     if any(one.is_pending and one.model_copy(update={"given": now}) == record for one in memory.orders):
         return memory
-    return spec.effect(memory.having_been_ordered(record), order)
+    memory = memory.having_been_ordered(record, stands=bool(spec.label))
+    standing = tuple(one for one in memory.standing if ended_by(one) != spec.name)
+    return spec.effect(memory.model_copy(update={"standing": standing}), order)
+
+
+def ended_by(order: OrderRecord) -> str:
+    """The name of the order that ends this one while it stands."""
+    spec = ORDERS.get(order.order)
+    return spec.ended_by if spec else RESUME.name
 
 
 def obeyed(memory: Memory, seen: Observation, now: datetime) -> Memory:

@@ -80,9 +80,8 @@ def just_begun(running: RunningStep, now: datetime) -> Refusal | None:
 
 def why_blocked(memory: Memory) -> Refusal | None:
     """The reason by which an incident refuses, whatever runs."""
-    if memory.standing:
-        order = memory.standing[-1]
-        return Refusal(f"an order stands and needs resume first: {order.words}")
+    if memory.is_blocked:
+        return Refusal(f"an order stands and needs resume first: {memory.blocking[-1].words}")
     return Refusal("the check is in shadow, so no step is taken") if memory.is_shadow else None
 
 

@@ -118,9 +118,13 @@ class Memory(Frozen):
         return self._blocking(Blocks.REMEDIATION)
 
     @property
+    def blocking(self) -> tuple[OrderRecord, ...]:
+        """The standing orders that block every step."""
+        return tuple(order for order in self.standing if order.blocks is not None)
+
+    @property
     def is_blocked(self) -> bool:
-        """True if a standing order blocks every step."""
-        return any(order.blocks is not None for order in self.standing)
+        return bool(self.blocking)
 
     @property
     def hold_reason(self) -> str | None:
@@ -308,12 +312,12 @@ class Memory(Frozen):
         """The same before the incident rests, without notes that became obsolete."""
         return self._with(notes=still_ahead(self.notes, now))
 
-    def having_been_ordered(self, order: OrderRecord) -> Self:
-        """The same with a new order, which replaces a standing one of the same name."""
+    def having_been_ordered(self, order: OrderRecord, *, stands: bool) -> Self:
+        """The same with a new order; if it stands, it replaces a standing one of the same name."""
         others = tuple(one for one in self.standing if one.order != order.order)
         return self._with(
             orders=(*self.orders, order)[-MOST_RECORDS:],
-            standing=self.standing if order.blocks is None else (*others, order),
+            standing=(*others, order) if stands else self.standing,
             clean_up_at=None,
         )
 

@@ -58,6 +58,29 @@ async def test_hold_keeps_the_request_and_shows(fleet: Fleet, paramedic: Command
     assert len(one["requests"]) == 1
 
 
+async def test_claim_is_listed_and_the_next_one_says_whose_it_was(fleet: Fleet, paramedic: Command) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.reaches("node-1", Phase.HELD)
+    await fleet.listed("Running", 1)
+    here = ("node-1", "--cluster", fleet.cluster)
+    ran = await paramedic("unclaim", *here)
+    assert ran.err.endswith("it is not claimed\n")
+    await paramedic("claim", *here, "--reason", "INC-7")
+    (row,) = (await paramedic("list", "--cluster", fleet.cluster)).out.splitlines()[1:]
+    assert row.split()[5] == "ada"
+    ran = await paramedic("claim", *here)
+    assert "shows your claim on Node/node-1 until unclaim, and goes on; ended the claim by ada@" in ran.out
+    assert ": INC-7 (of 20" in ran.out
+    assert "; ended the claim by ada@" in (await paramedic("unclaim", *here)).out
+    shown = (await paramedic("show", *here, "-o", "json")).json
+    assert [one["what"] for one in shown["history"] if "claim" in one["what"]] == [
+        "claim",
+        "claim",
+        "unclaim",
+    ]
+    assert not shown["standing"]
+
+
 async def test_order_to_several_incidents_is_carried_out_where_it_can_be(
     fleet: Fleet, paramedic: Command
 ) -> None:

@@ -187,7 +187,15 @@ LEFT_ALONE = Memory(standing=standing("abort"))
 )
 def test_page_says_which_orders_make_sense(of: State, expected: str) -> None:
     found = PossibleOrders(state=of, name="node-1", cluster="prod", now=NOW).line
-    assert found.replace("paramedic ", "").replace(" node-1 --cluster prod", "") == expected
+    words = found.replace("paramedic ", "").replace(" node-1 --cluster prod", "")
+    assert words == ", ".join(filter(None, ("claim", expected)))
+
+
+def test_page_shows_the_claim_and_proposes_its_end() -> None:
+    claim = OrderRecord(order="claim", reason="INC-7", identity="ada@desk", given=NOW)
+    claimed = remediating(standing=(claim,))
+    assert line("Claimed", claimed) == "INC-7; by ada@desk; until unclaim"
+    assert line("You can", claimed).startswith("paramedic unclaim node-1 --cluster main-0a1b, paramedic skip")
 
 
 SKIPPED = OrderRecord(order="skip", reason="", given=NOW, step="reboot", is_pending=True)
@@ -212,7 +220,7 @@ def test_page_says_that_an_order_waits_and_why_the_latest_was_refused(
 def test_orders_can_be_typed_as_they_are_printed() -> None:
     assert PossibleOrders(
         state=state(Phase.LEFT_ALONE, NOTHING), name="it's", cluster="prod", now=NOW
-    ).commands == ["""paramedic resume 'it'"'"'s' --cluster prod"""]
+    ).commands[1:] == ["""paramedic resume 'it'"'"'s' --cluster prod"""]
     staging = "paramedic --namespace staging"
     assert PossibleOrders(
         state=remediating(), name="node-1", cluster="prod", now=NOW, command=staging
@@ -227,7 +235,8 @@ def test_json_has_what_the_page_has() -> None:
     assert view.goes_on_with == "the step RebootTemplate/reboot times out, and RebootTemplate/reset is next"
     (request,) = view.requests
     assert (request.step, request.steps, request.times_out_at) == (1, 3, NOW + 4 * MINUTE)
-    assert view.possible_orders[:2] == (
+    assert view.possible_orders[:3] == (
+        "paramedic claim node-1 --cluster main-0a1b",
         "paramedic skip node-1 --cluster main-0a1b --step RebootTemplate/reboot",
         "paramedic hold node-1 --cluster main-0a1b",
     )

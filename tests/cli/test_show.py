@@ -24,6 +24,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
     assert shown["ui_url"] == ""
     assert len(shown["kubectl"]) == 3
     assert [line.split()[:2] for line in shown["possible_orders"]] == [
+        ["paramedic", "claim"],
         ["paramedic", "hold"],
         ["paramedic", "abort"],
     ]
@@ -40,7 +41,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
         "Detector     Expired: Node/node-1",
         "hold: ordered by ada@",
         ", for 1h: disk swap",
-        "You can      paramedic resume node-1 --cluster",
+        "You can      paramedic claim node-1 --cluster",
         f"http://ui:8080/namespaces/{fleet.client.namespace}/workflows/remediation%2F",
         "kubectl describe node node-1",
         "kubectl get nodehealthchecks workers -o yaml",

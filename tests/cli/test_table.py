@@ -12,6 +12,7 @@ from health.cluster.global_stop import Stop
 from health.model.details import Details
 from health.model.moves import Phase
 from health.model.observation import Hold, HoldReason
+from health.model.order import OrderRecord
 from health.runbook.state import Memory
 from tests.cli.summaries import CONDITION, state, summary, unhealthy
 from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, with_steps_tried
@@ -107,6 +108,30 @@ def test_spare_width_goes_to_the_name_before_the_details() -> None:
     natural = {"TARGET": 40, "PHASE": 11, "DETAILS": 90}
     assert column_widths(natural, 69) == {"TARGET": 30, "PHASE": 11, "DETAILS": 24}
     assert column_widths(natural, 100) == {"TARGET": 40, "PHASE": 11, "DETAILS": 45}
+
+
+CLAIMS = [
+    incident(
+        "node-1",
+        Phase.HELD,
+        memory=Memory(standing=(OrderRecord(order="claim", reason="", identity=by, given=NOW),)),
+    )
+    for by in ("ada@desk", "", "maximilian@phone")
+]
+
+
+def test_user_of_a_claim_has_a_column_as_soon_as_an_incident_is_claimed() -> None:
+    assert not any("CLAIM" in line for line in drawn(200))
+    header, *rows = drawn(80, *CLAIMS, SUMMARIES[-1])
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"]
+    at = header.index("CLAIM")
+    assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximilian", "-"]
+
+
+def test_claim_is_dropped_after_the_age_and_before_the_details() -> None:
+    natural = dict.fromkeys(("TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"), 11)
+    assert set(natural).difference(column_widths(natural, 76)) == {"AGE"}
+    assert set(natural).difference(column_widths(natural, 64)) == {"AGE", "CLAIM"}
 
 
 def test_into_a_pipe_no_line_ends_with_blanks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,15 @@ from health.runbook.failures import RETRIES
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.learn import learned
 from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
-from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder, SkipOrder, ordered
+from health.runbook.orders import (
+    AbortOrder,
+    ClaimOrder,
+    HoldOrder,
+    ResumeOrder,
+    SkipOrder,
+    UnclaimOrder,
+    ordered,
+)
 from health.runbook.state import Memory, NewStart
 from tests.health.test_next_move import STEP
 from tests.support.values.builders import NOW, fact, request_snapshot
@@ -181,6 +189,16 @@ class World(RuleBasedStateMachine):
     @rule(step=st.sampled_from(["reboot", "reset"]))
     def person_skips(self, step: str) -> None:
         self.order(SkipOrder(step=step))
+
+    @precondition(lambda self: self.is_open)
+    @rule()
+    def person_claims_which_changes_no_move(self) -> None:
+        seen = self.memory.complete(self.look())
+        claimed = learned(ordered(self.memory, ClaimOrder(), self.now), seen, self.now)
+        unclaimed = ordered(claimed, UnclaimOrder(), self.now)
+        without = learned(self.memory, seen, self.now)
+        moves = [next_move(seen, one, self.now) for one in (without, claimed, unclaimed)]
+        assert moves[1:] == moves[:1] * 2, self.log
 
     @invariant()
     def each_skip_ended_one_step_at_most(self) -> None:

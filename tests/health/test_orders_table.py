@@ -23,11 +23,19 @@ def test_order_needs_no_field_and_has_no_reason_of_its_own(spec: OrderSpec[Any])
 
 
 @ROWS
-def test_order_stands_if_and_only_if_it_blocks_something(spec: OrderSpec[Any]) -> None:
+def test_order_stands_if_and_only_if_it_has_a_label_and_a_time_if_it_blocks(spec: OrderSpec[Any]) -> None:
     memory = ordered(Memory(), spec.message(), NOW)
-    assert issubclass(spec.message, StandingOrder) is (spec.blocks is not None) is bool(spec.label)
-    assert [one.order for one in memory.standing] == ([spec.name] if spec.blocks else [])
+    assert issubclass(spec.message, StandingOrder) is (spec.blocks is not None)
+    assert [one.order for one in memory.standing] == ([spec.name] if spec.label else [])
     assert memory.is_blocked is bool(spec.blocks)
+
+
+@pytest.mark.parametrize("spec", [spec for spec in ORDERS.values() if spec.label], ids=lambda spec: spec.name)
+def test_standing_order_is_ended_by_one_order_of_the_table_and_by_no_other(spec: OrderSpec[Any]) -> None:
+    memory = ordered(Memory(), spec.message(), NOW)
+    for other in ORDERS.values():
+        is_ended = spec.name not in {one.order for one in ordered(memory, other.message(), NOW).standing}
+        assert is_ended is (other.name == spec.ended_by), other.name
 
 
 @ROWS

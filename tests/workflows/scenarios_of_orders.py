@@ -1,7 +1,7 @@
-"""Scenarios of users' orders: `abort`, `hold`, `resume` and cancel."""
+"""Scenarios of users' orders: `abort`, `hold`, `resume`, `claim` and cancel."""
 
 from health.model.moves import Phase
-from health.runbook.orders import AbortOrder, HoldOrder
+from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, be_held, hang_on_a_finalizer, wait
 from tests.support.story.settling import rests
@@ -121,6 +121,15 @@ async def held_by_a_person_for_a_time(incident: IncidentDriver) -> None:
     await recover(incident)
 
 
+async def claimed_by_people(incident: IncidentDriver) -> None:
+    await begin(incident, act)
+    await incident.handle.execute_update("claim", ClaimOrder(identity="ada", reason="INC-7"))
+    await incident.handle.execute_update("claim", ClaimOrder(identity="bob"))
+    await incident.handle.execute_update("unclaim")
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
 async def cancelled_while_waiting(incident: IncidentDriver) -> None:
     await begin(incident, wait)
     await incident.handle.cancel()
@@ -164,6 +173,7 @@ SCENARIOS = (
     held_by_a_person,
     held_by_a_person_while_remediating,
     held_by_a_person_for_a_time,
+    claimed_by_people,
     cancelled_while_waiting,
     cancelled_while_acting,
     cancelled_while_cleaning_up,

@@ -1,0 +1,71 @@
+"""The order `claim`: it is shown, blocks nothing, and the next one replaces it."""
+
+from health.model.moves import Phase
+from health.runbook.decide import next_move
+from health.runbook.orders import (
+    ORDERS,
+    ClaimOrder,
+    HoldOrder,
+    ResumeOrder,
+    Situation,
+    UnclaimOrder,
+    claim_of,
+    ordered,
+)
+from health.runbook.skipping import why_blocked
+from health.runbook.state import Memory
+from tests.support.values.builders import MINUTE, NOW, seen
+
+CLAIM, UNCLAIM = ORDERS["claim"], ORDERS["unclaim"]
+ADA = ClaimOrder(identity="ada@desk", reason="INC-7")
+BOB = ClaimOrder(identity="bob@home")
+CLAIMED = ordered(Memory(), ADA, NOW)
+
+
+def situation(memory: Memory, phase: Phase = Phase.HELD) -> Situation:
+    return Situation(phase=phase, memory=memory, seen=seen(), now=NOW)
+
+
+def test_claim_blocks_nothing() -> None:
+    assert next_move(seen(), CLAIMED, NOW) == next_move(seen(), Memory(), NOW)
+    assert CLAIMED.intent(NOW) == Memory().intent(NOW)
+    assert why_blocked(CLAIMED) is None
+
+
+def test_next_claim_replaces_the_earlier_one_and_its_answer_says_whose_it_was() -> None:
+    answer = CLAIM.answer_to(BOB, "Node/node-1", situation(CLAIMED))
+    assert answer == (
+        "shows your claim on Node/node-1 until unclaim, and goes on; "
+        "ended the claim by ada@desk: INC-7 (of 2026-03-01T12:00:00Z)"
+    )
+    memory = ordered(CLAIMED, BOB, NOW + MINUTE)
+    assert [one.identity for one in memory.standing] == ["bob@home"]
+    assert [one.identity for one in memory.orders] == ["ada@desk", "bob@home"]
+
+
+def test_first_claim_says_nothing_of_another_one() -> None:
+    answer = CLAIM.answer_to(ADA, "Node/node-1", situation(Memory()))
+    assert answer == "shows your claim on Node/node-1 until unclaim, and goes on: INC-7"
+
+
+def test_claim_outlasts_resume_and_ends_with_unclaim_alone() -> None:
+    memory = ordered(ordered(CLAIMED, HoldOrder(), NOW), ResumeOrder(), NOW)
+    assert [one.order for one in memory.standing] == ["claim"]
+    held = ordered(ordered(CLAIMED, HoldOrder(), NOW), UnclaimOrder(), NOW)
+    assert [one.order for one in held.standing] == ["hold"]
+    assert claim_of(held) is None
+
+
+def test_only_a_claimed_incident_can_be_unclaimed() -> None:
+    refusal = UNCLAIM.refuse(UnclaimOrder(), situation(Memory()))
+    assert refusal is not None
+    assert refusal.why == "it is not claimed"
+    assert UNCLAIM.refuse(UnclaimOrder(), situation(CLAIMED)) is None
+
+
+def test_show_proposes_a_claim_or_its_end() -> None:
+    for phase in Phase:
+        assert CLAIM.is_offered(situation(Memory(), phase)) is (phase is not Phase.ENDED)
+        assert not UNCLAIM.is_offered(situation(Memory(), phase))
+        assert not CLAIM.is_offered(situation(CLAIMED, phase))
+        assert UNCLAIM.is_offered(situation(CLAIMED, phase))
