@@ -85,7 +85,7 @@ lock: $(INSTALLED) ## write the lock files anew after a change of the dependenci
 servers: $(INSTALLED)
 	@$(BIN)/python -m devcluster.assets
 
-# Only tests need it: they render the chart.
+# Only tests need them: Helm renders the chart, promtool reads the alerts.
 helm: $(INSTALLED)
 	@$(BIN)/python -m devcluster.go_programs
 

@@ -2,7 +2,6 @@
 
 import json
 import tarfile
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from tests.deploy.chart import helm, packaged, refused, release
 from tests.deploy.conftest import Refusal
 from tests.deploy.containers import container, containers
 from tests.deploy.overlays import DEPLOY, combined, named, of_kind
-from tests.pages.alerts import alerts
 
 pytestmark = pytest.mark.cluster  # helm is built as the servers are
 
@@ -286,13 +284,13 @@ def rules(objects: tuple[Object, ...]) -> Object:
     return spec
 
 
-def test_alerts_are_those_of_the_page(fitted: tuple[Object, ...]) -> None:
-    def plain(expressions: Iterable[str]) -> set[str]:
-        return {" ".join(one.split()) for one in expressions}
-
-    (group,) = rules(fitted)["groups"]
-    assert plain(one["expr"] for one in group["rules"]) == plain(alerts())
-    assert len({one["alert"] for one in group["rules"]}) == len(group["rules"])
+async def test_links_of_alerts_lead_to_the_published_page(chart: Path) -> None:
+    page = "https://pages.example.com/runbook/alerts.html"
+    values = {"metrics.prometheusRule.enabled": True, "metrics.prometheusRule.runbook": page}
+    (group,) = rules(await release(chart, OUTSIDE | values))["groups"]
+    assert [one["annotations"]["runbook_url"] for one in group["rules"]] == [
+        f"{page}#{one['alert'].lower()}" for one in group["rules"]
+    ]
 
 
 async def test_no_monitor_is_installed_by_default(chart: Path) -> None:

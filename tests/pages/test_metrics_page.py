@@ -9,10 +9,11 @@ import pytest
 
 from detector.metrics.observed_phase import ObservedPhase
 from health.model.observation import HoldReason
-from tests.pages.alerts import PAGE, alerts
 from tests.pages.page import modules, named, part, rows, strings_of
+from tests.support.alert_rules import alerts
 from worker.worker_metrics import NOT_SAVED, SAVED
 
+PAGE = "metrics.md"
 NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")
 FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
 OF_TEMPORAL = {"paramedic_incident_ended"}

@@ -1,16 +1,14 @@
-"""Reasons to hold, Events, annotations and labels: each one of the code has a row on its page."""
+"""Events, annotations and labels: each one of the code has a row on its page."""
 
 import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 
-from health.model.observation import HoldReason
 from health.policy.check_choices import CheckChoices
 from tests.pages.page import modules, named, part, rows, strings_of
 
-HOLDS, EVENTS, ANNOTATIONS = "troubleshooting.md", "events.md", "annotations.md"
+EVENTS, ANNOTATIONS = "events.md", "annotations.md"
 CAMEL_CASE = re.compile(r"(?:[A-Z][a-z]+)+")
 MAKERS = {"Event", "EventNote", "Severity", "Statement", "StormNote", "TargetNote", "of_check"}
 """Whoever imports or defines one of these says reasons of Events, or of conditions that are told by them."""
@@ -23,12 +21,6 @@ NO_EVENTS = {
 }
 """Words in the same files that are no reasons of Events: conditions, kinds, types, findings of `doctor`."""
 KEY = re.compile(r"[a-z0-9.-]+\.(?:dev|io)/(?!v\d)[A-Za-z-]+")
-
-
-def held_tables() -> Iterator[str]:
-    """The reasons to hold, each as often as it has a row."""
-    for row in rows(part(HOLDS, "## Held")):
-        yield from named(row[0])
 
 
 @cache
@@ -49,18 +41,6 @@ def _imported_or_defined(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ClassDef):
             yield node.name
-
-
-def test_each_reason_to_hold_has_one_row_that_says_what_it_means_and_what_to_do() -> None:
-    said = sorted(held_tables())
-    missing = [reason.value for reason in HoldReason if reason.value not in said]
-    assert not missing, (
-        f"docs/{HOLDS}: add a row for {', '.join(missing)} to one of the four tables below '## Held': "
-        "reason, what it means, what to do"
-    )
-    assert [one for one in said if one not in {*HoldReason}] == [], "no such reason to hold"
-    assert [one for one, other in pairwise(said) if one == other] == [], "more than one row"
-    assert all(cell for row in rows(part(HOLDS, "## Held")) for cell in row), "a cell is empty"
 
 
 def test_each_reason_of_an_event_is_on_the_page() -> None:

@@ -39,6 +39,8 @@ class GoProgram:
     """How long the build takes, for the message."""
     packages: str
     """The approximate number of packages to compile."""
+    tags: str = ""
+    """Build tags, with commas."""
     instead: str = ""
     """What else a person can do if the build fails."""
 
@@ -103,6 +105,7 @@ def _build(program: GoProgram, built: Path) -> None:
 
 def _compile(program: GoProgram, go: Path, target: Path, output: IO[str]) -> subprocess.Popen[bytes]:
     flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", program.linker_flags]
+    flags += ["-tags", program.tags] if program.tags else []
     return subprocess.Popen(  # noqa: S603  a fixed command
         # Without `bind`, an orphaned build could write into the file of the next one.
         bind([str(go), "build", *flags, "-o", str(target), program.package]),
