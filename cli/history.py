@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from temporalio.api.common.v1 import Payload, WorkflowExecution
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
@@ -21,7 +22,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec, PayloadConverter
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from cli.terminal import plain
 from health.model.moves import Phase
@@ -35,6 +36,9 @@ from workflows.wait_summary import WaitSummary
 _PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
 _UNREADABLE = (ValueError, KeyError, RuntimeError)
 """Errors that payload converters raise for a malformed or encrypted payload."""
+MOST_RUNS = 100
+"""The runs of one incident that are read: a run ends after some thousand events."""
+STARTED = "started"
 LATEST_EVENTS = 100
 """The newest events that are searched: consecutive failures take few, as most attempts are not recorded."""
 LONGEST_WORDS = 300
@@ -63,17 +67,48 @@ class Episode:
     """Whether it is an order sent as a signal, which needs no answer."""
 
 
-async def read_story(client: Client, workflow_id: str, run_id: str) -> list[Episode]:
-    """The story of one run.
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """The episodes of an incident over all its runs."""
+
+    episodes: tuple[Episode, ...]
+    lacks_beginning: bool = False
+    """True if Temporal has removed the first runs, or there are more than `MOST_RUNS`."""
+
+
+async def read_story(client: Client, workflow_id: str, run_id: str) -> Story:
+    """The story of an incident that ended, or lasts, with this run.
 
     Raises:
-        RPCError: Temporal cannot be asked.
+        RPCError: Temporal cannot be asked about this run.
 
     """
+    events = await _events(client, workflow_id, run_id)
+    stories = [story(events, client.data_converter.payload_converter)]
+    while (earlier := _continued(events)) and len(stories) < MOST_RUNS:
+        try:
+            events = await _events(client, workflow_id, earlier)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            break
+        stories.insert(0, story(events, client.data_converter.payload_converter))
+    later = (one[1:] if one and one[0].what == STARTED else one for one in stories[1:])
+    return Story(
+        episodes=tuple(together(chain(stories[0], *later))),
+        lacks_beginning=bool(_continued(events)),
+    )
+
+
+async def _events(client: Client, workflow_id: str, run_id: str) -> list[HistoryEvent]:
     handle = client.get_workflow_handle(workflow_id, run_id=run_id)
     codec = client.data_converter.payload_codec
-    events = [await _decrypted(event, codec) async for event in handle.fetch_history_events()]
-    return story(events, client.data_converter.payload_converter)
+    return [await _decrypted(event, codec) async for event in handle.fetch_history_events()]
+
+
+def _continued(events: Sequence[HistoryEvent]) -> str:
+    """The run that this one continues; "" for the first run."""
+    return events[0].workflow_execution_started_event_attributes.continued_execution_run_id if events else ""
 
 
 def with_refusals(episodes: Sequence[Episode], orders: Iterable[OrderRecord]) -> list[Episode]:
@@ -128,7 +163,7 @@ def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
     when, summary = event.event_time.ToDatetime(tzinfo=UTC), _summary(event, decode)
     match event.event_type:
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-            return Episode(when=when, what="started", words="")
+            return Episode(when=when, what=STARTED, words="")
         case EventType.EVENT_TYPE_TIMER_STARTED:
             waited = WaitSummary.parsed(summary)
             return Episode(when=when, what=waited.phase, words=waited.words) if summary else None

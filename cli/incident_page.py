@@ -107,6 +107,10 @@ class IncidentPage:
     now: datetime
     name: str
     """The name by which the person asked for it."""
+    is_full: bool = False
+    """True if the page shows all of the history, and not only its latest entries."""
+    lacks_beginning: bool = False
+    """True if Temporal has removed the first runs of the incident."""
     command: str = "paramedic"
     """The command with the options that select this Temporal, as they were given."""
 
@@ -242,14 +246,22 @@ def _answer(observation: Observation | None, now: datetime) -> str:
 
 
 def _story(page: IncidentPage) -> Iterator[Line]:
-    if len(page.story) > SHOWN:
-        yield "History", f"({len(page.story) - SHOWN} earlier)"
-    for number, episode in enumerate(page.story[-SHOWN:]):
-        label = "" if number or len(page.story) > SHOWN else "History"
+    shown = page.story if page.is_full else page.story[-SHOWN:]
+    earlier = len(page.story) - len(shown)
+    if earlier or page.lacks_beginning:
+        yield "History", _earlier(earlier, lacks_beginning=page.lacks_beginning)
+    for number, episode in enumerate(shown):
+        label = "" if number or earlier or page.lacks_beginning else "History"
         words = beside(str(page.summary.incident.target), episode.words)
         times = f" (x{episode.times})" if episode.times > 1 else ""
         moment = f"{episode.when:%Y-%m-%d %H:%M:%SZ}"
         yield label, f"{moment}  {episode.what}{times}{': ' if words else ''}{words}"
+
+
+def _earlier(number: int, *, lacks_beginning: bool) -> str:
+    left_out = f"{number} earlier, see --full" if number else ""
+    lost = "Temporal has removed the beginning" if lacks_beginning else ""
+    return f"({'; '.join(part for part in (left_out, lost) if part)})"
 
 
 def _order(order: OrderRecord, now: datetime) -> str:

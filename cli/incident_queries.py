@@ -108,11 +108,4 @@ class StateQueries:
             return dataclasses.replace(summary, problem=error_sentence(error))
         except ValidationError:
             return dataclasses.replace(summary, problem=OTHER_VERSION)
-        return dataclasses.replace(
-            summary,
-            outcome=result.outcome,
-            reason=result.reason,
-            result_orders=result.orders,
-            result_shadow=result.shadow,
-            result_evidence=result.evidence,
-        )
+        return dataclasses.replace(summary, result=result)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from cli.ages import short
 from health.model.evidence import EvidenceRecord
+from health.model.incident_result import IncidentResult
 from health.model.moves import NextTransition, Outcome, Phase
 from health.model.observation import HoldReason
 from health.model.order import OrderRecord
@@ -27,17 +28,8 @@ class IncidentSummary:
     closed: datetime | None = None
     state: State | None = None
     """None before it is queried, if no worker answers, and after the end."""
-    outcome: Outcome | None = None
-    """How it ended; None while it is open, and if it was terminated."""
-    reason: str = ""
-    """The reason of the outcome, in words; "" where `outcome` is None."""
-    result_shadow: ShadowRecord | None = None
-    """The steps it recorded while in shadow, from its result; None if it never was, or where `outcome` is
-    None."""
-    result_evidence: EvidenceRecord | None = None
-    """The evidence, from its result; None if none was wanted, or where `outcome` is None."""
-    result_orders: tuple[OrderRecord, ...] = ()
-    """The orders that it got, from its result."""
+    result: IncidentResult | None = None
+    """The result of its workflow; None while it is open, and if it was terminated."""
     problem: str = ""
     """Why phase or outcome is unknown."""
     unreadable: str = ""
@@ -57,6 +49,16 @@ class IncidentSummary:
         return self.state.phase if self.state else None
 
     @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; None while it is open, and if it was terminated."""
+        return self.result.outcome if self.result else None
+
+    @property
+    def reason(self) -> str:
+        """The reason of the outcome, in words; "" where `outcome` is None."""
+        return self.result.reason if self.result else ""
+
+    @property
     def is_held(self) -> bool:
         """True while an order `hold` of a person stands."""
         return self.state is not None and self.state.memory.held is not None
@@ -71,18 +73,20 @@ class IncidentSummary:
         """The steps it would have taken while in shadow; None if it never was, or if that is unknown."""
         memory = self.state.memory if self.state else None
         if memory is None:
-            return self.result_shadow
+            return self.result.shadow if self.result else None
         return memory.shadow if memory.has_been_in_shadow else None
 
     @property
     def evidence(self) -> EvidenceRecord | None:
         """The state of its evidence; None if none was wanted yet, or if that is unknown."""
-        return self.state.memory.evidence if self.state else self.result_evidence
+        known = self.state.memory if self.state else self.result
+        return known.evidence if known else None
 
     @property
     def orders(self) -> tuple[OrderRecord, ...]:
         """The latest orders that it got; empty if they are unknown."""
-        return self.state.memory.orders if self.state else self.result_orders
+        known = self.state.memory if self.state else self.result
+        return known.orders if known else ()
 
     @property
     def stopped(self) -> str:

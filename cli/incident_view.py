@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Self
 
+from cli.history import Episode
 from cli.incident_page import IncidentPage, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import kubectl_lines
@@ -175,6 +176,10 @@ class EpisodeView(Frozen):
     details: str
     times: int
 
+    @classmethod
+    def of(cls, episode: Episode) -> Self:
+        return cls(at=episode.when, what=episode.what, details=episode.words, times=episode.times)
+
 
 class PageView(IncidentView):
     """The JSON of `paramedic show`: an incident, its observation and history."""
@@ -197,10 +202,7 @@ class PageView(IncidentView):
             **IncidentView.of(page.summary, page.now).model_dump(),
             lease_renewed_at=state.memory.lease.renew_at if state else None,
             observation=_named(state.observation) if state else None,
-            history=tuple(
-                EpisodeView(at=one.when, what=one.what, details=one.words, times=one.times)
-                for one in page.story
-            ),
+            history=tuple(map(EpisodeView.of, page.story)),
             ui_url=page.ui_link,
             kubectl=tuple(kubectl_lines(page.summary)),
             orders=tuple(OrderView.of(one, page.now) for one in page.summary.orders),

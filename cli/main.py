@@ -18,6 +18,7 @@ from cli.inspection.simulate import simulate
 from cli.listing import list_incidents
 from cli.orders import command as order_command
 from cli.output import Output, in_foreground
+from cli.past.command import history
 from cli.policy import policy
 from cli.retire.command import retire
 from cli.setting_up import setup
@@ -41,6 +42,7 @@ app.command("list")(list_incidents)
 orders = map(order_command, ORDERS.values())
 commands: tuple[Callable[..., None], ...] = (
     show,
+    history,
     shadow,
     *orders,
     stop,

@@ -1,5 +1,6 @@
 """`paramedic show`: prints all data of one incident."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -25,7 +26,7 @@ class PageOutput(StrEnum):
     JSON = "json"
 
 
-def show(
+def show(  # noqa: PLR0913  typer reads one option a parameter
     context: typer.Context,
     name: Annotated[str, typer.Argument(parser=incident_name, metavar="NAME", help=NAME_HELP)],
     *,
@@ -38,6 +39,9 @@ def show(
             "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
         ),
     ] = PageOutput.TEXT,
+    is_full: Annotated[
+        bool, typer.Option("--full", help="Print all of the history, and not only its latest entries.")
+    ] = False,
     ui: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +54,7 @@ def show(
     ] = None,
 ) -> None:
     """Show one incident: phase, timers, reasons, requests and history; the last one if none is open."""
-    page = carry_out(_read(context, name, cluster or "", ui or ""))
+    page = replace(carry_out(_read(context, name, cluster or "", ui or "")), is_full=is_full)
     if output is PageOutput.JSON:
         typer.echo(PageView.of_page(page).model_dump_json(indent=2))
     else:
@@ -64,7 +68,8 @@ async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> Inc
         link = ui_link(ui, client.namespace, summary) if ui else ""
         return IncidentPage(
             summary=summary,
-            story=tuple(with_refusals(story, summary.orders)),
+            story=tuple(with_refusals(story.episodes, summary.orders)),
+            lacks_beginning=story.lacks_beginning,
             ui_link=link,
             now=datetime.now(UTC),
             name=name,

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
@@ -17,6 +16,7 @@ from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.history import read_task_failure
 from cli.parameters import quoted
+from cli.retention import retention_of
 from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
@@ -133,7 +133,7 @@ async def temporal_findings(
 
 
 async def _findings(client: Client, cluster: Sequence[str], back_off_limit: timedelta) -> list[Finding]:
-    retention = await _retention(client)
+    retention = await retention_of(client)
     if retention is None:
         what = f"Temporal at {address_of(client)} has no namespace {client.namespace}"
         return [problem("NamespaceMissing", what, "`paramedic setup --create-namespace` makes it")]
@@ -145,18 +145,6 @@ async def _findings(client: Client, cluster: Sequence[str], back_off_limit: time
     strange = await stranger_findings(client, cluster) if cluster and not not_set_up else []
     unread = await memory_findings(client, cluster)
     return [*too_short, *not_set_up, *polled, *failing, *strange, *unread]
-
-
-async def _retention(client: Client) -> timedelta | None:
-    """The retention of the namespace; None if it does not exist."""
-    asked = DescribeNamespaceRequest(namespace=client.namespace)
-    try:
-        answer = await client.workflow_service.describe_namespace(asked, timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    return answer.config.workflow_execution_retention_ttl.ToTimedelta()
 
 
 async def _examine_search_attributes(client: Client) -> list[Finding]:

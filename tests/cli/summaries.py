@@ -1,11 +1,13 @@
 """Incidents as a command sees them, made of values: no server is asked."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from cli.incident_summary import IncidentSummary
 from health.model.details import Details
-from health.model.moves import Phase, next_transition_of
+from health.model.incident_result import IncidentResult
+from health.model.moves import Outcome, Phase, next_transition_of
 from health.model.observation import Observation
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.decide import next_move
@@ -47,3 +49,11 @@ def summary(of: State | None, node: str = "node-1") -> IncidentSummary:
     return IncidentSummary(
         incident=incident, run_id="run", status="Running", started=NOW - timedelta(hours=2), state=of
     )
+
+
+def ended(outcome: Outcome = Outcome.RECOVERED, **fields: Any) -> IncidentSummary:
+    """An incident that began two hours ago and has just ended, with these fields of its result."""
+    open_ = summary(None)
+    values = {"reason": f"{SUBJECT} is healthy", "started": open_.started, "ended": NOW, **fields}
+    result = IncidentResult(outcome=outcome, **values)
+    return replace(open_, status="Completed", closed=NOW, result=result)

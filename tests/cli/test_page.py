@@ -21,7 +21,7 @@ from health.runbook.failures import FailingActs
 from health.runbook.maintenance import MaintenanceTask, TaskNote
 from health.runbook.memory_parts import LeaseMemory, LeaseState, RecoveryMemory
 from health.runbook.state import Memory
-from tests.cli.summaries import CONDITION, UNHEALTHY, state, summary, unhealthy
+from tests.cli.summaries import CONDITION, UNHEALTHY, ended, state, summary, unhealthy
 from tests.support.values.builders import (
     CLASSIC,
     ESCALATION,
@@ -48,9 +48,13 @@ def page(of: State, *story: Episode) -> IncidentPage:
 
 
 def lines(of: State, *story: Episode) -> list[str]:
+    return printed(page(of, *story))
+
+
+def printed(of: IncidentPage) -> list[str]:
     console = Console(width=1000, highlight=False)
     with console.capture() as captured:
-        console.print(incident_page(page(of, *story)))
+        console.print(incident_page(of))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -302,15 +306,9 @@ def test_row_of_acts_is_reported_only_while_the_incident_is_held() -> None:
 
 def test_page_of_an_incident_that_has_ended_says_why() -> None:
     reason = f"{INCIDENT.target} is healthy"
-    ended = replace(
-        summary(None),
-        status="Completed",
-        closed=NOW,
-        outcome=Outcome.REMEDIATED,
-        reason=reason,
-    )
-    assert ended.details == f"Remediated after 2h: {reason}"
-    assert IncidentView.of(ended, NOW).details == reason
+    remediated = ended(Outcome.REMEDIATED, reason=reason)
+    assert remediated.details == f"Remediated after 2h: {reason}"
+    assert IncidentView.of(remediated, NOW).details == reason
 
 
 def test_json_names_the_target_in_what_the_detector_answered() -> None:
@@ -328,13 +326,33 @@ def test_history_does_not_repeat_the_name_of_the_target() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("is_full", "lacks_beginning", "count", "first"),
+    [
+        (False, False, 13, "(3 earlier, see --full)"),
+        (True, False, 15, "2026-03-01 12:00:00Z  Held: 0"),
+        (True, True, 16, "(Temporal has removed the beginning)"),
+        (False, True, 13, "(3 earlier, see --full; Temporal has removed the beginning)"),
+    ],
+)
+def test_history_is_cut_to_its_latest_entries_unless_all_are_wanted(
+    *, is_full: bool, lacks_beginning: bool, count: int, first: str
+) -> None:
+    story = tuple(Episode(when=NOW, what="Held", words=str(number)) for number in range(15))
+    long = replace(page(remediating(), *story), is_full=is_full, lacks_beginning=lacks_beginning)
+    shown = printed(long)
+    (begin,) = (number for number, line in enumerate(shown) if line.startswith("History"))
+    (end,) = (number for number, line in enumerate(shown) if line.startswith("Workflow"))
+    assert shown[begin].split(maxsplit=1)[1] == first
+    assert end - begin == count
+
+
 def test_evidence_is_named_with_the_command_that_shows_it_also_after_the_end() -> None:
     record = EvidenceRecord(store=EvidenceStore.CONFIG_MAP, namespace="ns", name="e", at=NOW - MINUTE)
     saved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=record))
     assert line("Evidence", saved) == "ConfigMap ns/e, taken 2026-03-01 11:59:00Z (1m ago)"
     assert "kubectl get configmap -n ns e -o yaml" in "\n".join(lines(saved))
-    ended = replace(summary(None), closed=NOW, result_evidence=record)
-    assert IncidentView.of(ended, NOW).evidence == record
+    assert IncidentView.of(ended(evidence=record), NOW).evidence == record
 
     failed_record = record.model_copy(update={"problem": "pods is forbidden"})
     unsaved = state(Phase.REMEDIATING, UNHEALTHY, memory=Memory(evidence=failed_record))

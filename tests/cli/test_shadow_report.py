@@ -11,7 +11,7 @@ from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.state import Memory
-from tests.cli.summaries import UNHEALTHY, state, summary
+from tests.cli.summaries import UNHEALTHY, ended, state, summary
 from tests.support.values.builders import FIRST, MINUTE, NOW
 
 pytestmark = pytest.mark.rule("rule 43")
@@ -119,6 +119,5 @@ def test_report_says_how_much_limits_would_have_been_about(
 
 def test_end_of_an_incident_tells_what_it_would_have_done() -> None:
     record = ShadowRecord(others=(RequestRecord(request="R", uid="u", template="", started=NOW),))
-    ended = replace(summary(None), closed=NOW, result_shadow=record)
 
-    assert ended.shadow == record
+    assert ended(shadow=record).shadow == record
