@@ -47,7 +47,7 @@ class CleanUp:
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         """Delete the requests of the incident; return what remains, and why."""
         attempt = TaskAttempt(CLEAN_UP)
-        gone = await asyncio.gather(*(self._delete(one, asked, attempt) for one in asked.requests))
+        gone = await asyncio.gather(*(self._delete(request, asked, attempt) for request in asked.requests))
         hanging = tuple(one for one, is_gone in zip(asked.requests, gone, strict=True) if is_gone is False)
         if hanging or attempt.failures:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)

@@ -93,7 +93,9 @@ class Candidates:
     async def look(self) -> None:
         """Read the Leases of all candidates; raises KubernetesError."""
         found = await _leases_of_candidates(self._client, self._namespace, self._leader)
-        versions = {one["metadata"]["name"]: one["metadata"]["resourceVersion"] for one in found}
+        versions = {
+            candidate["metadata"]["name"]: candidate["metadata"]["resourceVersion"] for candidate in found
+        }
         self.note({name: version for name, version in versions.items() if name != self._own})
 
     def note(self, versions: Mapping[str, str]) -> None:
@@ -111,7 +113,7 @@ class Candidates:
     @property
     def is_one_fit(self) -> bool:
         """True if another process could lead, and has been able to for some time."""
-        return any(self._is_fit(one) for one in self._seen.values())
+        return any(self._is_fit(candidate) for candidate in self._seen.values())
 
     def _is_fit(self, one: _Observed) -> bool:
         now, times = self._clock(), self._times

@@ -194,8 +194,8 @@ def _unexplained(found: RecordT | Identity) -> RecordT | Undecodable:
 
 def _page_of(found: Sequence[RecordT | Undecodable], metadata: ListMetadata) -> ListPage[RecordT]:
     return ListPage(
-        tuple(one for one in found if not isinstance(one, Undecodable)),
-        tuple(one for one in found if isinstance(one, Undecodable)),
+        tuple(item for item in found if not isinstance(item, Undecodable)),
+        tuple(item for item in found if isinstance(item, Undecodable)),
         metadata.resource_version,
         metadata.token,
     )

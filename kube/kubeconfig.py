@@ -91,7 +91,9 @@ def _read(path: Path) -> Content:
 
 
 def _current_context(contents: list[Content]) -> str:
-    return next((str(one["current-context"]) for one in contents if one.get("current-context")), "")
+    return next(
+        (str(content["current-context"]) for content in contents if content.get("current-context")), ""
+    )
 
 
 def _lacks(contents: list[Content], name: str, *, is_current: bool) -> str:

@@ -221,9 +221,9 @@ class UndecodableObjects:
 
     def replace(self, undecodable: Iterable[Undecodable]) -> None:
         """Make these objects of a complete list the only ones."""
-        listed, before = {one.key: one for one in undecodable}, {*self._errors}
+        listed, before = {failure.key: failure for failure in undecodable}, {*self._errors}
         for key in [key for key in self._errors if key not in listed]:
             self.discard(key)
-        new = [one for one in listed.values() if self._note(one)]
-        self._listed |= dict.fromkeys(one.key for one in new)
-        self._log.add([one for one in new if one.key not in before])
+        new = [failure for failure in listed.values() if self._note(failure)]
+        self._listed |= dict.fromkeys(failure.key for failure in new)
+        self._log.add([failure for failure in new if failure.key not in before])

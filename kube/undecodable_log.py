@@ -35,7 +35,7 @@ class UndecodableLog:
             self._omitted += len(new)
             return
         count, self._omitted = len(new) + self._omitted, 0
-        named = [f"{_name(one.key)}: {one.error}" for one in new[:MOST_NAMED]]
+        named = [f"{_name(failure.key)}: {failure.error}" for failure in new[:MOST_NAMED]]
         more = f"; and {count - len(named)} more" if count > len(named) else ""
         _logger.warning(
             "%d of %s do not decode and are left out: %s%s", count, self._source, "; ".join(named), more

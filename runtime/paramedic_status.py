@@ -100,7 +100,7 @@ class ParamedicStatusDocument(FrozenObject):
             return cls()
 
     def condition(self, type_: str) -> ParamedicCondition | None:
-        return next((one for one in self.conditions if one.type == type_), None)
+        return next((condition for condition in self.conditions if condition.type == type_), None)
 
     def is_older(self, than: timedelta, now: datetime) -> bool:
         """True if the heartbeat is older, or lies in the future by as much."""
@@ -110,13 +110,13 @@ class ParamedicStatusDocument(FrozenObject):
         """The patch that writes it to this version of the object."""
         conditions = [
             {
-                "type": one.type,
-                "status": one.status,
-                "reason": one.reason,
-                "message": one.message,
-                "lastTransitionTime": stamp(one.last_transition_time),
+                "type": condition.type,
+                "status": condition.status,
+                "reason": condition.reason,
+                "message": condition.message,
+                "lastTransitionTime": stamp(condition.last_transition_time),
             }
-            for one in self.conditions
+            for condition in self.conditions
         ]
         heartbeat = stamp(self.heartbeat_time) if self.heartbeat_time else None
         fields = {
@@ -139,7 +139,9 @@ def amended(
 
     Without `installation`, the stored one is kept: only the leading detector writes it.
     """
-    conditions = tuple(_condition(stored.condition(one.type), one, now) for one in statements)
+    conditions = tuple(
+        _condition(stored.condition(statement.type), statement, now) for statement in statements
+    )
     kept = installation or stored.installation
     if not _is_renamed(stored.installation, kept) and not _is_due(stored, statements, conditions, now):
         return None
@@ -163,7 +165,7 @@ def _is_due(
     conditions: Sequence[ParamedicCondition],
     now: datetime,
 ) -> bool:
-    stored_conditions = [stored.condition(one.type) for one in statements]
+    stored_conditions = [stored.condition(statement.type) for statement in statements]
     if any(old is None or not old.says(one) for old, one in zip(stored_conditions, statements, strict=True)):
         return True
     if tuple(stored_conditions) != tuple(conditions):
@@ -184,12 +186,12 @@ def _condition(old: ParamedicCondition | None, statement: Statement, now: dateti
 
 def events(status: ParamedicStatusDocument, now: datetime) -> Iterator[Event]:
     """The Events for transitions of the last hour; none for Unknown, whose cause is another condition."""
-    for one in status.conditions:
-        if one.status == Answer.UNKNOWN or now - one.last_transition_time >= EVENT_LIFETIME:
+    for condition in status.conditions:
+        if condition.status == Answer.UNKNOWN or now - condition.last_transition_time >= EVENT_LIFETIME:
             continue
         yield Event(
-            seed=f"{one.type}\n{one.status}\n{stamp(one.last_transition_time)}",
-            severity=Severity.NORMAL if one.status == Answer.TRUE else Severity.WARNING,
-            reason=one.type if one.status == Answer.TRUE else one.reason,
-            message=one.message,
+            seed=f"{condition.type}\n{condition.status}\n{stamp(condition.last_transition_time)}",
+            severity=Severity.NORMAL if condition.status == Answer.TRUE else Severity.WARNING,
+            reason=condition.type if condition.status == Answer.TRUE else condition.reason,
+            message=condition.message,
         )

@@ -72,7 +72,9 @@ async def last_activity_poll(client: Client, queue: str, identity: str) -> datet
 
     """
     answer = await _describe(client, queue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
-    times = (one.last_access_time.ToDatetime(UTC) for one in answer.pollers if one.identity == identity)
+    times = (
+        poller.last_access_time.ToDatetime(UTC) for poller in answer.pollers if poller.identity == identity
+    )
     return max(times, default=None)
 
 
@@ -87,7 +89,7 @@ async def _describe(
 
 def recent(pollers: Iterable[PollerInfo]) -> frozenset[tuple[str, Build]]:
     """The pollers whose last poll is at most `POLLED_WITHIN` older than the last of all."""
-    times = [(one, one.last_access_time.ToDatetime(UTC)) for one in pollers]
+    times = [(poller, poller.last_access_time.ToDatetime(UTC)) for poller in pollers]
     last = max((at for _, at in times), default=None)
     return frozenset(
         (one.identity, _build(one)) for one, at in times if last is not None and last - at <= POLLED_WITHIN

@@ -73,7 +73,7 @@ def _signals(listed: object) -> object:
     if not isinstance(listed, str):
         return listed
     try:
-        return tuple(UpgradeSignal.parse(one.strip()) for one in listed.split(","))
+        return tuple(UpgradeSignal.parse(word.strip()) for word in listed.split(","))
     except ValueError as error:
         raise PydanticCustomError("upgrade_signals", "{why}", {"why": str(error)}) from error
 

@@ -81,7 +81,7 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
 
 
 def _quoted(values: Iterable[str]) -> str:
-    return ", ".join(f"'{one}'" for one in values)
+    return ", ".join(f"'{value}'" for value in values)
 
 
 async def _fits(execution: WorkflowExecution) -> bool:

@@ -39,7 +39,7 @@ async def counts(client: Client, cluster: str, rpc_timeout: timedelta) -> dict[s
     """
     if not await are_reported(client, rpc_timeout):
         return {}
-    queries = {one: failing((one,), (cluster,)) for one in EVERY_WORKFLOW}
+    queries = {workflow: failing((workflow,), (cluster,)) for workflow in EVERY_WORKFLOW}
     return {
         one: (await client.count_workflows(query, rpc_timeout=rpc_timeout)).count
         for one, query in queries.items()

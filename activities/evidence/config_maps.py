@@ -49,7 +49,7 @@ class EvidenceConfigMaps:
         try:
             await self.client.create(CONFIG_MAPS, body, self.namespace)
         except AlreadyExists:
-            if filing.name not in {one.name for one in await self._own()}:
+            if filing.name not in {config_map.name for config_map in await self._own()}:
                 raise
 
     async def prune(self, now: datetime, newest: str = "") -> None:
@@ -59,15 +59,15 @@ class EvidenceConfigMaps:
             KubernetesError: listing or deleting failed.
 
         """
-        own = {one.name: one for one in await self._own()}
-        kept = (StoredEvidence(one.name, one.creation_timestamp) for one in own.values())
+        own = {config_map.name: config_map for config_map in await self._own()}
+        kept = (StoredEvidence(stored.name, stored.creation_timestamp) for stored in own.values())
         over = self.retention.over(kept, now, newest)
         await asyncio.gather(*(self._delete(own[name]) for name in over))
 
     async def _own(self) -> list[ObjectMetadata]:
         listed = await self.client.list_metadata(CONFIG_MAPS, self.namespace, LABEL)
-        found = (ObjectMetadata.model_validate(one["metadata"]) for one in listed)
-        return [one for one in found if one.name.startswith(PREFIX)]
+        found = (ObjectMetadata.model_validate(stored["metadata"]) for stored in listed)
+        return [stored for stored in found if stored.name.startswith(PREFIX)]
 
     async def _delete(self, known: ObjectMetadata) -> None:
         with suppress(NotFound):

@@ -90,7 +90,7 @@ class EvidenceReader:
         newest = sorted(found, key=last_seen, reverse=True)[:MOST_EVENTS]
         return EvidencePart(
             name="",
-            items=[kept_event(one) for one in newest],
+            items=[kept_event(event) for event in newest],
             most=_most(found, MOST_EVENTS, has_more=has_more),
         )
 
@@ -103,7 +103,7 @@ class EvidenceReader:
         ailing_first = sorted(found, key=is_well)[:MOST_PODS]
         return EvidencePart(
             name="",
-            items=[kept_pod(one) for one in ailing_first],
+            items=[kept_pod(pod) for pod in ailing_first],
             most=_most(found, MOST_PODS, has_more=has_more),
         )
 

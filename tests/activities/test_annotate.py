@@ -72,7 +72,7 @@ async def test_requests_that_are_gone_or_whose_kind_or_group_is_keep_no_other_fr
     request = await world.make_request()
     gone = [request.model_copy(update=changes) for changes in GONE]
     patches: list[tuple[RequestReference, dict[str, str | None]]] = [
-        (one, {TIMED_OUT: WHEN}) for one in (*gone, request)
+        (snapshot, {TIMED_OUT: WHEN}) for snapshot in (*gone, request)
     ]
     assert await worker.annotate(order(world, *patches)) == AnnotateResult()
     assert await annotations(world) == {TIMED_OUT: WHEN}

@@ -103,8 +103,10 @@ async def test_one_finalizer_does_not_keep_the_other_requests(world: World, work
 
 async def test_requests_whose_kind_or_group_is_gone_are_gone(world: World, worker: WorkerActivities) -> None:
     unknown = [
-        RequestReference(api_version=one, kind="UnheardOf", namespace=NAMESPACE, name=world.name, uid=one)
-        for one in (DEMO, "nowhere.example.com/v1")
+        RequestReference(
+            api_version=api_version, kind="UnheardOf", namespace=NAMESPACE, name=world.name, uid=api_version
+        )
+        for api_version in (DEMO, "nowhere.example.com/v1")
     ]
     await world.make_lease(world.holder, datetime.now(UTC))
     assert (await worker.clean_up(order(world, *unknown))).remaining == ()

@@ -54,7 +54,7 @@ async def test_request_of_ours_that_does_not_parse_is_deleted_as_it_was_read(tmp
         server.answer("GET", LEASE, refused(404, "NotFound", "node-node-1"))
         async with await Transport.connect(str(server.kubeconfig)) as transport:
             result = await WorkerActivities(transport).clean_up(asked)
-        (deletion,) = [one.body for one in server.asked if one.method == "DELETE"]
+        (deletion,) = [call.body for call in server.asked if call.method == "DELETE"]
 
     assert result.remaining == ()
     assert deletion["preconditions"] == {"uid": "request-uid", "resourceVersion": "7"}

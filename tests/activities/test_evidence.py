@@ -82,8 +82,8 @@ async def test_node_with_its_events_and_pods_is_saved_once(world: World, worker:
     assert read["incident.yaml"]["nextStep"].startswith("create PowerCycleRemediation from template")
     assert "lacks" not in read["incident.yaml"]
     assert read["node.yaml"]["status"]["conditions"][0]["type"] == "Ready"
-    assert [one["pod"] for one in read["pods.yaml"]] == [f"default/{world.name}-on-it"]
-    assert [one["message"] for one in read["events-of-node.yaml"]] == ["of on-it"]
+    assert [pod["pod"] for pod in read["pods.yaml"]] == [f"default/{world.name}-on-it"]
+    assert [event["message"] for event in read["events-of-node.yaml"]] == ["of on-it"]
 
     again = await worker.save_evidence(evidence_asked(world.order()))
     assert (await config_map(world, again.record))["metadata"]["uid"] == found["metadata"]["uid"]
@@ -101,7 +101,7 @@ async def test_machine_is_saved_beside_its_node(
     read = {name: yaml.safe_load(body) for name, body in found.items()}
     assert read["machine.yaml"]["metadata"]["uid"] == machine_world.machine_uid
     assert read["machine.yaml"]["status"]["phase"] == "Running"
-    assert [one["message"] for one in read["events-of-machine.yaml"]] == ["m"]
+    assert [event["message"] for event in read["events-of-machine.yaml"]] == ["m"]
     assert read["node.yaml"]["metadata"]["name"] == machine_world.name
 
 

@@ -28,7 +28,7 @@ def read(path: Path) -> tuple[object, int]:
 
 
 def names(directory: Path) -> set[str]:
-    return {one.name for one in directory.iterdir()}
+    return {file.name for file in directory.iterdir()}
 
 
 async def test_file_is_written_once_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -87,6 +87,6 @@ async def test_old_files_are_deleted_and_those_of_others_are_not(tmp_path: Path)
 def test_label_is_one_that_kubernetes_takes_and_of_each_value_another() -> None:
     long = [f"remediation/{'cluster-' * 6}/NodeHealthCheck/workers/node-{number}" for number in range(3)]
     assert label("NodeHealthCheck/workers") == "NodeHealthCheck_workers"
-    assert len({label(one) for one in long}) == 3
-    for one in long:
-        assert re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])", label(one))
+    assert len({label(name) for name in long}) == 3
+    for name in long:
+        assert re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])", label(name))

@@ -184,8 +184,8 @@ async def test_foreign_config_map_is_not_pruned_nor_taken_for_evidence(
     assert record.is_saved == bool(labels)
     assert await world.client.get(CONFIG_MAPS, name, POLICY_NAMESPACE) == theirs
     await world.client.delete(CONFIG_MAPS, name, POLICY_NAMESPACE)
-    for one in await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL):
-        await world.client.delete(CONFIG_MAPS, one["metadata"]["name"], POLICY_NAMESPACE)
+    for config_map in await world.client.list(CONFIG_MAPS, POLICY_NAMESPACE, LABEL):
+        await world.client.delete(CONFIG_MAPS, config_map["metadata"]["name"], POLICY_NAMESPACE)
 
 
 async def test_file_with_evidence_stays_in_its_directory_whatever_the_names_are(
@@ -197,7 +197,7 @@ async def test_file_with_evidence_stays_in_its_directory_whatever_the_names_are(
     directory.mkdir()
     filing = Filing(incident, "../run\n- forged: line", SINCE)
     await EvidenceDirectory(directory, PLENTY).save(filing, EvidenceDocument({"incident.yaml": "a: b\n"}, ()))
-    assert [one.name for one in os.scandir(tmp_path)] == ["kept"]
+    assert [file.name for file in os.scandir(tmp_path)] == ["kept"]
     (found,) = os.scandir(directory)
     lines = await asyncio.to_thread(lambda: Path(found.path).read_text("utf-8").splitlines())
     assert [line for line in lines if "forged" in line and not line.startswith("#")] == []

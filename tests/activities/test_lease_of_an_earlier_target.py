@@ -82,8 +82,8 @@ async def test_act_writes_for_which_target_it_holds_lease_and_lock(
     assert (await worker.act(world.order())).request is not None
 
     found = await leases(world, f"node-{world.name}", CONTROL_PLANE_LOCK)
-    assert [one["metadata"]["annotations"] for one in found] == [{TARGET_UID: world.node_uid}] * 2
-    assert [one["spec"]["holderIdentity"] for one in found] == [world.holder, lock_holder(world)]
+    assert [lease["metadata"]["annotations"] for lease in found] == [{TARGET_UID: world.node_uid}] * 2
+    assert [lease["spec"]["holderIdentity"] for lease in found] == [world.holder, lock_holder(world)]
     await worker.clean_up(CleanUpInput(incident=world.incident, requests=(), is_of_control_plane=True))
 
 

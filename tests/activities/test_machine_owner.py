@@ -43,7 +43,7 @@ async def owners(directory: Path, group: Answer, machine: Answer, *, namespace: 
         clusters = ClusterConnections(connection, WorkloadConnections(connection.client))
         live = LiveObjects(clusters, readers())
         request = await NODE_ACTIVITIES.new_request(live, TemplateUse(asked, confirmed, TEMPLATE))
-        return [one["uid"] for one in request["metadata"]["ownerReferences"]]
+        return [reference["uid"] for reference in request["metadata"]["ownerReferences"]]
 
 
 @pytest.mark.rule("NHC 1.7/machine", "NHC 2.4/3/owners")

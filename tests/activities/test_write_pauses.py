@@ -181,7 +181,7 @@ async def written_by(  # noqa: PLR0913  how old, and who is frozen
 
 
 async def outcomes(client: Client, transport: Transport, *patches: PausePatch) -> list[str]:
-    return [str(one.outcome) for one in await written(client, transport, *patches)]
+    return [str(answer.outcome) for answer in await written(client, transport, *patches)]
 
 
 @pytest.mark.rule("MHC C.2/begin", "MHC C.2/end")
@@ -196,7 +196,9 @@ async def test_both_annotations_are_written_and_removed_by_one_patch_each(
     assert await outcomes(client, worker_transport, to(PauseAction.UNPAUSE, paused)) == [WriteOutcome.WRITTEN]
 
     assert await checks.annotations() == {"theirs": "kept"}
-    assert [set(one["metadata"]) for one in client.patches] == [{"uid", "resourceVersion", "annotations"}] * 2
+    assert [set(patch["metadata"]) for patch in client.patches] == [
+        {"uid", "resourceVersion", "annotations"}
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -310,7 +312,7 @@ async def test_check_that_is_gone_is_answered_and_keeps_no_other(
 ) -> None:
     gone, other = await checks.make(), await checks.make("-b")
     await checks.delete(checks.name)
-    patches = (to(PauseAction.PAUSE, one) for one in (gone, other))
+    patches = (to(PauseAction.PAUSE, check) for check in (gone, other))
 
     assert await outcomes(client, worker_transport, *patches) == [WriteOutcome.GONE, WriteOutcome.WRITTEN]
 
@@ -387,7 +389,7 @@ async def test_fleet_is_patched_with_a_bounded_number_at_once(
     checks: Checks, client: Watched, worker_transport: Transport
 ) -> None:
     made = await asyncio.gather(*(checks.make(f"-{number}") for number in range(2 * AT_ONCE)))
-    patches = [to(PauseAction.PAUSE, one) for one in made]
+    patches = [to(PauseAction.PAUSE, check) for check in made]
 
     assert set(await outcomes(client, worker_transport, *patches)) == {WriteOutcome.WRITTEN}
     assert client.most == AT_ONCE

@@ -20,7 +20,7 @@ def test_worst_memory_of_an_upgrade_pause_has_each_check_as_failed_with_the_long
 
     assert {len(over.checks), len(memory.handled), len(memory.failed)} == {CHECKS}
     assert len(memory.orders) == MOST_ORDERS
-    texts = [*(one.why for one in memory.failed), *(one.reason for one in memory.orders)]
+    texts = [*(write.why for write in memory.failed), *(order.reason for order in memory.orders)]
     assert {len(text.encode()) for text in texts} <= set(
         range(LONGEST_TEXT - len(CUT.encode()) - 2, LONGEST_TEXT)
     )

@@ -87,7 +87,7 @@ def summary(number: int) -> IncidentSummary:
 
 async def test_workers_that_temporal_has_forgotten_are_asked_again() -> None:
     found = await asked(Script(FORGOTTEN, FORGOTTEN, HELD), 3)
-    assert [(one.phase, one.problem) for one in found] == [(Phase.HELD, "")] * 3
+    assert [(summary.phase, summary.problem) for summary in found] == [(Phase.HELD, "")] * 3
 
 
 async def test_worker_that_temporal_has_forgotten_for_good_is_not_there(
@@ -104,7 +104,7 @@ async def test_without_a_worker_only_the_first_batch_is_queried(monkeypatch: pyt
     monkeypatch.setattr("cli.state_query.AGAIN_SECONDS", 0.5)
     script = Script(FORGOTTEN)
     found = await asked(script, 1000)
-    assert {(one.phase, one.problem) for one in found} == {(None, NO_WORKER)}
+    assert {(summary.phase, summary.problem) for summary in found} == {(None, NO_WORKER)}
     assert len(set(script.asked)) < 2 * AT_ONCE
 
 
@@ -136,12 +136,12 @@ async def test_failing_code_is_reported_also_without_a_worker(
     last = summary(99).incident.workflow_id
     failures[last] = FAILURE
     found = await asked(Script(SILENT), 100)
-    assert {one.incident.workflow_id for one in found if one.problem == str(FAILURE)} == {last}
-    assert {one.problem for one in found} == {str(FAILURE), NO_WORKER}
+    assert {summary.incident.workflow_id for summary in found if summary.problem == str(FAILURE)} == {last}
+    assert {summary.problem for summary in found} == {str(FAILURE), NO_WORKER}
 
 
 async def test_code_that_fails_everywhere_does_not_look_like_no_worker(
     failures: dict[str, WorkflowTaskFailure],
 ) -> None:
     failures.update({summary(number).incident.workflow_id: FAILURE for number in range(100)})
-    assert {one.problem for one in await asked(Script(FAILING), 100)} == {str(FAILURE)}
+    assert {summary.problem for summary in await asked(Script(FAILING), 100)} == {str(FAILURE)}

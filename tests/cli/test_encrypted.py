@@ -57,11 +57,11 @@ async def fleet(temporal_server: TemporalServer, keys: Path) -> AsyncIterator[Fl
 def readable(message: Message, words: str, path: str = "") -> Iterator[str]:
     """The fields in which `words` can be read."""
     for field, value in message.ListFields():
-        for one in _values(field.is_repeated, value):
+        for item in _values(field.is_repeated, value):
             place = f"{path}.{field.name}".removeprefix(".")
-            if isinstance(one, Message):
-                yield from readable(one, words, place)
-            elif words in (one.decode(errors="replace") if isinstance(one, bytes) else str(one)):
+            if isinstance(item, Message):
+                yield from readable(item, words, place)
+            elif words in (item.decode(errors="replace") if isinstance(item, bytes) else str(item)):
                 yield place
 
 
@@ -105,7 +105,7 @@ async def test_temporal_keeps_of_a_node_its_name_in_ids_and_search_attributes_an
                 query=WorkflowQuery(query_type=asked),
             )
         )
-        assert [one.metadata["encoding"] for one in answer.query_result.payloads] == [ENCRYPTED]
+        assert [payload.metadata["encoding"] for payload in answer.query_result.payloads] == [ENCRYPTED]
 
 
 async def test_with_the_key_people_see_all_and_without_it_what_is_missing(

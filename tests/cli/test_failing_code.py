@@ -129,7 +129,7 @@ async def test_code_that_raises_is_reported_by_list_show_doctor_and_metric(
         shown = await paramedic("show", "node-1", "--cluster", fleet.cluster)
         found = await temporal_findings(environment_of(fleet.client), (fleet.cluster,))
 
-    problems = {one["target"]: one["problem"] for one in listed}
+    problems = {incident["target"]: incident["problem"] for incident in listed}
     assert set(problems) == {"Node/node-1", "Node/node-2"}
     for target, words in problems.items():
         assert words.startswith("its code fails since 20")

@@ -40,7 +40,7 @@ FIELDS = {
 
 
 def targets(listed: Any) -> Sequence[str]:
-    return sorted(one["target"] for one in listed["incidents"])
+    return sorted(incident["target"] for incident in listed["incidents"])
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ async def test_next_is_when_it_goes_on_and_not_when_it_wakes_for_a_task(
 async def test_json_has_the_documented_fields(standing: Fleet, paramedic: Command) -> None:
     listed = (await paramedic("list", "--cluster", standing.cluster, "-o", "json")).json
     assert set(listed) == {"incidents", "has_more"}
-    assert all(set(one) == FIELDS for one in listed["incidents"])
-    (one,) = (one for one in listed["incidents"] if one["phase"] == "Waiting")
+    assert all(set(incident) == FIELDS for incident in listed["incidents"])
+    (one,) = (incident for incident in listed["incidents"] if incident["phase"] == "Waiting")
     assert (one["target"], one["status"], one["check"]) == (
         "Node/node-1",
         "Running",
@@ -148,9 +148,12 @@ async def test_all_shows_how_closed_incidents_ended(fleet: Fleet, paramedic: Com
         "Node/node-1"
     ]
     listed = (await paramedic("list", "--all", "--cluster", fleet.cluster, "-o", "json")).json
-    ends = {one["target"]: (one["phase"], one["status"], one["outcome"]) for one in listed["incidents"]}
+    ends = {
+        incident["target"]: (incident["phase"], incident["status"], incident["outcome"])
+        for incident in listed["incidents"]
+    }
     assert ends["Node/node-10"] == ("Ended", "Completed", "Remediated")
-    assert "Node/node-1 is healthy" in {one["details"] for one in listed["incidents"]}
+    assert "Node/node-1 is healthy" in {incident["details"] for incident in listed["incidents"]}
     assert ends["Node/node-2"] == ("Ended", "Terminated", None)
     assert ends["Node/node-1"] == ("Waiting", "Running", None)
     assert not listed["has_more"]
@@ -210,7 +213,9 @@ async def test_phase_is_unknown_where_no_worker_answers_and_no_filter_hides_that
     await idle_fleet.listed("Running", 25)
     ran = await paramedic("list", "--phase", "held", "--cluster", idle_fleet.cluster, "-o", "json")
     assert len(ran.json["incidents"]) == 25
-    assert {(one["phase"], one["problem"]) for one in ran.json["incidents"]} == {(None, "no worker answers")}
+    assert {(incident["phase"], incident["problem"]) for incident in ran.json["incidents"]} == {
+        (None, "no worker answers")
+    }
     table = await paramedic("list", "--target", "node-1", "--cluster", idle_fleet.cluster)
     assert "unknown: no worker answers" in table.out
 
@@ -255,7 +260,7 @@ async def test_incidents_in_shadow_are_listed_and_compared_with_what_the_other_c
 
     here = ("--cluster", fleet.cluster)
     listed = (await paramedic("list", "--shadow", "--all", "-o", "json", *here)).json
-    assert {one["target"]: one["outcome"] for one in listed["incidents"]} == {
+    assert {incident["target"]: incident["outcome"] for incident in listed["incidents"]} == {
         "Node/node-3": None,
         "Node/node-4": "WouldHaveRemediated",
     }
@@ -265,7 +270,7 @@ async def test_incidents_in_shadow_are_listed_and_compared_with_what_the_other_c
     assert "Reboot from " in report.out
     view = (await paramedic("shadow", "-o", "json", *here)).json
     assert (view["sums"]["both"], view["unknown"]) == (1, 0)
-    both = next(one for one in view["incidents"] if one["acted"] == "both")
+    both = next(incident for incident in view["incidents"] if incident["acted"] == "both")
     assert both["others"][0]["ended_at"] is not None
     refused = await paramedic("shadow", "--since", "7w")
     assert (refused.code, "'7w' is no time such as 7d" in refused.err) == (2, True)

@@ -46,9 +46,9 @@ def test_characters_that_hide_or_turn_words_are_blanks(written: str, shown: str)
 def test_each_control_and_format_character_of_unicode_is_a_blank() -> None:
     hidden = [chr(point) for point in range(sys.maxunicode + 1) if category(chr(point)) in HIDDEN]
     assert len(hidden) > 200
-    assert [f"U+{ord(one):X}" for one in hidden if plain(one) != " "] == []
+    assert [f"U+{ord(character):X}" for character in hidden if plain(character) != " "] == []
     ours = {"\n", "\t", "\r", "\x1b"}
-    assert all(without_hidden(one) == one for one in ours)
+    assert all(without_hidden(text) == text for text in ours)
 
 
 def test_stream_writes_nothing_that_is_hidden() -> None:

@@ -78,7 +78,7 @@ def test_report_leaves_out_incidents_outside_shadow_and_counts_unknown_ones() ->
     unknown = replace(summary(None, "node-9"), problem="no worker answers")
     report = ShadowReport.of([real, unknown, incident("node-1", MINUTE, None)], NOW - WEEK)
 
-    assert [one.target for one in report.view.incidents] == ["Node/node-1"]
+    assert [row.target for row in report.view.incidents] == ["Node/node-1"]
     assert report.headline == (
         "1 in shadow: 1 only Paramedic; limits do not apply in shadow: at most 1 under way at once and "
         "1 started within an hour in a cluster, so none would have held any; unknown for 1"
@@ -106,9 +106,11 @@ def began(node: str, at: timedelta, ended: timedelta | None, cluster: str = "pro
 def test_report_says_how_much_limits_would_have_been_about(
     comparisons: list[Comparison], in_flight: int, starts_per_hour: int
 ) -> None:
-    of_clusters = [one for one in peaks([*comparisons, compared("idle", None, MINUTE)]) if one.check is None]
-    assert max(one.in_flight for one in of_clusters) == in_flight
-    assert max(one.starts_per_hour for one in of_clusters) == starts_per_hour
+    of_clusters = [
+        peak for peak in peaks([*comparisons, compared("idle", None, MINUTE)]) if peak.check is None
+    ]
+    assert max(cluster.in_flight for cluster in of_clusters) == in_flight
+    assert max(cluster.starts_per_hour for cluster in of_clusters) == starts_per_hour
     headline = ShadowReport(NOW, tuple(comparisons), 0).headline
     words = f"at most {in_flight} under way at once and {starts_per_hour} started within an hour in a cluster"
     held = (

@@ -20,7 +20,7 @@ async def test_show_tells_all_that_is_known(fleet: Fleet, paramedic: Command) ->
     assert shown["phase"] == "Remediating"
     assert shown["observation"]["state"] == "Expired"
     assert shown["lease_renewed_at"] is not None
-    assert [one["what"] for one in shown["history"]] == ["started", "Acting", "Remediating"]
+    assert [entry["what"] for entry in shown["history"]] == ["started", "Acting", "Remediating"]
     assert shown["ui_url"] == ""
     assert len(shown["kubectl"]) == 3
     assert [line.split()[:2] for line in shown["possible_orders"]] == [

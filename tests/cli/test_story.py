@@ -93,8 +93,8 @@ def test_other_signals_are_no_orders() -> None:
 def test_order_that_was_sent_again_as_a_signal_for_want_of_an_answer_is_one() -> None:
     sent = payload(HoldOrder(reason="disk swap"))
     given = [by_update("hold", sent), by_signal("hold", sent), by_update("hold", sent)]
-    assert [one.times for one in story(given[:2], CONVERTER)] == [1]
-    assert [one.times for one in story(given, CONVERTER)] == [2]
+    assert [entry.times for entry in story(given[:2], CONVERTER)] == [1]
+    assert [entry.times for entry in story(given, CONVERTER)] == [2]
 
 
 def test_renewal_of_a_lease_comes_not_between_two_rests_that_are_the_same() -> None:
@@ -102,7 +102,7 @@ def test_renewal_of_a_lease_comes_not_between_two_rests_that_are_the_same() -> N
     timer.user_metadata.summary.CopyFrom(payload("HealthyDelay: it is healthy"))
     renewal = event(event_type=EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
     renewal.activity_task_scheduled_event_attributes.activity_type.name = RENEW.name
-    told_ = [(one.what, one.times) for one in story([timer, renewal, timer], CONVERTER)]
+    told_ = [(entry.what, entry.times) for entry in story([timer, renewal, timer], CONVERTER)]
     assert told_ == [("HealthyDelay", 2)]
 
 
@@ -115,7 +115,7 @@ def test_refusal_that_an_answer_decided_stands_in_the_story_at_its_time() -> Non
     refused = skipped.model_copy(update={"refused": "no step runs", "decided": NOW + MINUTE / 2})
     before = refused.model_copy(update={"decided": NOW - MINUTE})  # of an earlier run
     found = with_refusals(episodes, [skipped, before, refused])
-    assert [f"{one.what}: {one.words}" for one in found] == [
+    assert [f"{entry.what}: {entry.words}" for entry in found] == [
         "started: ",
         "skip: refused, step reset: no step runs",
         "ended: ",

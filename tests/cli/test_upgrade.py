@@ -24,8 +24,8 @@ async def idle(temporal_server: TemporalServer) -> AsyncIterator[Upgrading]:
     client = await client_of(temporal_server)
     cluster = Upgrading(WorkflowEnvironment.from_client(client))
     yield cluster
-    for one in await open_upgrades(client, cluster.cluster):
-        await client.get_workflow_handle(one.workflow_id).terminate("the test is over")
+    for upgrade in await open_upgrades(client, cluster.cluster):
+        await client.get_workflow_handle(upgrade.workflow_id).terminate("the test is over")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def test_upgrade_that_goes_on_is_shown_and_then_how_it_ended(
     ran = await paramedic("upgrade", "--cluster", upgrading.cluster, "-o", "json")
     (shown,) = ran.json["upgrades"]
     assert (shown["status"], shown["cluster"]) == ("Completed", upgrading.cluster)
-    assert {one["check"][-1]: one["state"] for one in shown["checks"]} == {
+    assert {check["check"][-1]: check["state"] for check in shown["checks"]} == {
         "a": CheckPauseState.UNPAUSED,
         "b": CheckPauseState.UNPAUSED,
         "s": CheckPauseState.FOUND_PAUSED,
@@ -95,7 +95,7 @@ async def test_orders_carry_reason_and_identity(upgrading: Upgrading, paramedic:
     said = f"{upgrading.cluster}: unpauses {name} until the upgrade is over: it hangs\n"
     assert (ran.code, ran.out, ran.err) == (0, said, "")
     await upgrading.becomes(a="M", b="PM", theirs="P")
-    handled = {one.reference.name: one for one in (await upgrading.rests()).handled}
+    handled = {row.reference.name: row for row in (await upgrading.rests()).handled}
     assert handled["a"].reason == "it hangs"
     assert handled["a"].identity.startswith("ada@")
 

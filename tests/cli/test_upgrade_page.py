@@ -88,7 +88,7 @@ def test_page_of_one_that_has_ended_or_does_not_answer_offers_no_more_than_is_kn
 
 def test_json_has_what_the_page_has() -> None:
     view = UpgradeView.of(summary(state(*ROWS, seen=SEEN, failed=(FAILED,), orders=(ORDER,))), NOW)
-    by_name = {one.check.rpartition("/")[2]: one for one in view.checks}
+    by_name = {row.check.rpartition("/")[2]: row for row in view.checks}
     assert {name: one.state for name, one in by_name.items()} == {
         "ours": CheckPauseState.PAUSED,
         "by-ada": CheckPauseState.UNPAUSED,
@@ -100,8 +100,8 @@ def test_json_has_what_the_page_has() -> None:
     assert [name for name, one in by_name.items() if one.is_deleted] == ["deleted"]
     assert (by_name["by-ada"].since, by_name["by-ada"].identity) == (NOW - 2 * MINUTE, "ada@desk")
     assert (view.phase, view.signal) == ("UnderWay", "ClusterVersion/version: Progressing=True")
-    assert [(one.failures, one.next_try_in_seconds) for one in view.retries] == [(3, 60.0)]
-    assert [(one.order, one.reason) for one in view.orders] == [("unpause", "node-4 hangs")]
+    assert [(retry.failures, retry.next_try_in_seconds) for retry in view.retries] == [(3, 60.0)]
+    assert [(order.order, order.reason) for order in view.orders] == [("unpause", "node-4 hangs")]
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,6 @@ async def test_list_says_why_a_copy_under_the_id_of_another_target_has_failed_an
     listed = (await paramedic("list", "--all", "--cluster", fleet.cluster, "-o", "json")).json["incidents"]
     shown = await paramedic("show", "node-9", "--cluster", fleet.cluster)
 
-    assert [(one["target"], one["status"]) for one in listed] == [("Node/node-9", "Failed")]
+    assert [(incident["target"], incident["status"]) for incident in listed] == [("Node/node-9", "Failed")]
     assert f"nothing was done: the workflow of this subject is {own}" in listed[0]["problem"]
     assert (shown.code, shown.err) == (3, "paramedic: no incident of 'node-9'\n")

@@ -26,7 +26,8 @@ def observed(*checks: CheckReference) -> UpgradeObservation:
         since=NOW - 10 * MINUTE,
         sign="ClusterVersion/version: Progressing=True",
         checks=tuple(
-            PausableCheck(reference=one, uid=f"uid-{one.name}", resource_version="1") for one in checks
+            PausableCheck(reference=reference, uid=f"uid-{reference.name}", resource_version="1")
+            for reference in checks
         ),
     )
 

@@ -70,4 +70,4 @@ def texts(root: Path = ROOT) -> Iterator[tuple[str, str]]:
 def all_complaints() -> list[str]:
     """Return the unknown citations of the whole repository, each as `path:line: citation`."""
     stands = standing(BY_ID, (ROOT / "docs" / "decisions").glob("*.md"))
-    return [f"{path}:{one}" for path, text in texts() for one in complaints(text, stands)]
+    return [f"{path}:{complaint}" for path, text in texts() for complaint in complaints(text, stands)]

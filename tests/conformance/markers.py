@@ -49,7 +49,7 @@ def proofs(path: str, source: str) -> list[Proof]:
 
 
 def _is_pytestmark(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign) and [ast.unparse(one) for one in node.targets] == ["pytestmark"]
+    return isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["pytestmark"]
 
 
 def _markers(place: ast.AST) -> Iterator[ast.Call]:

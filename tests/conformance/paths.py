@@ -31,9 +31,9 @@ def pages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
 
 def tree(root: Path = ROOT) -> frozenset[str]:
     """Return all files and folders, but for what begins with a dot; a folder ends with a slash."""
-    tops = [one for one in root.iterdir() if not one.name.startswith(".")]
+    tops = [entry for entry in root.iterdir() if not entry.name.startswith(".")]
     found = [*tops, *(below for top in tops if top.is_dir() for below in top.rglob("*"))]
-    return frozenset(one.relative_to(root).as_posix() + "/" * one.is_dir() for one in found)
+    return frozenset(path.relative_to(root).as_posix() + "/" * path.is_dir() for path in found)
 
 
 def missing(page: str, text: str, there: frozenset[str]) -> list[str]:
@@ -51,7 +51,7 @@ def missing(page: str, text: str, there: frozenset[str]) -> list[str]:
 def all_missing() -> list[str]:
     """Return the missing files that any page names, each as `path:line: name`."""
     there = tree()
-    return [f"{page}:{one}" for page, text in pages() for one in missing(page, text, there)]
+    return [f"{page}:{path}" for page, text in pages() for path in missing(page, text, there)]
 
 
 def _is_there(name: str, rooms: list[str], there: frozenset[str]) -> bool:

@@ -43,7 +43,7 @@ async def release(
     """All objects of a release with these values."""
     status, out, said = await _template(chart, values, namespace)
     assert status == 0, said
-    return tuple(one for one in yaml.load_all(out, yaml.CSafeLoader) if one)
+    return tuple(document for document in yaml.load_all(out, yaml.CSafeLoader) if document)
 
 
 async def _template(chart: Path, values: dict[str, Any], namespace: str) -> tuple[int, str, str]:

@@ -22,8 +22,8 @@ async def full_control_plane(control_plane: ControlPlane) -> ControlPlane:
     """The control plane with the objects of other installers, which stay to the end."""
     async with api_server(control_plane.kubeconfig) as asked:
         for file in (STANDS_IN, DEPLOY / "base" / "priority-class.yaml"):
-            for one in yaml.safe_load_all(file.read_text()):
-                assert await asked.apply(one) == ""
+            for document in yaml.safe_load_all(file.read_text()):
+                assert await asked.apply(document) == ""
     await until_served(control_plane)
     return control_plane
 
@@ -34,6 +34,6 @@ async def refusal(full_control_plane: ControlPlane) -> AsyncIterator[Refusal]:
     async with api_server(full_control_plane.kubeconfig) as asked:
 
         async def said_of(objects: Iterable[Object]) -> str:
-            return "".join([await asked.apply(one, is_tried=True) for one in objects])
+            return "".join([await asked.apply(document, is_tried=True) for document in objects])
 
         yield said_of

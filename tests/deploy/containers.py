@@ -38,7 +38,9 @@ def containers(
 ) -> Iterator[Container]:
     """All containers of all workloads; `secrets` are there, each with its data."""
     sources = {
-        "configMapRef": {one["metadata"]["name"]: one["data"] for one in of_kind(objects, "ConfigMap")},
+        "configMapRef": {
+            config_map["metadata"]["name"]: config_map["data"] for config_map in of_kind(objects, "ConfigMap")
+        },
         "secretRef": secrets or {},
     }
     for workload in of_kind(objects, *WORKLOADS):

@@ -42,10 +42,10 @@ def combined(folder: Path, *components: str) -> tuple[Object, ...]:
 
 
 def of_kind(objects: tuple[Object, ...], *kinds: str) -> list[Object]:
-    return [one for one in objects if one["kind"] in kinds]
+    return [document for document in objects if document["kind"] in kinds]
 
 
 def named(objects: tuple[Object, ...], kind: str, name: str) -> Object:
     """The one of that kind and name."""
-    (found,) = [one for one in of_kind(objects, kind) if one["metadata"]["name"] == name]
+    (found,) = [document for document in of_kind(objects, kind) if document["metadata"]["name"] == name]
     return found

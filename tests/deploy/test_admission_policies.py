@@ -27,10 +27,10 @@ FILES = (
     ROOT / "deploy" / "components" / "evidence" / "admission-policy.yaml",
 )
 POLICIES = {
-    one["metadata"]["name"]: one["spec"]
+    document["metadata"]["name"]: document["spec"]
     for file in FILES
-    for one in yaml.safe_load_all(file.read_text())
-    if one["kind"] == "ValidatingAdmissionPolicy"
+    for document in yaml.safe_load_all(file.read_text())
+    if document["kind"] == "ValidatingAdmissionPolicy"
 }
 WRITES = POLICIES["paramedic-detector-writes"]
 OPERATIONS = {"create": "CREATE", "patch": "UPDATE", "update": "UPDATE", "delete": "DELETE"}

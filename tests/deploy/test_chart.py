@@ -68,15 +68,17 @@ async def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def by_name(objects: tuple[Object, ...]) -> dict[tuple[str, str, str], Object]:
     """The objects, without what Helm and kustomize each do in a way of their own."""
     found = {}
-    for one in objects:
-        metadata = dict(one["metadata"])
+    for document in objects:
+        metadata = dict(document["metadata"])
         metadata["name"] = re.sub(r"^(paramedic-settings)-\w+$", r"\1", metadata["name"])
         metadata["labels"] = _without_those_of_a_release(metadata)
         annotations = metadata.pop("annotations", {})
         metadata["annotations"] = {key: annotations[key] for key in annotations if key != KEPT_BY_HELM}
-        key = (one["kind"], metadata.get("namespace", ""), metadata["name"])
+        key = (document["kind"], metadata.get("namespace", ""), metadata["name"])
         assert key not in found
-        found[key] = (_rolling(one) if one["kind"] == "Deployment" else one) | {"metadata": metadata}
+        found[key] = (_rolling(document) if document["kind"] == "Deployment" else document) | {
+            "metadata": metadata
+        }
     return found
 
 
@@ -182,14 +184,16 @@ async def test_other_choices_are_taken_by_the_api_server_and_reach_every_pod(
     assert worker.environment["PARAMEDIC_LONG_UPGRADE_SECONDS"] == "60"
     (asked,) = named(objects, "ValidatingWebhookConfiguration", "vnodehealthcheck.kb.io")["webhooks"]
     assert asked["clientConfig"]["caBundle"] == "YQ=="
-    assert not {"Certificate", "Issuer", "PriorityClass", "Namespace"} & {one["kind"] for one in objects}
+    assert not {"Certificate", "Issuer", "PriorityClass", "Namespace"} & {
+        document["kind"] for document in objects
+    }
 
 
 async def test_everything_follows_the_namespace_of_the_release_and_that_of_the_leases(chart: Path) -> None:
     values = CHOICES["temporal-dev"] | {"webhook.enabled": True, "leaseNamespace.name": "our-leases"}
     objects = await release(chart, values, namespace="elsewhere")
 
-    text = str([one for one in objects if one["kind"] != "CustomResourceDefinition"])
+    text = str([document for document in objects if document["kind"] != "CustomResourceDefinition"])
     assert "paramedic-system" not in text
     assert "medik8s-leases" not in text
     worker = container(objects, "worker")
@@ -328,7 +332,7 @@ async def test_policy_among_the_values_is_installed_as_it_stands_and_required(
 
 async def test_without_a_policy_among_the_values_none_is_installed_or_required(chart: Path) -> None:
     objects = await release(chart, OUTSIDE)
-    assert POLICY not in {one["metadata"]["name"] for one in of_kind(objects, "ConfigMap")}
+    assert POLICY not in {config_map["metadata"]["name"] for config_map in of_kind(objects, "ConfigMap")}
     assert not Settings.from_environment(container(objects, "worker").environment).requires_policy
     chosen = {"policy": {}, "settings": {"PARAMEDIC_MISSING_POLICY": "allow"}}
     objects = await release(chart, OUTSIDE | chosen)

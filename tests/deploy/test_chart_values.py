@@ -75,7 +75,7 @@ async def fitted(chart: Path) -> tuple[Object, ...]:
 
 
 def pods(objects: tuple[Object, ...]) -> list[Object]:
-    return [one["spec"]["template"] for one in of_kind(objects, "Deployment")]
+    return [deployment["spec"]["template"] for deployment in of_kind(objects, "Deployment")]
 
 
 async def test_api_server_accepts_a_release_with_all_values(
@@ -103,15 +103,16 @@ def test_values_of_pods_reach_every_pod(fitted: tuple[Object, ...]) -> None:
 
 
 def test_values_of_containers_reach_every_container(fitted: tuple[Object, ...]) -> None:
-    found = [one.spec for one in containers(fitted, {"proxy": {}}) if one.workload["kind"] == "Deployment"]
-    assert [one["name"] for one in found] == ["detector", "setup", "worker"]
-    for one in found:
-        assert one["imagePullPolicy"] == "Always"
-        assert one["env"][-2:] == FITTED["extraEnv"]
-        assert one["envFrom"][:1] == FITTED["extraEnvFrom"]
-        assert one["volumeMounts"] == FITTED["extraVolumeMounts"]
-        assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-        assert one["securityContext"]["seLinuxOptions"] == {"level": "s0"}
+    every = containers(fitted, {"proxy": {}})
+    found = [placed.spec for placed in every if placed.workload["kind"] == "Deployment"]
+    assert [spec["name"] for spec in found] == ["detector", "setup", "worker"]
+    for spec in found:
+        assert spec["imagePullPolicy"] == "Always"
+        assert spec["env"][-2:] == FITTED["extraEnv"]
+        assert spec["envFrom"][:1] == FITTED["extraEnvFrom"]
+        assert spec["volumeMounts"] == FITTED["extraVolumeMounts"]
+        assert spec["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert spec["securityContext"]["seLinuxOptions"] == {"level": "s0"}
 
 
 def test_values_cannot_change_what_selects_a_pod_or_gives_it_its_rights(fitted: tuple[Object, ...]) -> None:
@@ -139,14 +140,14 @@ def test_every_object_has_the_standard_labels(fitted: tuple[Object, ...]) -> Non
         "helm.sh/chart": "paramedic-0.1.0",
         "team": "sre",
     }
-    for one in fitted:
-        assert standard.items() <= one["metadata"]["labels"].items(), one["metadata"]["name"]
+    for document in fitted:
+        assert standard.items() <= document["metadata"]["labels"].items(), document["metadata"]["name"]
 
 
 def test_disruption_budget_is_the_value_of_its_process(fitted: tuple[Object, ...]) -> None:
     found = {
-        one["metadata"]["name"]: one["spec"]["maxUnavailable"]
-        for one in of_kind(fitted, "PodDisruptionBudget")
+        budget["metadata"]["name"]: budget["spec"]["maxUnavailable"]
+        for budget in of_kind(fitted, "PodDisruptionBudget")
     }
     assert found == {"paramedic-detector": "50%", "paramedic-worker": 1}
 
@@ -168,7 +169,7 @@ async def test_everything_names_the_service_accounts_of_the_values(chart: Path, 
     assert created["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn"}
     assert [pod["spec"]["serviceAccountName"] for pod in pods(objects)] == ["eyes", "hands"]
     bindings = of_kind(objects, "ClusterRoleBinding", "RoleBinding")
-    assert {subject["name"] for one in bindings for subject in one["subjects"]} == {"eyes", "hands"}
+    assert {subject["name"] for binding in bindings for subject in binding["subjects"]} == {"eyes", "hands"}
     policies = json.dumps(of_kind(objects, "ValidatingAdmissionPolicy"))
     assert "serviceaccount:paramedic-system:eyes" in policies
     assert "serviceaccount:paramedic-system:paramedic-" not in policies
@@ -183,13 +184,14 @@ async def test_service_account_may_have_the_default_name_of_the_other(chart: Pat
     }
     objects = await release(chart, values)
     assert {
-        (one["metadata"]["name"].split("-")[1], subject["name"])
-        for one in objects
-        for subject in one.get("subjects", ())
+        (document["metadata"]["name"].split("-")[1], subject["name"])
+        for document in objects
+        for subject in document.get("subjects", ())
     } == {("detector", "paramedic-worker"), ("worker", "paramedic-detector")}
     user = "system:serviceaccount:paramedic-system:paramedic-"
     policies = {
-        one["metadata"]["name"]: json.dumps(one) for one in of_kind(objects, "ValidatingAdmissionPolicy")
+        policy["metadata"]["name"]: json.dumps(policy)
+        for policy in of_kind(objects, "ValidatingAdmissionPolicy")
     }
     assert f"{user}worker" in policies["paramedic-detector-writes"]
     assert f"{user}detector" not in policies["paramedic-detector-writes"]
@@ -249,7 +251,7 @@ async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -
     (metrics,) = ours["ingress"]
     assert metrics["from"] == values["networkPolicy"]["metricsFrom"]
     dns, servers, more = ours["egress"]
-    assert {one["port"] for one in dns["ports"]} == {53}
+    assert {port["port"] for port in dns["ports"]} == {53}
     assert servers == {
         "ports": [{"protocol": "TCP", "port": 8443}],
         "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}, {"ipBlock": {"cidr": "fd00::1/128"}}],
@@ -270,12 +272,12 @@ def test_metrics_have_a_service_a_monitor_and_alerts(fitted: tuple[Object, ...],
     assert monitor["metadata"]["labels"]["release"] == "monitoring"
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     assert endpoint == {"port": "http", "path": "/metrics", "interval": "15s", "scrapeTimeout": "5s"}
-    for one in of_kind(fitted, "Service"):
-        assert one["metadata"]["annotations"] == {"example.com/a": "b"}
+    for document in of_kind(fitted, "Service"):
+        assert document["metadata"]["annotations"] == {"example.com/a": "b"}
     by_kustomize = combined(tmp_path, "temporal-external", "prometheus")
     assert named(by_kustomize, "PrometheusRule", "paramedic")["spec"] == rules(fitted)
-    assert {one["metadata"]["name"] for one in of_kind(by_kustomize, "Service", "PodMonitor")} == {
-        one["metadata"]["name"] for one in of_kind(fitted, "Service", "PodMonitor")
+    assert {document["metadata"]["name"] for document in of_kind(by_kustomize, "Service", "PodMonitor")} == {
+        document["metadata"]["name"] for document in of_kind(fitted, "Service", "PodMonitor")
     }
 
 
@@ -288,8 +290,8 @@ async def test_links_of_alerts_lead_to_the_published_page(chart: Path) -> None:
     page = "https://pages.example.com/runbook/alerts.html"
     values = {"metrics.prometheusRule.enabled": True, "metrics.prometheusRule.runbook": page}
     (group,) = rules(await release(chart, OUTSIDE | values))["groups"]
-    assert [one["annotations"]["runbook_url"] for one in group["rules"]] == [
-        f"{page}#{one['alert'].lower()}" for one in group["rules"]
+    assert [rule["annotations"]["runbook_url"] for rule in group["rules"]] == [
+        f"{page}#{rule['alert'].lower()}" for rule in group["rules"]
     ]
 
 
@@ -306,8 +308,8 @@ async def test_release_upgrades_the_crds_and_keeps_them_when_it_ends(chart: Path
     status, out, said = await helm("template", "paramedic", str(chart), "--set", "temporal.address=a:1")
     assert status == 0, said
     crds = of_kind(tuple(yaml.load_all(out, yaml.CSafeLoader)), "CustomResourceDefinition")
-    assert {one["metadata"]["name"] for one in crds} == stored
-    assert {one["metadata"]["annotations"]["helm.sh/resource-policy"] for one in crds} == {"keep"}
+    assert {crd["metadata"]["name"] for crd in crds} == stored
+    assert {crd["metadata"]["annotations"]["helm.sh/resource-policy"] for crd in crds} == {"keep"}
     assert of_kind(await release(chart, OUTSIDE | {"crds.enabled": False}), "CustomResourceDefinition") == []
 
 
@@ -315,7 +317,7 @@ async def test_chart_of_a_release_has_no_link_and_installs_the_same(chart: Path,
     released = tmp_path / "paramedic-0.1.0.tgz"
     pack_chart(ROOT, released, datetime(2026, 11, 1, tzinfo=UTC))
     with tarfile.open(released) as packed:
-        assert [one.name for one in packed.getmembers() if not one.isfile()] == []
+        assert [member.name for member in packed.getmembers() if not member.isfile()] == []
     assert await release(released, FITTED) == await release(chart, FITTED)
 
 

@@ -20,7 +20,7 @@ def test_every_role_that_is_bound_is_there_or_none_of_ours(tmp_path: Path) -> No
     base = combined(tmp_path)
     roles = {role["metadata"]["name"] for role in of_kind(base, "ClusterRole", "Role")}
     assert bound(base, "paramedic-detector") | bound(base, "paramedic-worker") == roles
-    assert {one["metadata"]["name"] for one in of_kind(base, "ServiceAccount")} >= {
+    assert {account["metadata"]["name"] for account in of_kind(base, "ServiceAccount")} >= {
         "paramedic-detector",
         "paramedic-worker",
     }
@@ -40,11 +40,11 @@ def test_worker_without_the_right_to_patch_nodes_has_the_setting_for_it(tmp_path
     kept = combined(tmp_path, "read-only-nodes")
 
     assert bound(kept, "paramedic-worker") == {"paramedic-worker", "paramedic-ext-remediation"}
-    assert "paramedic-worker-confirmations" not in {one["metadata"]["name"] for one in kept}
+    assert "paramedic-worker-confirmations" not in {document["metadata"]["name"] for document in kept}
     (settings,) = (
-        one["data"]
-        for one in of_kind(kept, "ConfigMap")
-        if one["metadata"]["name"].startswith("paramedic-settings")
+        config_map["data"]
+        for config_map in of_kind(kept, "ConfigMap")
+        if config_map["metadata"]["name"].startswith("paramedic-settings")
     )
     assert settings["PARAMEDIC_CONFIRMATIONS"] == "keep"
 

@@ -60,5 +60,9 @@ def test_each_path_of_a_series_is_in_the_schema_of_its_kind(
 
 
 def test_each_value_that_may_stand_there_has_a_series() -> None:
-    lists = [metric["each"].get("stateSet", {}).get("list") for one in RESOURCES for metric in one["metrics"]]
+    lists = [
+        metric["each"].get("stateSet", {}).get("list")
+        for resource in RESOURCES
+        for metric in resource["metrics"]
+    ]
     assert [set(words) for words in lists if words] == [set(Answer), STATES_OF_A_PHASE]

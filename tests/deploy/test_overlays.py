@@ -26,7 +26,9 @@ every_overlay = pytest.mark.parametrize("name", OVERLAYS)
 
 def all_objects() -> list[Object]:
     """Those of all overlays, each that differs from the others once."""
-    texts = {json.dumps(one, sort_keys=True): one for name in OVERLAYS for one in overlay(name)}
+    texts = {
+        json.dumps(document, sort_keys=True): document for name in OVERLAYS for document in overlay(name)
+    }
     return list(texts.values())
 
 
@@ -62,15 +64,20 @@ async def test_api_server_refuses_a_field_that_it_does_not_know_and_a_pod_that_m
 @every_overlay
 def test_nothing_of_an_overlay_stands_twice(name: str) -> None:
     names = [
-        (one["apiVersion"], one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
-        for one in overlay(name)
+        (
+            document["apiVersion"],
+            document["kind"],
+            document["metadata"].get("namespace"),
+            document["metadata"]["name"],
+        )
+        for document in overlay(name)
     ]
     assert len(names) == len(set(names))
 
 
 @every_overlay
 def test_every_root_filesystem_is_read_only_and_only_our_processes_have_a_token(name: str) -> None:
-    accounts = {one["metadata"]["name"] for one in of_kind(overlay(name), "ServiceAccount")}
+    accounts = {account["metadata"]["name"] for account in of_kind(overlay(name), "ServiceAccount")}
     for container in containers(overlay(name)):
         assert container.spec["securityContext"]["readOnlyRootFilesystem"]
         if container.pod.get("automountServiceAccountToken", True):
@@ -97,7 +104,10 @@ def test_each_process_runs_twice_and_one_of_them_through_every_drain(name: str) 
         for selector in (
             spec["selector"],
             budget["selector"],
-            *(one["labelSelector"] for one in spec["template"]["spec"]["topologySpreadConstraints"]),
+            *(
+                constraint["labelSelector"]
+                for constraint in spec["template"]["spec"]["topologySpreadConstraints"]
+            ),
         ):
             assert selector["matchLabels"].items() <= labels.items()
 
@@ -116,22 +126,29 @@ def test_services_find_pods_and_the_ports_that_they_name(name: str) -> None:
     workloads = of_kind(overlay(name), *WORKLOADS)
     for service in of_kind(overlay(name), "Service"):
         selected = [
-            one["spec"]["template"]
-            for one in workloads
-            if service["spec"]["selector"].items() <= one["spec"]["template"]["metadata"]["labels"].items()
+            workload["spec"]["template"]
+            for workload in workloads
+            if service["spec"]["selector"].items()
+            <= workload["spec"]["template"]["metadata"]["labels"].items()
         ]
         (template,) = selected
-        open_ports = {port["name"] for one in template["spec"]["containers"] for port in one["ports"]}
+        open_ports = {
+            port["name"] for container in template["spec"]["containers"] for port in container["ports"]
+        }
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= open_ports
 
 
 @every_overlay
 def test_network_policies_allow_calls_to_temporal_and_only_to_our_open_ports(name: str) -> None:
     policies = [one["spec"] for one in of_kind(overlay(name), "NetworkPolicy")]
-    out = {port["port"] for one in policies for rule in one.get("egress", ()) for port in rule["ports"]}
-    into = {port["port"] for one in policies for rule in one.get("ingress", ()) for port in rule["ports"]}
+    out = {port["port"] for policy in policies for rule in policy.get("egress", ()) for port in rule["ports"]}
+    into = {
+        port["port"] for policy in policies for rule in policy.get("ingress", ()) for port in rule["ports"]
+    }
     listening = {
-        port["containerPort"] for one in containers(overlay(name)) for port in one.spec.get("ports", ())
+        port["containerPort"]
+        for container in containers(overlay(name))
+        for port in container.spec.get("ports", ())
     }
     assert out - {5353} == {53, 443, 6443, 7233}
     assert into <= listening
@@ -202,4 +219,8 @@ def test_kustomize_refuses_another_namespace_for_all_rather_than_break_what_name
 
 
 def test_base_says_nothing_of_temporal() -> None:
-    assert not [one for one in containers(built(DEPLOY / "base")) if "TEMPORAL_ADDRESS" in one.environment]
+    assert not [
+        container
+        for container in containers(built(DEPLOY / "base"))
+        if "TEMPORAL_ADDRESS" in container.environment
+    ]

@@ -74,7 +74,9 @@ def test_nothing_but_nodes_and_one_namespace_is_read_in_a_workload_cluster() -> 
         "namespaces": {"get"},
     }
     named = [
-        rule.get("resourceNames") for one in objects(IN_WORKLOAD_CLUSTERS) for rule in one.get("rules", ())
+        rule.get("resourceNames")
+        for document in objects(IN_WORKLOAD_CLUSTERS)
+        for rule in document.get("rules", ())
     ]
     assert named == [None, ["kube-system"]]
 

@@ -97,8 +97,8 @@ async def cluster(servers: tuple[ControlPlane, TemporalServer], tmp_path: Path) 
         (commands / Path(program).name).symlink_to(program)
     kubeconfig = servers[0].kubeconfig
     async with api_server(kubeconfig) as asked:
-        for one in references():
-            assert await asked.apply(one) == ""
+        for reference in references():
+            assert await asked.apply(reference) == ""
     async with await Transport.connect(str(kubeconfig)) as transport:
         yield Cluster(servers, Client(transport), tmp_path)
 

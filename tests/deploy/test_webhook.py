@@ -83,8 +83,8 @@ async def webhook(
     detector.environment["PARAMEDIC_WEBHOOK_CERTIFICATE_DIRECTORY"] = str(directory)
     certificate = write_pair(directory)
     async with api_server(control_plane.kubeconfig) as asked:
-        for one in yaml.safe_load_all((FOLDER / "rbac.yaml").read_text()):
-            assert await asked.apply(one) == ""
+        for document in yaml.safe_load_all((FOLDER / "rbac.yaml").read_text()):
+            assert await asked.apply(document) == ""
     try:
         await detector.start()
         await until(lambda: listens(port), within=PATIENCE, otherwise="the webhook never listens")

@@ -59,7 +59,7 @@ async def facts(
 
     def known(kind: tuple[str, str]) -> Collection[Template] | None:
         assert kind == KIND
-        return None if watched is None else [Template.model_validate(one) for one in watched]
+        return None if watched is None else [Template.model_validate(template) for template in watched]
 
     resource = {"name": "resettemplates", "kind": "ResetTemplate", "namespaced": True}
     server.answer("GET", GROUP, said({"resources": [resource]}))

@@ -122,7 +122,9 @@ def test_writes_of_one_pass_and_their_answers_are_below_the_limit() -> None:
     done = next_pass(under_way(*longest.checks(2 * MOST_PATCHES)), PauseMemory(), NOW)
     asked = WritePausesInput(cluster="main", patches=done.patches)
     why = longest.words() * 9
-    answers = tuple(PauseAnswer(uid=one.uid, outcome=WriteOutcome.FAILED, why=why) for one in done.patches)
+    answers = tuple(
+        PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why=why) for patch in done.patches
+    )
 
     assert len(done.patches) == MOST_PATCHES
     assert payload_bytes(asked) < BLOB_WARNING

@@ -59,7 +59,7 @@ class World:
 
     def hold(self, now: datetime = LATER) -> str | None:
         found = check_holds(self.cluster_state, WORKERS, now).found
-        return next((one.hold.reason for one in found if one.hold.reason in OF_UPGRADES), None)
+        return next((finding.hold.reason for finding in found if finding.hold.reason in OF_UPGRADES), None)
 
 
 def _node(name: str, *conditions: dict[str, Any], **metadata: Any) -> Node:

@@ -182,7 +182,7 @@ async def test_one_that_asked_is_known_and_stays_known(person: Person, leading: 
 
     await person.until_woken(person.started[4], await person.looks(person.started[4]) + 3)
 
-    assert healthy in [one.key for one in person.dispatch.open_incidents]
+    assert healthy in [incident.key for incident in person.dispatch.open_incidents]
     assert await person.looks(person.started[1]) <= looks + 1  # one lookup may have been under way
     assert not leading.done()
 
@@ -260,4 +260,6 @@ async def test_people_are_shown_them_by_their_ids(person: Person) -> None:
         "Node/strange",
         "Node/without-memo",
     ]
-    assert {summary.incident.workflow_id for summary in summaries} == {one.id for one in person.started[:2]}
+    assert {summary.incident.workflow_id for summary in summaries} == {
+        start.id for start in person.started[:2]
+    }

@@ -79,7 +79,7 @@ def take_policy(detector: Leader, policy: Policy) -> None:
 
 
 def acted(incidents: Iterable[Runbook]) -> list[str]:
-    return [one.name for one in incidents if one.admission is not None]
+    return [incident.name for incident in incidents if incident.admission is not None]
 
 
 def ask_for_a_while(detector: Leader, incidents: Iterable[Runbook]) -> None:
@@ -130,7 +130,7 @@ def test_each_of_eight_nodes_gets_its_turn_though_one_asks_first_when_the_policy
         detector.look()
         for incident in others:
             incident.ask_when_due()
-        assert acted(incidents) == [f"n{one}" for one in range(number + 1)]
+        assert acted(incidents) == [f"n{index}" for index in range(number + 1)]
 
 
 def test_limits_of_annotations_hold_where_a_check_leaves_shadow_by_an_annotation() -> None:

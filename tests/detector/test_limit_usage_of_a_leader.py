@@ -112,7 +112,7 @@ class LeaderMachine(RuleBasedStateMachine):
         now = self.leader.now()
         waits = self.queue._entries.keys() - self.queue._declined.keys()  # noqa: SLF001  since the selection, too
         in_turn = self.queue._in_turn.values()  # noqa: SLF001
-        waiting = [one.waiting for one in in_turn if Remediated.of(one.incident) in waits]
+        waiting = [key.waiting for key in in_turn if Remediated.of(key.incident) in waits]
         again = self.records.usage.select(waiting, now)
         assert list(self.queue.selection) == list(again)
 
@@ -140,7 +140,7 @@ class LeaderMachine(RuleBasedStateMachine):
             assert len(alike) <= most
         if scope.limits.max_starts_per_hour:
             starts, horizon = self.records._starts, self.leader.now() - HOUR  # noqa: SLF001
-            began = [time for one in starts.targets() for time in starts.of(one) if time > horizon]
+            began = [time for target in starts.targets() for time in starts.of(target) if time > horizon]
             assert len(began) + len(reserved) <= scope.limits.max_starts_per_hour
 
 

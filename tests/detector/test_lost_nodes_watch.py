@@ -48,7 +48,7 @@ class Clusters:
 
     @staticmethod
     def _names(number: int, cluster: str) -> list[TargetName]:
-        return [node_name(f"n{one}", cluster) for one in range(number)]
+        return [node_name(f"n{index}", cluster) for index in range(number)]
 
 
 HELD = {EAST: HoldReason.NODES_VANISHED}
@@ -152,8 +152,8 @@ def test_nodes_that_were_gone_at_the_start_vanished_together_unless_they_were_kn
     believed: int, held: dict[str, HoldReason]
 ) -> None:
     clusters = Clusters(believed, is_read=False)
-    for one in range(10):
-        assert not clusters.watch.expected_changed(node_name(f"n{one}", EAST), None, is_expected=True)
+    for index in range(10):
+        assert not clusters.watch.expected_changed(node_name(f"n{index}", EAST), None, is_expected=True)
     assert clusters.look() == {}
     clusters.is_read = True
     assert clusters.look() == held

@@ -194,7 +194,7 @@ def test_request_that_the_operator_made_is_the_checks_that_has_its_machine(order
     if order == "machine last":
         cluster.machine("machine-1", node="node-1")
     assert cluster.wanted() == {"machine-1"}
-    assert [one.reference.name for one in cluster.observe("machine-1").requests] == ["machine-1"]
+    assert [request.reference.name for request in cluster.observe("machine-1").requests] == ["machine-1"]
 
 
 @pytest.mark.rule("rule 39")

@@ -128,7 +128,7 @@ def test_check_has_one_event_and_its_targets_have_theirs_after_it(kind: type[Sma
 def test_brief_hold_has_no_event_and_leaves_the_targets_theirs(kind: type[SmallState]) -> None:
     world = world_of(kind, BRIEF)
     assert shown(world) == (REASON, WORDS)
-    assert [one.reason for one in world.events(None)] == of_target(world)
+    assert [event.reason for event in world.events(None)] == of_target(world)
 
 
 def of_target(world: World) -> list[str]:

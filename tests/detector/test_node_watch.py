@@ -26,7 +26,7 @@ UNDECODABLE = {"type": "Ready", "status": "True", "lastTransitionTime": "0000-01
 
 @asynccontextmanager
 async def serving(directory: Path, *nodes: Object) -> AsyncIterator[ClusterConnection]:
-    items = [one | {"metadata": one["metadata"] | {"resourceVersion": "9"}} for one in nodes]
+    items = [node | {"metadata": node["metadata"] | {"resourceVersion": "9"}} for node in nodes]
     async with AsyncExitStack() as opened:
         server = await opened.enter_async_context(ApiServer(directory))
         server.answer("GET", NODES.path(), said({"metadata": {"resourceVersion": "10"}, "items": items}))
@@ -47,8 +47,8 @@ async def read_through(watch: NodeWatch, connection: ClusterConnection) -> None:
 @pytest.fixture
 def directories(tmp_path: Path) -> tuple[Path, Path]:
     made = tmp_path / "one", tmp_path / "two"
-    for one in made:
-        one.mkdir()
+    for directory in made:
+        directory.mkdir()
     return made
 
 

@@ -188,7 +188,9 @@ async def test_kind_that_comes_later_and_cannot_be_read_holds_from_when_it_is_fo
 
         await eventually(lambda: "Forbidden" in observer.cluster_state.cluster_context.upgrade.why_unknown, 5)
         assert "ClusterVersion (config.openshift.io/v1): " in observer.freshness.unread_context
-        await eventually(lambda: any("ClusterVersion" in one for one in observer.problems.sentences), 5)
+        await eventually(
+            lambda: any("ClusterVersion" in sentence for sentence in observer.problems.sentences), 5
+        )
 
 
 async def test_context_of_one_kind_of_checks_is_watched_where_that_kind_is_handled(
@@ -249,7 +251,9 @@ async def test_404_of_another_server_than_an_api_server_does_not_mean_no_upgrade
     observer.serve(nodes=NOT_SERVED)
     observer.answer(OTHERS, EMPTY)
     async with observer.open():
-        await eventually(lambda: any("no API server" in one for one in observer.problems.sentences), 5)
+        await eventually(
+            lambda: any("no API server" in sentence for sentence in observer.problems.sentences), 5
+        )
 
         assert observer.cluster_state.cluster_context.upgrade.phase is UpgradePhase.UNKNOWN
 

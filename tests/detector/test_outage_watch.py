@@ -47,7 +47,7 @@ class Clusters:
         return self.watch.look(PolicyInForce(policy=Policy(outage_guard=guard)), now)
 
     def suspected(self, now: datetime = NOW) -> list[tuple[str, str, int, int]]:
-        return [(*one.group, one.silent, one.seen) for one in self.look(now).suspected]
+        return [(*outage.group, outage.silent, outage.seen) for outage in self.look(now).suspected]
 
 
 def test_half_of_a_cluster_is_no_outage_and_more_of_one_of_its_zones_is_one_of_the_zone() -> None:
@@ -173,7 +173,7 @@ def test_time_alone_lets_a_real_outage_go_and_an_edit_of_the_policy_is_judged_at
     assert clusters.suspected(NOW + HOUR) == []
     assert clusters.look(NOW + HOUR) == NO_OUTAGES
     longer = clusters.look(NOW + HOUR, OutageGuard(hold_limit=HOUR * 2))
-    assert [one.group for one in longer.suspected] == [NodeGroup()]
+    assert [outage.group for outage in longer.suspected] == [NodeGroup()]
     assert clusters.look(NOW + HOUR, None) == NO_OUTAGES
 
 

@@ -368,10 +368,10 @@ def test_limits_hold_at_every_moment_however_late_writes_are_seen(
         detector.cluster.now += choose.choice((0.1, 1, 5, 20, 120)) * SECOND
 
     for act in history:
-        at = [one for one in history if one.made <= act.made < one.ends]
+        at = [start for start in history if start.made <= act.made < start.ends]
         assert len(at) <= most
         assert sum(int(one.name[1:]) % 2 == int(act.name[1:]) % 2 for one in at) <= most_of_a_zone
-        began = [one for one in history if act.made - HOUR + SECOND < one.made <= act.made]
+        began = [start for start in history if act.made - HOUR + SECOND < start.made <= act.made]
         assert len(began) <= most * 2
     assert history
 
@@ -388,13 +388,13 @@ def test_limits_apply_when_the_outage_guard_gives_way_to_all_at_once() -> None:
     state = leading.cluster.cluster_state
     held = Outages({NodeGroup(): GroupOutage(outage)})
     state.take_context(replace(state.cluster_context, outages=held))
-    reasons = {hold.reason for hold in (leading.ask(f"n{one}").hold for one in range(10)) if hold}
+    reasons = {hold.reason for hold in (leading.ask(f"n{index}").hold for index in range(10)) if hold}
     assert reasons == {HoldReason.SUSPECTED_OUTAGE}
 
     state.take_context(replace(state.cluster_context, outages=NO_OUTAGES))
-    answers = [leading.ask(f"n{one}") for one in range(10)]
-    assert sum(one.is_admitted for one in answers) == 2
-    assert {one.hold.reason for one in answers if one.hold} == {HoldReason.LIMIT}
+    answers = [leading.ask(f"n{index}") for index in range(10)]
+    assert sum(answer.is_admitted for answer in answers) == 2
+    assert {answer.hold.reason for answer in answers if answer.hold} == {HoldReason.LIMIT}
 
 
 @pytest.mark.rule("rule 49")

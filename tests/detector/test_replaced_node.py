@@ -65,7 +65,7 @@ def test_incident_of_a_node_that_is_gone_is_woken_when_another_of_its_name_is_se
     assert (gone.state, gone.is_replaced) == (TargetState.GONE, False)
     assert (now.state, now.is_replaced) == (TargetState.GONE, True)
     assert needs_wake_up(gone, now)
-    assert [one.uid for one in now.requests] == ["request-node-1"]
+    assert [request.uid for request in now.requests] == ["request-node-1"]
 
 
 @pytest.mark.rule("NHC 2.1/12/PermanentNodeDeletionExpected")

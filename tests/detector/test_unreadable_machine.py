@@ -46,7 +46,7 @@ def machine_object(name: str, version: str, last_updated: str = LAST_YEAR) -> Ob
 
 
 def serve(server: ApiServer, path: str, *found: Object) -> None:
-    items = [one | {"metadata": {"resourceVersion": "9"} | one["metadata"]} for one in found]
+    items = [check | {"metadata": {"resourceVersion": "9"} | check["metadata"]} for check in found]
     server.answer("GET", path, said({"metadata": {"resourceVersion": "10"}, "items": items}))
     server.watch(path, lines(then="silent"))
 

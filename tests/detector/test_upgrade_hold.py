@@ -132,4 +132,4 @@ def test_node_health_check_is_held_by_the_upgrade_whatever_was_handled() -> None
 
 def held_of(world: SmallCluster) -> str | None:
     found = check_holds(world.cluster_state, NODES, NOW).found
-    return next((one.hold.reason for one in found if one.hold.reason in OF_UPGRADES), None)
+    return next((check.hold.reason for check in found if check.hold.reason in OF_UPGRADES), None)

@@ -13,7 +13,7 @@ from tests.support.api.eventually import eventually
 from tests.support.state.small_machines import CHECK
 from tests.support.values.builders import NOW, condition, node_object
 
-NAMES = [f"m{one}" for one in range(3)]
+NAMES = [f"m{index}" for index in range(3)]
 
 
 def node(name: str, version: str) -> Object:
@@ -72,8 +72,8 @@ async def test_machines_that_are_being_deleted_may_lose_all_their_nodes(
     serve(server, MACHINES.path(), *(machine(name, **going) for name in NAMES))
     async with watched(server, transport) as state:
         await eventually(lambda: len(state.targets.of(CHECK)) == 3, 10)
-        await eventually(lambda: all(one.node for one in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
+        await eventually(lambda: all(target.node for target in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
         for number, name in enumerate(NAMES):
             nodes.send({"type": "DELETED", "object": node(name, str(11 + number))})
-        await eventually(lambda: not any(one.node for one in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
+        await eventually(lambda: not any(target.node for target in state.targets.of(CHECK).values()), 10)  # type: ignore[attr-defined]  # Machines
         assert not state.cluster_context.distrusted

@@ -58,7 +58,7 @@ class Detector:
     def names(self, limit: timedelta = LIMIT) -> set[str] | None:
         """The templates that are known without a request."""
         found = self.kinds.watched_templates(self.kind, limit)
-        return None if found is None else {one.metadata.name for one in found}
+        return None if found is None else {template.metadata.name for template in found}
 
     async def facts(self) -> Facts:
         return await self._facts.of(CheckOperation(Operation.UPDATE, new=self.check, old=self.check))

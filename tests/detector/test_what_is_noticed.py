@@ -249,7 +249,7 @@ def test_node_that_is_deleted_is_noticed_and_its_entry_goes_with_its_request(see
     seen.cluster.request(NODE)
     gone = seen.notices(lambda seen: seen.cluster.delete_node(NODE))
     assert gone.state is TargetState.GONE
-    assert [one.reference.name for one in gone.requests] == [NODE]
+    assert [request.reference.name for request in gone.requests] == [NODE]
     assert [entry["name"] for entry in seen.status()["unhealthyNodes"]] == [NODE]
 
     stored = seen.status()

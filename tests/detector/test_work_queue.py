@@ -52,7 +52,7 @@ async def test_incident_that_may_wait_is_called_before_those_that_came_after_its
         time[0] = float(moment)
         queue.put(incident(f"flapping-{moment}"), 0.0)
 
-    flapping = [one.target.name for one in await taken(queue)]
+    flapping = [key.target.name for key in await taken(queue)]
     assert flapping == ["flapping-299", "one", "flapping-300", *(f"flapping-{n}" for n in (301, 302, 303))]
 
 

@@ -80,4 +80,6 @@ async def test_installing_again_changes_nothing(control_plane: ControlPlane) -> 
 
 async def generations(client: Client) -> dict[str, int]:
     definitions = await client.list(DEFINITIONS)
-    return {one["metadata"]["name"]: one["metadata"]["generation"] for one in definitions}
+    return {
+        definition["metadata"]["name"]: definition["metadata"]["generation"] for definition in definitions
+    }

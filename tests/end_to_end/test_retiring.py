@@ -44,10 +44,10 @@ async def command(
 async def everything_of(world: World, *nodes: str) -> list[Object]:
     """The request and the Lease of each node, without their managed fields."""
     found = [await world.request(node) for node in nodes] + [await world.lease(node) for node in nodes]
-    for one in found:
-        assert one is not None
-        del one["metadata"]["managedFields"]
-    return [one for one in found if one is not None]
+    for event in found:
+        assert event is not None
+        del event["metadata"]["managedFields"]
+    return [event for event in found if event is not None]
 
 
 async def install(client: Client, cluster_name: str) -> None:
@@ -72,12 +72,12 @@ def calls_of(audit_log: Path, nodes: list[str], verb: str) -> list[tuple[str, st
     """Request and user of each successful call with this verb to the requests of these nodes."""
     events = [json.loads(line) for line in audit_log.read_text().splitlines() if f'"{verb}"' in line]
     return sorted(
-        (one["objectRef"]["name"], one["user"]["username"].rpartition(":")[2])
-        for one in events
-        if one["verb"] == verb
-        and one["objectRef"].get("resource") == REQUESTS.plural
-        and one["objectRef"].get("name") in nodes
-        and one["responseStatus"]["code"] < 300
+        (event["objectRef"]["name"], event["user"]["username"].rpartition(":")[2])
+        for event in events
+        if event["verb"] == verb
+        and event["objectRef"].get("resource") == REQUESTS.plural
+        and event["objectRef"].get("name") in nodes
+        and event["responseStatus"]["code"] < 300
     )
 
 

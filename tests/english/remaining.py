@@ -46,7 +46,9 @@ def found_now(root: Path = ROOT) -> tuple[Remaining, Mapping[str, list[str]]]:
 
 def hard_sentences(file: Path, path: str) -> list[str]:
     """The hard sentences of a file, each as `path:line: sentence`."""
-    every = ((text.line + one.line, one) for text in texts(file) for one in sentences(text.text))
+    every = (
+        (text.line + sentence.line, sentence) for text in texts(file) for sentence in sentences(text.text)
+    )
     return [f"{path}:{line}: {one.text}" for line, one in sorted(every) if one.is_hard]
 
 

@@ -12,7 +12,7 @@ from tests.english.texts import comments, docstrings, short_docstrings
 def test_no_file_has_more_hard_sentences_than_it_had() -> None:
     now, by_file = found_now()
     more = risen(now.hard_sentences, allowed().hard_sentences)
-    assert [one for path in more for one in by_file[path]] == [], (
+    assert [sentence for path in more for sentence in by_file[path]] == [], (
         "rewrite as many sentences as were added: name the subject, see CONTRIBUTING.md#how-we-write"
     )
 
@@ -46,7 +46,7 @@ def test_numbers_that_fell_stay_low() -> None:
     ],
 )
 def test_hard_sentence_is_found(text: str) -> None:
-    assert len([one for one in sentences(text) if one.is_hard]) == 1
+    assert len([sentence for sentence in sentences(text) if sentence.is_hard]) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_hard_sentence_is_found(text: str) -> None:
     ],
 )
 def test_question_label_table_code_and_plain_sentence_are_no_finding(text: str) -> None:
-    assert not [one for one in sentences(text) if one.is_hard]
+    assert not [sentence for sentence in sentences(text) if sentence.is_hard]
 
 
 SOURCE = '''"""Says a thing.
@@ -96,7 +96,7 @@ def test_docstrings_and_comments_are_read_with_their_lines(tmp_path: Path) -> No
         "one.py:14: The Lease runs out, because it is told so.",
     ]
     assert len([*docstrings(SOURCE)]) == 4
-    assert [one.line for one in comments(SOURCE)] == [8, 14]
+    assert [comment.line for comment in comments(SOURCE)] == [8, 14]
 
 
 def test_docstring_of_six_words_is_short_and_one_of_seven_is_not() -> None:

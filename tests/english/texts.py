@@ -56,9 +56,9 @@ def docstrings(source: str) -> Iterator[Text]:
 def short_docstrings(source: str) -> int:
     """The number of docstrings of classes and functions with too few words."""
     found = (
-        ast.get_docstring(one)
-        for one in statements(source)
-        if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        ast.get_docstring(statement)
+        for statement in statements(source)
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     )
     return sum(one is not None and len(one.split()) < FEWEST_WORDS for one in found)
 

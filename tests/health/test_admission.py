@@ -111,7 +111,7 @@ def test_every_row_of_the_table_objects() -> None:
 def test_row_has_no_hold_but_for_its_own_reasons() -> None:
     for objection, _, _ in OBJECTIONS:
         holds = question(**objection).of_check.found
-        rows = [row for row in CHECK_HOLDS for one in holds if one.hold.reason in row.reasons]
+        rows = [row for row in CHECK_HOLDS for hold in holds if hold.hold.reason in row.reasons]
         assert len(rows) == len(holds) <= 1
 
 

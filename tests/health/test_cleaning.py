@@ -29,14 +29,14 @@ def cleaned(
     memory = ACTED.model_copy(update={"requests": (ONE.reference, OTHER.reference)})
     for _ in range(times):
         failures = [
-            TaskFailure(subject=TaskSubject.of_request(one.uid), what=f"delete {one.reference}", why="500")
-            for one in failed
+            TaskFailure(subject=TaskSubject.of_request(note.uid), what=f"delete {note.reference}", why="500")
+            for note in failed
         ]
-        tried = {TaskSubject.of_request(one.uid) for one in (ONE, OTHER)} | {OF_LEASE}
+        tried = {TaskSubject.of_request(request.uid) for request in (ONE, OTHER)} | {OF_LEASE}
         memory = memory.having_tried(MaintenanceTask.CLEAN_UP, tried, failures, now, 1)
         left = LeftBehind(
-            hanging=tuple(one.reference for one in hanging),
-            failed=tuple(one.reference for one in failed),
+            hanging=tuple(note.reference for note in hanging),
+            failed=tuple(note.reference for note in failed),
             has_lease=bool(hanging or failed),
         )
         memory = memory.having_cleaned_up(left, (ONE, OTHER), now)

@@ -143,7 +143,7 @@ def test_conflict_shows_as_the_condition_disabled() -> None:
 
     assert patch["phase"] == "Disabled"
     assert patch["reason"] == f"NHC is disabled: {CONFLICT.reason}: {CONFLICT.message}"
-    disabled = next(one for one in patch["conditions"] if one["type"] == "Disabled")
+    disabled = next(condition for condition in patch["conditions"] if condition["type"] == "Disabled")
     assert (disabled["status"], disabled["reason"]) == ("True", CONFLICT.reason)
 
 

@@ -140,7 +140,7 @@ def test_last_step_times_out_too_and_then_nothing_is_left() -> None:
     assert not running.is_exhausted
     over = Plan(ESCALATION).course([*tried, request_of(THIRD, 10 * MINUTE + A_MOMENT)], NOW)
     assert over.is_exhausted
-    assert [one.reference.template for one in over.over] == ["replace", "reboot", "reset"]
+    assert [request.reference.template for request in over.over] == ["replace", "reboot", "reset"]
 
 
 @pytest.mark.rule("rule 10/edit")

@@ -28,10 +28,10 @@ def _models() -> Iterator[type[Any]]:
 
 
 def _models_of(module: ModuleType) -> Iterator[type[Any]]:
-    for one in vars(module).values():
-        is_ours = isinstance(one, type) and one.__module__ == module.__name__
-        if is_ours and "__pydantic_core_schema__" in one.__dict__:
-            yield one
+    for var in vars(module).values():
+        is_ours = isinstance(var, type) and var.__module__ == module.__name__
+        if is_ours and "__pydantic_core_schema__" in var.__dict__:
+            yield var
 
 
 def test_collections_of_every_model_fail_fast() -> None:

@@ -24,7 +24,7 @@ def test_request_that_appears_is_recorded_with_its_template_and_its_creation() -
 def test_request_that_is_gone_ends_when_that_is_seen_and_keeps_its_end() -> None:
     first = recorded((), [ONE, OTHER], set(), NOW)
     second = recorded(first, [OTHER], set(), LATER)
-    assert [one.ended for one in second] == [LATER, None]
+    assert [record.ended for record in second] == [LATER, None]
     assert recorded(second, [OTHER], set(), LATER + timedelta(hours=1)) == second
 
 
@@ -35,19 +35,19 @@ def test_request_that_is_known_and_not_seen_is_there() -> None:
 
 def test_all_end_with_the_incident() -> None:
     records = recorded((), [ONE, OTHER], set(), NOW)
-    assert [one.ended for one in ended(records, LATER)] == [LATER, LATER]
+    assert [record.ended for record in ended(records, LATER)] == [LATER, LATER]
 
 
 @given(looks=st.lists(st.sets(st.integers(0, 5)), max_size=20))
 def test_each_request_has_one_record_whatever_is_seen_of_it(looks: list[set[int]]) -> None:
     records: tuple[RequestRecord, ...] = ()
     for number, look in enumerate(looks):
-        shown = [request_snapshot(f"request-{one}") for one in sorted(look)]
+        shown = [request_snapshot(f"request-{step}") for step in sorted(look)]
         records = recorded(records, shown, set(), NOW + timedelta(minutes=number))
-        assert {one.uid for one in shown} <= {one.uid for one in records}
-    assert len({one.uid for one in records}) == len(records)
+        assert {request.uid for request in shown} <= {record.uid for record in records}
+    assert len({record.uid for record in records}) == len(records)
     last = looks[-1] if looks else set()
-    assert {one.uid for one in records if one.ended is None} <= {f"request-{one}" for one in last}
+    assert {record.uid for record in records if record.ended is None} <= {f"request-{step}" for step in last}
 
 
 def test_only_the_latest_are_kept() -> None:

@@ -16,7 +16,7 @@ STRICT = OutageGuard(minimum_nodes=5, percentage=90)
 
 
 def lost(number: int, since: datetime = NOW, of: str = "n") -> dict[str, datetime]:
-    return {f"{of}{one}": since for one in range(number)}
+    return {f"{of}{index}": since for index in range(number)}
 
 
 def suspected(
@@ -48,7 +48,7 @@ def test_so_many_that_vanish_at_once_are_suspected(
 
 
 def test_those_that_vanish_one_by_one_are_believed() -> None:
-    one_by_one = {f"n{one}": NOW + one * HOUR for one in range(10)}
+    one_by_one = {f"n{index}": NOW + index * HOUR for index in range(10)}
     assert suspected(10, one_by_one) is None
     assert suspected(10, lost(9, BELIEVED)) is None
 

@@ -35,11 +35,11 @@ def noted(*failures: TaskFailure, notes: tuple[TaskNote, ...] = (), after: float
     """The note of `a` after one more attempt, so many seconds after NOW."""
     now = NOW + timedelta(seconds=after)
     return next(
-        one
-        for one in after_attempt(
+        note
+        for note in after_attempt(
             notes, task=MaintenanceTask.CLEAN_UP, tried={A}, failures=failures, now=now, spread=1
         )
-        if one.subject == A
+        if note.subject == A
     )
 
 
@@ -90,21 +90,23 @@ def test_attempt_decides_of_what_was_tried_and_of_nothing_else(
     after = after_attempt(before, task=task, tried=tried, failures=failures, now=NOW + SECOND, spread=0)
 
     kept = {
-        (MaintenanceTask.ANNOTATE, one)
-        for one in noted_before
-        if task is not MaintenanceTask.ANNOTATE or one not in tried
+        (MaintenanceTask.ANNOTATE, subject)
+        for subject in noted_before
+        if task is not MaintenanceTask.ANNOTATE or subject not in tried
     }
-    assert {(one.task, one.subject) for one in after} == kept | {(task, one) for one in failed & tried}
-    assert len({(one.task, one.subject) for one in after}) == len(after)
-    assert all(one in after for one in before if (one.task, one.subject) in kept)
+    assert {(note.task, note.subject) for note in after} == kept | {
+        (task, subject) for subject in failed & tried
+    }
+    assert len({(note.task, note.subject) for note in after}) == len(after)
+    assert all(note in after for note in before if (note.task, note.subject) in kept)
 
 
 def test_failures_in_a_row_are_counted_from_the_first_and_the_latest_is_reported() -> None:
     first = noted(failure())
     second = noted(failure(why="timeout"), notes=(first,), after=2)
     third = noted(failure(), notes=(second,), after=6)
-    assert [one.failures for one in (first, second, third)] == [1, 2, 3]
-    assert {one.since for one in (first, second, third)} == {NOW}
+    assert [note.failures for note in (first, second, third)] == [1, 2, 3]
+    assert {note.since for note in (first, second, third)} == {NOW}
     assert second.why == "timeout"
     assert third.next_try == NOW + timedelta(seconds=6 + 8)
 

@@ -202,7 +202,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def each_skip_ended_one_step_at_most(self) -> None:
-        obeyed = [one for one in self.memory.orders if one.order == "skip" and not one.refused]
+        obeyed = [order for order in self.memory.orders if order.order == "skip" and not order.refused]
         assert len(self.memory.skipped) <= len(obeyed), self.log
         assert len(self.memory.skipped) == len(set(self.memory.skipped)), self.log
 
@@ -253,7 +253,7 @@ class World(RuleBasedStateMachine):
 
     def tries(self, task: MaintenanceTask, *subjects: TaskSubject) -> bool:
         """True if the maintenance task succeeds; a failed maintenance task is noted."""
-        failures = [TaskFailure(subject=one, what="do it", why="500") for one in subjects]
+        failures = [TaskFailure(subject=subject, what="do it", why="500") for subject in subjects]
         is_done = task not in self.broken
         self.memory = self.memory.having_tried(
             task, subjects, () if is_done else failures, self.now, spread=0.5
@@ -263,7 +263,7 @@ class World(RuleBasedStateMachine):
     def annotate(self, patches: tuple[AnnotationPatch, ...]) -> None:
         if self.tries(MaintenanceTask.ANNOTATE, *{patch.subject for patch in patches}):
             annotated = patched(self.requests.values(), patches)
-            self.requests = {one.uid: one for one in annotated}
+            self.requests = {request.uid: request for request in annotated}
             self.memory = self.memory.having_annotated(patches)
 
     def renew(self) -> None:
@@ -325,7 +325,7 @@ class World(RuleBasedStateMachine):
         """True while the healthyDelay keeps the requests."""
         if self.state is not TargetState.HEALTHY or self.memory.left_alone or not self.delay:
             return False
-        living = [one for one in seen.requests if not one.is_being_deleted]
+        living = [request for request in seen.requests if not request.is_being_deleted]
         if self.is_confirmed or not living:
             return False
         ends = [one.healthy_since and one.healthy_since + timedelta(seconds=self.delay) for one in living]
@@ -348,7 +348,7 @@ class World(RuleBasedStateMachine):
         self.memory = self.memory.having_ordered(self.steps[number])
         self.has_lease = True
         plan = Plan(self.steps)
-        unseen = [one for one in self.memory.requests if one.uid not in self.requests]
+        unseen = [request for request in self.memory.requests if request.uid not in self.requests]
         known = tuple(one for one in unseen if plan.step_of(one) in (self.steps[number], None))
         seen = self.look()
         lost = {one.uid for one in known}.difference(self.memory.settled(known, seen))
@@ -370,7 +370,7 @@ class World(RuleBasedStateMachine):
         return request_snapshot(uid, created=self.now, template=step.template.name)
 
     def clean_up(self) -> None:
-        known, before = {one.uid for one in self.memory.requests}, tuple(self.requests.values())
+        known, before = {request.uid for request in self.memory.requests}, tuple(self.requests.values())
         requests = map(TaskSubject.of_request, known)
         if not self.tries(MaintenanceTask.CLEAN_UP, *requests, OF_LEASE, OF_CONFIRMATION):
             left = LeftBehind(failed=self.memory.requests, has_lease=self.memory.lease.may_be_held)
@@ -397,7 +397,7 @@ class World(RuleBasedStateMachine):
 
     @invariant()
     def there_is_one_request_for_a_step_at_most(self) -> None:
-        templates = [one.reference.template for one in self.requests.values()]
+        templates = [request.reference.template for request in self.requests.values()]
         assert len(templates) == len(set(templates)), self.log
 
     def teardown(self) -> None:

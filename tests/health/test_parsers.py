@@ -286,4 +286,4 @@ def test_managed_fields(body: dict[str, Any]) -> None:
 
 @given(mutated(NODE_CHECK), mutated(NODE_CHECK), st.sampled_from(Operation))
 def test_review_of_a_change(new: dict[str, Any], old: dict[str, Any], operation: Operation) -> None:
-    assert all(isinstance(one, str) for one in refusals(CheckOperation(operation, new, old), Facts()))
+    assert all(isinstance(refusal, str) for refusal in refusals(CheckOperation(operation, new, old), Facts()))

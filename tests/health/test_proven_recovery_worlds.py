@@ -110,7 +110,7 @@ class ProvenWorld(World):
         super().judge(seen, move)
         is_over = isinstance(move, RemoveRequests | End)
         is_let_off = self.memory.left_alone or self.memory.starts_over or self.is_confirmed or not self.proof
-        living = [one for one in self.requests.values() if not one.is_being_deleted]
+        living = [request for request in self.requests.values() if not request.is_being_deleted]
         fresh = [one for one in living if one.uid not in self.memory.cleaned_up]
         if is_over and fresh and self.state is TargetState.HEALTHY and not is_let_off:
             assert self.booted_before - {self.boot_id}, self.log

@@ -74,7 +74,7 @@ class Incident:
     @property
     def others(self) -> list[tuple[str, bool]]:
         """The record of other controllers' actions, with its end."""
-        return [(one.request, one.ended is not None) for one in self.memory.shadow.others]
+        return [(other.request, other.ended is not None) for other in self.memory.shadow.others]
 
 
 HEALTHY = seen(state=TargetState.HEALTHY)

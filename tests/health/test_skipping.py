@@ -58,7 +58,7 @@ def test_step_that_is_skipped_is_marked_as_timed_out_and_the_next_one_is_taken()
     memory = skipped("reboot", seen(FIRST_RUNS))
     marks = next_move(seen(FIRST_RUNS), memory, NOW)
     assert isinstance(marks, AnnotateRequests)
-    assert [(one.request.uid, *one.annotations) for one in marks.patches] == [("reboot", TIMED_OUT)]
+    assert [(patch.request.uid, *patch.annotations) for patch in marks.patches] == [("reboot", TIMED_OUT)]
     marked = memory.having_annotated(marks.patches).complete(seen(FIRST_RUNS))
     takes = next_move(marked, memory, NOW)
     assert isinstance(takes, TakeStep)
@@ -103,8 +103,8 @@ def test_two_skips_of_one_step_before_the_next_observation_end_it_once() -> None
     )
     memory = learned(memory, seen(FIRST_RUNS), NOW)
     assert memory.skipped == ("reboot",)
-    assert [bool(one.refused) for one in memory.orders] == [False, True]
-    assert not any(one.is_pending for one in memory.orders)
+    assert [bool(order.refused) for order in memory.orders] == [False, True]
+    assert not any(order.is_pending for order in memory.orders)
 
 
 def test_skip_that_arrives_as_an_update_and_as_a_signal_is_recorded_once() -> None:
@@ -297,7 +297,7 @@ def test_skips_end_only_running_steps_that_they_name_and_that_another_step_follo
         (request,) = [one for one in requests if one.uid == uid]
         assert request not in before.over
         assert request.reference.template in names
-    assert len(memory.skipped) == sum(not (one.refused or one.is_pending) for one in memory.orders)
+    assert len(memory.skipped) == sum(not (order.refused or order.is_pending) for order in memory.orders)
     if memory.skipped:
         assert not memory.plan(observation).course(requests, NOW).is_exhausted
     moved: Any = next_move(observation, memory, NOW)

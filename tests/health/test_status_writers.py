@@ -113,7 +113,7 @@ def test_write_shows_between_two_versions_though_we_write_after_it(
     versions: tuple[Version, ...], expected: list[tuple[str, int, bool]]
 ) -> None:
     others = after(*versions).others(OURS, NOW)
-    assert [(one.manager, one.seen, one.is_over) for one in others] == expected
+    assert [(other.manager, other.seen, other.is_over) for other in others] == expected
 
 
 def test_entry_that_goes_back_in_time_is_no_write_that_was_seen() -> None:
@@ -128,7 +128,7 @@ def test_further_versions_only_add_writers(versions: list[list[tuple[str, int]]]
     for version in versions:
         writers = writers.then([seconds_ago(manager, ago) for manager, ago in version])
         others = writers.others(OURS, NOW)
-        assert {one.manager for one in others}.isdisjoint(OURS)
-        assert sum(one.seen for one in others) >= seen
-        assert not any(one.seen and one.is_over for one in others)
-        seen = sum(one.seen for one in others)
+        assert {other.manager for other in others}.isdisjoint(OURS)
+        assert sum(other.seen for other in others) >= seen
+        assert not any(other.seen and other.is_over for other in others)
+        seen = sum(other.seen for other in others)

@@ -192,7 +192,7 @@ async def test_object_of_very_many_values_is_asked_for_alone_and_named(
     listed = await by_reflector(transport)
 
     assert [asked.query["limit"] for asked in server.asked] == ["100", "25", "6", "1"]
-    assert [one.key.name for one in listed.undecodable] == ["rich"]
+    assert [undecodable.key.name for undecodable in listed.undecodable] == ["rich"]
 
 
 async def test_list_of_whole_objects_with_one_of_many_values_is_refused(
@@ -218,7 +218,7 @@ async def test_list_of_whole_objects_is_given_up_by_their_memory(
     with pytest.raises(Malformed, match=r"^The list of /api/v1/nodes has over 2000 bytes of memory\.$"):
         await by_client(transport)
     found = await Client(transport).list(NODES, where=lambda one: one["metadata"]["name"] == "w-1")
-    assert [one["metadata"]["name"] for one in found] == ["w-1"]
+    assert [item["metadata"]["name"] for item in found] == ["w-1"]
 
 
 async def test_a_part_of_a_list_ends_at_its_memory(

@@ -70,7 +70,7 @@ async def test_quiet_kind_is_proven_fresh_by_reads_of_the_version_that_it_is_at(
     server: ApiServer, transport: Transport
 ) -> None:
     async with watching(server, transport, at(7)) as (reflector, _, _watch):
-        await eventually(lambda: len([one for one in server.asked if one.query.get("limit") == "1"]) > 4)
+        await eventually(lambda: len([call for call in server.asked if call.query.get("limit") == "1"]) > 4)
         assert not is_old(reflector)
         assert len(server.watches()) == 1
 
@@ -155,7 +155,7 @@ async def test_server_that_is_at_an_earlier_version_is_listed_anew(
     server: ApiServer, transport: Transport
 ) -> None:
     async with watching(server, transport, at(5)) as (_, _told, watch):
-        await eventually(lambda: any(one.query.get("limit") == "1" for one in server.asked))
+        await eventually(lambda: any(call.query.get("limit") == "1" for call in server.asked))
         watch.end()
         await eventually(lambda: len(server.lists()) == 2)
 

@@ -33,7 +33,7 @@ def test_one_object_that_does_not_decode_leaves_the_others() -> None:
     page = DECODER.page(_bytes(listed(7, widget("a", 1), widget("b", 2, size="big"), widget("c", 3))))
 
     assert [record.metadata.name for record in page.records] == ["a", "c"]
-    assert [(one.key, one.resource_version) for one in page.undecodable] == [(Key("", "b"), "2")]
+    assert [(failure.key, failure.resource_version) for failure in page.undecodable] == [(Key("", "b"), "2")]
     assert "spec.size" in page.undecodable[0].error
     assert "'big'" in page.undecodable[0].error
 

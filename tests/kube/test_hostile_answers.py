@@ -120,7 +120,7 @@ def test_good_objects_beside_a_hostile_one_are_decoded() -> None:
     found = Decoder(Node).page(page)
 
     assert [record.metadata.name for record in found.records] == ["good", "good"]
-    assert [one.key.name for one in found.undecodable] == ["a"]
+    assert [failure.key.name for failure in found.undecodable] == ["a"]
 
 
 def test_unknown_field_of_many_values_leaves_a_good_object_good() -> None:

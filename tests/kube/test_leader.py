@@ -258,7 +258,7 @@ async def test_leader_that_gives_way_gives_the_lease_back_and_does_not_stand_whi
         candidate.gives_way = True
         await eventually(lambda: candidate.told == ["started", "stopped"])
         await eventually(lambda: _asked(server, "PATCH") > 0)
-        released = [one for one in server.asked if one.method == "PATCH"][-1].body
+        released = [call for call in server.asked if call.method == "PATCH"][-1].body
         assert released["spec"]["holderIdentity"] == ""
         looks = _asked(server, "GET")
         await eventually(lambda: _asked(server, "GET") > looks + 2)

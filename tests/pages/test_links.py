@@ -31,11 +31,11 @@ class Link(NamedTuple):
 
 def files(root: Path = ROOT) -> Iterator[Path]:
     """All files of the repository that may name a page, except recorded histories."""
-    tops = [one for one in root.iterdir() if one.is_dir() and not one.name.startswith(".")]
+    tops = [entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
     for ending in (*ENDINGS, *NO_ENDING):
         yield from root.glob(ending)
         for top in tops:
-            yield from (one for one in top.rglob(ending) if one.parent != root / "tests" / "histories")
+            yield from (file for file in top.rglob(ending) if file.parent != root / "tests" / "histories")
 
 
 def links(file: Path, text: str, root: Path = ROOT) -> Iterator[Link]:

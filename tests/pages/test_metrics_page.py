@@ -59,7 +59,7 @@ def _declared() -> Iterator[tuple[str, set[str]]]:
 
 
 def _labels(call: ast.Call) -> set[str]:
-    stated = [one.value for one in call.keywords if one.arg == "labels"]
+    stated = [keyword.value for keyword in call.keywords if keyword.arg == "labels"]
     return {
         label.value
         for tuple_ in (*call.args[2:], *stated)
@@ -103,7 +103,7 @@ def test_alert_asks_for_series_labels_and_words_that_there_are(expression: str) 
 
 
 def test_each_reason_to_hold_has_its_alert() -> None:
-    found = {op: set(words) for one in alerts() for name, _, op, words in asked(one) if "_holds" in name}
+    found = {op: set(words) for alert in alerts() for name, _, op, words in asked(alert) if "_holds" in name}
     assert found.keys() == {"=~", "!~"}
     assert found["=~"] == found["!~"], "what the first alert leaves out the second asks for"
 
@@ -111,7 +111,10 @@ def test_each_reason_to_hold_has_its_alert() -> None:
 @pytest.mark.parametrize("phase", [ObservedPhase.ADMITTED, ObservedPhase.EXHAUSTED, ObservedPhase.UNDER_WAY])
 def test_phase_in_which_a_node_stays_broken_has_its_alert(phase: ObservedPhase) -> None:
     assert [
-        one for one in alerts() for _, label, _, words in asked(one) if (label, words) == ("phase", [phase])
+        alert
+        for alert in alerts()
+        for _, label, _, words in asked(alert)
+        if (label, words) == ("phase", [phase])
     ]
 
 

@@ -63,7 +63,7 @@ def test_openssl_verifies_the_checksums_of_a_signed_release(signed: Path) -> Non
 def test_provenance_has_the_digest_of_every_other_file_and_the_commit(signed: Path) -> None:
     statement = json.loads((signed / f"{PREFIX}.provenance.json").read_text())
     attestations = {"SHA256SUMS", "SHA256SUMS.sig", f"{PREFIX}.provenance.json", f"{PREFIX}.intoto.jsonl"}
-    assert {one["name"]: one["digest"]["sha256"] for one in statement["subject"]} == {
+    assert {subject["name"]: subject["digest"]["sha256"] for subject in statement["subject"]} == {
         file.name: hashlib.sha256(file.read_bytes()).hexdigest()
         for file in signed.iterdir()
         if file.name not in attestations
@@ -87,7 +87,7 @@ def test_openssl_verifies_the_envelope_of_the_provenance(signed: Path) -> None:
 def test_chart_of_a_release_has_the_files_that_its_links_lead_to(signed: Path) -> None:
     with tarfile.open(signed / f"{PREFIX}.tgz") as packed:
         names = packed.getnames()
-        assert all(one.isfile() for one in packed.getmembers())
+        assert all(getmember.isfile() for getmember in packed.getmembers())
     assert names == ["paramedic/Chart.yaml", "paramedic/base/worker.yaml", "paramedic/values.yaml"]
 
 

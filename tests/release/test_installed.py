@@ -30,7 +30,7 @@ from tests.histories.files import files_of, read
 from tests.support.api.ports import free_port
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = timedelta(seconds=60)
+PATIENCE = timedelta(minutes=3)
 REPLAY = """
 import asyncio, json, sys
 from pathlib import Path
@@ -152,7 +152,7 @@ def test_image_has_what_is_locked_and_nothing_of_development(image: Installed) -
         name.lower().replace("_", "-").replace(".", "-") for name in image.run("python", "-c", listed).split()
     }
 
-    locked = [f"{one.name}=={one.version}" for one in read_lock((ROOT / LOCK).read_text())]
+    locked = [f"{package.name}=={package.version}" for package in read_lock((ROOT / LOCK).read_text())]
     locked.append(f"paramedic=={wheel.version_of(ROOT)}")
     elsewhere = {"colorama"}  # on Windows alone
     assert found == {name.replace(".", "-") for name in locked if name.partition("==")[0] not in elsewhere}

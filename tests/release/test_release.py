@@ -134,7 +134,9 @@ def test_bill_of_materials_names_the_wheel_and_all_that_is_installed_with_it(rel
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     assert bill["metadata"]["timestamp"] == "2026-11-01T12:00:00+00:00"
     assert project["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(built).hexdigest()}]
-    locked = {f"pkg:pypi/{one.name}@{one.version}" for one in read_lock((ROOT / LOCK).read_text())}
+    locked = {
+        f"pkg:pypi/{package.name}@{package.version}" for package in read_lock((ROOT / LOCK).read_text())
+    }
     assert {component["purl"] for component in bill["components"]} == locked
     assert reached(project["bom-ref"], needs) == locked | {project["bom-ref"]}
 

@@ -118,7 +118,7 @@ def test_each_row_says_why() -> None:
 
 def test_accounts_are_those_that_deploy_makes() -> None:
     documents = yaml.safe_load_all((DEPLOY / "base" / "rbac" / "service-accounts.yaml").read_text())
-    assert {one["metadata"]["name"] for one in documents} == set(SERVICE_ACCOUNTS.values())
+    assert {document["metadata"]["name"] for document in documents} == set(SERVICE_ACCOUNTS.values())
     assert SERVICE_ACCOUNTS.keys() == set(Process)
 
 

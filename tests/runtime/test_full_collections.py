@@ -44,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 def test_object_that_survives_a_full_collection_is_not_examined_again() -> None:
     held = cycle()
     gc.collect()
-    assert not any(one is held for one in gc.get_objects(generation=FULL))
+    assert not any(item is held for item in gc.get_objects(generation=FULL))
     assert gc.get_freeze_count() > 0
 
 

@@ -66,11 +66,11 @@ def test_time_of_a_transition_is_that_of_its_status_alone() -> None:
     well = written(WELL)
     other_reason = Statement(WELL.type, WELL.status, "Other", "other")
     same = written(other_reason, NOW + SECOND, well)
-    assert [one.last_transition_time for one in same.conditions] == [NOW]
+    assert [condition.last_transition_time for condition in same.conditions] == [NOW]
     assert same.heartbeat_time == NOW + SECOND
 
     away = written(AWAY, NOW + 2 * SECOND, same)
-    assert [one.last_transition_time for one in away.conditions] == [NOW + 2 * SECOND]
+    assert [condition.last_transition_time for condition in away.conditions] == [NOW + 2 * SECOND]
 
 
 OURS = Installation(cluster="prod-1a2b3c4d", lease_namespace="leases", temporal_namespace="default")
@@ -118,8 +118,8 @@ def test_status_that_is_missing_or_cannot_be_read_is_written_anew(stored: dict[s
 def test_transition_emits_one_event_for_an_hour(statement: Statement, told: tuple[str, str]) -> None:
     status = written(statement)
     first, again = (list(events(status, NOW + later)) for later in (timedelta(), EVENT_LIFETIME - SECOND))
-    assert [(one.severity, one.reason) for one in first] == [told]
-    assert [one.seed for one in again] == [one.seed for one in first]
+    assert [(event.severity, event.reason) for event in first] == [told]
+    assert [event.seed for event in again] == [event.seed for event in first]
     assert not list(events(status, NOW + EVENT_LIFETIME))
 
 

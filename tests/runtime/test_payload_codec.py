@@ -168,6 +168,6 @@ async def test_plain_messages_stop_no_workflow_where_encryption_is_required(
 async def _until_refused(forged: WorkflowHandle[Any, Any]) -> None:
     async def is_refused() -> bool:
         events = (await forged.fetch_history()).events
-        return any(one.HasField("workflow_task_failed_event_attributes") for one in events)
+        return any(event.HasField("workflow_task_failed_event_attributes") for event in events)
 
     await until(is_refused, within=timedelta(seconds=20), otherwise="the forged workflow was not refused")

@@ -28,7 +28,7 @@ def test_value_that_fits_is_kept(length: int) -> None:
 def test_value_that_is_too_long_is_distinguished_from_others_of_the_same_beginning() -> None:
     long = "a" * LONGEST
     values = {keyword(f"{long}{letter}") for letter in "bcd"}
-    assert {len(one) for one in values} == {LONGEST}
+    assert {len(value) for value in values} == {LONGEST}
     assert len(values) == 3
     assert keyword(f"{long}b") == keyword(f"{long}b")
 

@@ -112,7 +112,7 @@ def test_without_a_leader_its_statements_become_unknown() -> None:
 
 def test_leader_and_others_speak_of_the_same_conditions() -> None:
     def types(statements: tuple[Statement, ...]) -> list[ConditionType]:
-        return [one.type for one in statements]
+        return [statement.type for statement in statements]
 
     leader = (*by_leader("first", "", WorkerObservation(), "queue", NOW), of_slots("", None))
     assert types(leader) == types(by_others("lease"))

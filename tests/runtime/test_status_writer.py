@@ -49,11 +49,13 @@ class Place:
         return await self.client.get(PARAMEDIC_STATUSES, NAME, self.namespace)
 
     async def says(self) -> list[str]:
-        return [one.status for one in ParamedicStatusDocument.read(await self.object()).conditions]
+        return [
+            condition.status for condition in ParamedicStatusDocument.read(await self.object()).conditions
+        ]
 
     async def told(self) -> list[tuple[str, str]]:
         found = await self.client.list(EVENTS, self.namespace)
-        return sorted((one["type"], one["reason"]) for one in found)
+        return sorted((condition["type"], condition["reason"]) for condition in found)
 
     async def renew(self) -> None:
         """The leader renews its Lease, or takes it."""

@@ -12,4 +12,4 @@ from worker.worker import WORKFLOWS
 
 def test_every_workflow_of_the_worker_is_looked_at_and_has_a_series() -> None:
     definitions = [workflow._Definition.must_from_class(one) for one in WORKFLOWS]  # noqa: SLF001  no other way
-    assert {one.name for one in definitions} == {*EVERY_WORKFLOW} == {*SERIES}
+    assert {definition.name for definition in definitions} == {*EVERY_WORKFLOW} == {*SERIES}

@@ -76,7 +76,7 @@ def nodes() -> Iterator[tuple[str, ast.AST]]:
 def positional_dataclass(node: ast.AST) -> bool:
     if not isinstance(node, ast.ClassDef):
         return False
-    fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+    fields = [statement for statement in node.body if isinstance(statement, ast.AnnAssign)]
     return len(fields) > MOST_FIELDS and any(
         ast.unparse(decorator).startswith("dataclass") and "kw_only=True" not in ast.unparse(decorator)
         for decorator in node.decorator_list

@@ -34,7 +34,7 @@ async def in_shadow_to_the_end(incident: IncidentDriver) -> None:
     result = await incident.result()
     assert result.outcome is Outcome.WOULD_HAVE_REMEDIATED
     assert result.shadow is not None
-    assert [one.ended is not None for one in result.shadow.others] == [True]
+    assert [other.ended is not None for other in result.shadow.others] == [True]
 
 
 async def shadow_left_in_the_second_step(incident: IncidentDriver) -> None:

@@ -42,7 +42,7 @@ async def test_resume_while_a_question_is_under_way_is_obeyed_by_another_questio
     await incident.resume()
     gate.open()
     await incident.happens("created")
-    skips = [one.skips_back_off for one in incident.cluster.questions[asked:]]
+    skips = [question.skips_back_off for question in incident.cluster.questions[asked:]]
     assert skips == [False, True]
 
 

@@ -44,21 +44,21 @@ async def test_history_has_no_markers_and_shows_what_went_into_each_activity_and
         for event in await events(incident)
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     ]
-    assert {one.activity_type.name for one in scheduled} == {
+    assert {call.activity_type.name for call in scheduled} == {
         "observe",
         "act",
         "annotate",
         "renew",
         "clean_up",
     }
-    for one in scheduled:
-        (payload,) = one.input.payloads
+    for call in scheduled:
+        (payload,) = call.input.payloads
         assert b'"incident"' in payload.data
-        assert one.start_to_close_timeout.ToTimedelta() > timedelta()
-        is_question = one.activity_type.name == "observe"
-        assert is_question or one.schedule_to_close_timeout.ToTimedelta() <= timedelta(seconds=25)
+        assert call.start_to_close_timeout.ToTimedelta() > timedelta()
+        is_question = call.activity_type.name == "observe"
+        assert is_question or call.schedule_to_close_timeout.ToTimedelta() <= timedelta(seconds=25)
 
-    first, second = (one for one in await incident.summaries() if one.startswith("create "))
+    first, second = (summary for summary in await incident.summaries() if summary.startswith("create "))
     assert "first" in first
     assert "second" in second
     assert "Node/node-1" in first

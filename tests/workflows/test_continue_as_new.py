@@ -64,8 +64,8 @@ async def test_new_run_in_the_middle_of_an_escalation_goes_on_where_it_was_and_i
     result = await incident.result()
     assert result.outcome is Outcome.REMEDIATED
     assert abs(result.started - begun) < A_BIT
-    assert [one.uid for one in result.requests] == ["request-1", "request-2", "request-3"]
-    assert [one.reason for one in result.orders] == ["disk swap", ""]
+    assert [request.uid for request in result.requests] == ["request-1", "request-2", "request-3"]
+    assert [order.reason for order in result.orders] == ["disk swap", ""]
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

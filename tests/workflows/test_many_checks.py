@@ -32,7 +32,7 @@ async def all_handled(handle: Handle) -> dict[str, CheckPauseState | str]:
     state = await handle.query(UpgradePause.state, "")
     while True:
         assert len(state.handled) <= STATE_PAGE
-        found |= {one.uid: one.how for one in state.handled}
+        found |= {row.uid: row.how for row in state.handled}
         if not state.next_after:
             return found
         state = await handle.query(UpgradePause.state, state.next_after)
@@ -47,13 +47,13 @@ async def test_thousands_of_checks_are_paused_and_unpaused_in_small_payloads(upg
     state = await upgrading.rests()
     assert f"{MANY} of {MANY} checks are paused" in state.details
     assert set(upgrading.annotations().values()) == {"PM"}
-    assert upgrading.changes.progress.handled == {one.uid for one in upgrading.checks.values()}
+    assert upgrading.changes.progress.handled == {check.uid for check in upgrading.checks.values()}
     upgrading.edit("check-7", is_paused=False, is_marked=False)
     await upgrading.wake()
     await upgrading.rests()
     assert await all_handled(upgrading.handle) == {
-        one.uid: CheckPauseState.UNPAUSED_BY_OTHERS if one.uid == unpaused else CheckPauseState.PAUSED
-        for one in upgrading.checks.values()
+        check.uid: CheckPauseState.UNPAUSED_BY_OTHERS if check.uid == unpaused else CheckPauseState.PAUSED
+        for check in upgrading.checks.values()
     }
     upgrading.end()
     await upgrading.handle.signal(UpgradePause.wake)
@@ -74,7 +74,7 @@ async def test_checks_above_the_bound_are_held_by_the_upgrade_and_never_annotate
         upgrading.create(f"check-{number}")
     await upgrading.start()
     state = await upgrading.rests()
-    paused = {one.uid for one in upgrading.checks.values() if one.is_paused}
+    paused = {check.uid for check in upgrading.checks.values() if check.is_paused}
 
     assert len(paused) == FEW
     # The detector holds the checks that the pause has not handled yet.

@@ -24,7 +24,7 @@ EXHAUSTED = RUNNING.model_copy(update={"is_exhausted": True})
 def test_order_is_remembered_and_what_waits_to_be_cleaned_up_is_tried_at_once(order: OrderMessage) -> None:
     memory = ordered(Memory(clean_up_at=LATER), order, NOW)
     assert memory.clean_up_at is None
-    assert [one.reason for one in memory.orders] == [order.reason]
+    assert [record.reason for record in memory.orders] == [order.reason]
 
 
 def test_second_abort_changes_nothing_but_the_reason_and_the_time() -> None:

@@ -21,7 +21,7 @@ async def test_orders_need_no_argument_and_resume_asks_again_at_once(incident: I
     await incident.reaches(Phase.LEFT_ALONE)
     await settle(incident)
     asked = incident.cluster.count("observe")
-    assert not any(one.skips_back_off for one in incident.cluster.questions)
+    assert not any(question.skips_back_off for question in incident.cluster.questions)
     assert await incident.resume() == "takes care of Node/node-1 again"
     await incident.happens("observe", asked + 1)
     await incident.reaches(Phase.HELD)

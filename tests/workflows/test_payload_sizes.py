@@ -60,7 +60,7 @@ def memory(text: str) -> Memory:
     record = RequestRecord(request=NAME, uid=UID, template=NAME, started=NOW)
     note = TaskNote(task=MaintenanceTask.CLEAN_UP, what=text, why=text, since=NOW, failed=NOW, next_try=NOW)
     return Memory(
-        requests=tuple(one.reference for one in seen.requests),
+        requests=tuple(snapshot.reference for snapshot in seen.requests),
         records=(record,) * MOST_RECORDS,
         notes=(note,) * 10,
         orders=(OrderRecord(order="hold", reason=text, given=NOW),) * MOST_RECORDS,

@@ -29,7 +29,7 @@ async def test_result_says_what_became_of_requests_attempts_and_orders(incident:
     assert result.deleted is None
     assert abs(result.started - begun) < MOMENT
     assert result.started < result.ended
-    assert [one.template for one in result.requests] == ["first", "second"]
+    assert [record.template for record in result.requests] == ["first", "second"]
     for request in result.requests:
         assert request.request == "Reboot/ns/node-1"
         assert request.ended is not None

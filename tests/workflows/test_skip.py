@@ -44,13 +44,13 @@ async def test_skip_marks_the_request_keeps_it_and_takes_the_next_step_long_befo
     assert incident.cluster.tried == ["first", "second"]
     assert [(one, *names) for one, names in incident.cluster.annotated] == [("first", TIMED_OUT)]
     assert await incident.now() - began < timedelta(minutes=1)
-    assert [one.reference.template for one in state.requests] == ["first", "second"]
+    assert [request.reference.template for request in state.requests] == ["first", "second"]
     assert (state.memory.skipped, state.memory.orders[-1].refused) == ((state.requests[0].uid,), "")
 
     await incident.sees(escalating(healthy()))
     result = await incident.result()
     assert result.outcome is Outcome.REMEDIATED
-    assert [(one.order, one.step, one.reason) for one in result.orders] == [
+    assert [(order.order, order.step, order.reason) for order in result.orders] == [
         ("skip", "first", "it cannot boot")
     ]
 
@@ -88,12 +88,12 @@ async def test_skip_that_arrives_twice_while_the_detector_is_away_is_one_order(
     for _ in range(2):
         await incident.handle.signal("skip", SKIP_FIRST)
     await gate.entered.wait()
-    assert [one.is_pending for one in (await incident.state()).memory.orders] == [True]
+    assert [order.is_pending for order in (await incident.state()).memory.orders] == [True]
     gate.open()
     await incident.happens("created", 2)
     state = await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
-    assert [one.refused for one in state.memory.orders] == [""]
+    assert [order.refused for order in state.memory.orders] == [""]
 
 
 async def test_skip_of_the_last_step_is_refused_and_its_request_runs_on(incident: IncidentDriver) -> None:
@@ -166,7 +166,7 @@ async def test_recovery_before_the_skip_is_decided_wins(incident: IncidentDriver
     assert "ends the step first" in await incident.skip(SKIP_FIRST)
     result = await incident.result()
     assert result.outcome is Outcome.REMEDIATED
-    assert [one.refused for one in result.orders] == ["no step runs: Node/node-1 is healthy"]
+    assert [order.refused for order in result.orders] == ["no step runs: Node/node-1 is healthy"]
     assert not incident.cluster.annotated
     assert incident.cluster.tried == ["first"]
 
@@ -195,7 +195,7 @@ async def test_skip_is_remembered_over_runs(long_incident: IncidentDriver) -> No
     await incident.wake_until_continued()
     state = await rests(incident, Phase.REMEDIATING)
     assert incident.cluster.tried == ["first", "second"]
-    assert [one.order for one in state.memory.orders] == ["skip"]
+    assert [order.order for order in state.memory.orders] == ["skip"]
     assert await refusal(incident, SKIP_FIRST) == (
         "the step 'first' does not run; RebootTemplate/second runs"
     )

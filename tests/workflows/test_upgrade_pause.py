@@ -67,7 +67,7 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     await upgrading.rests()
     # The detector learns of a check after it has seen its pause.
     assert upgrading.questions[0].handled == ()
-    assert upgrading.changes.progress.handled == {one.uid for one in upgrading.checks.values()}
+    assert upgrading.changes.progress.handled == {check.uid for check in upgrading.checks.values()}
     assert list(upgrading.questions[-1].transitions) == [since]
     upgrading.also_since = (second,) = (since + HOUR,)
     await upgrading.wake()
@@ -80,7 +80,7 @@ async def test_upgrade_pauses_each_check_once_and_unpauses_its_own(upgrading: Up
     assert upgrading.annotations() == {"a": "", "b": "", "theirs": "P"}
     assert upgrading.done("a") == [PAUSE, UNPAUSE]
     assert upgrading.done("theirs") == []
-    how = {one.reference.name: one for one in result.checks}
+    how = {check.reference.name: check for check in result.checks}
     assert {name: one.how for name, one in how.items()} == {
         "a": CheckPauseState.UNPAUSED,
         "b": CheckPauseState.UNPAUSED,
@@ -100,7 +100,7 @@ async def test_failed_write_is_retried_and_not_reported_as_done_and_a_write_of_a
     state = await upgrading.rests()
     assert state.handled == ()
     assert len(state.failed) == len(upgrading.checks)
-    assert {one.why for one in state.failed} == {"the server is away"}
+    assert {write.why for write in state.failed} == {"the server is away"}
     assert "\n" not in state.details
     upgrading.losing = 1
     while len(state.handled) < len(upgrading.checks):
@@ -108,7 +108,7 @@ async def test_failed_write_is_retried_and_not_reported_as_done_and_a_write_of_a
         state = await upgrading.rests()
 
     assert upgrading.annotations() == {"a": "PM", "b": "PM"}
-    assert {one.how for one in state.handled} == {CheckPauseState.PAUSED}
+    assert {row.how for row in state.handled} == {CheckPauseState.PAUSED}
     await ends(upgrading)
     await upgrading.result()
     assert upgrading.annotations() == {"a": "", "b": ""}
@@ -128,15 +128,15 @@ async def test_unpause_that_a_frozen_worker_writes_in_the_next_upgrade_is_refuse
     assert (await upgrading.rests()).handled == ()
     await upgrading.passes(timedelta(seconds=3))
     state = await upgrading.rests()
-    assert {one.how for one in state.handled} == {CheckPauseState.PAUSED}
+    assert {row.how for row in state.handled} == {CheckPauseState.PAUSED}
     upgrading.thaw()
     await upgrading.wake()
     state = await upgrading.rests()
 
     assert upgrading.annotations() == {"a": "PM", "b": "PM"}
-    assert {one.how for one in state.handled} == {CheckPauseState.PAUSED}
+    assert {row.how for row in state.handled} == {CheckPauseState.PAUSED}
     assert upgrading.done("a") == [PAUSE, SETTLE, UNPAUSE]
-    assert all(one.seen_at is not None for one in upgrading.written)
+    assert all(write.seen_at is not None for write in upgrading.written)
 
 
 @pytest.mark.rule("MHC C.2/stuck")
@@ -152,7 +152,7 @@ async def test_long_upgrade_is_reported_once_and_no_call_is_made_meanwhile(upgra
 
     (warning,) = upgrading.warnings
     assert "takes longer than 6h" in warning.message
-    assert {one.reference.name for one in warning.checks} == {"a", "b"}
+    assert {check.reference.name for check in warning.checks} == {"a", "b"}
     assert state.wakes_at is None
     assert "takes long" in state.details
     assert state.warned_at is not None
@@ -183,7 +183,7 @@ async def test_people_unpause_pause_and_have_it_forgotten_but_not_what_could_nev
     await ends(upgrading)
     result = await upgrading.result()
 
-    assert [(one.order, one.identity) for one in result.orders] == [
+    assert [(record.order, record.identity) for record in result.orders] == [
         ("unpause", "ann"),
         ("pause", ""),
         ("forget", ""),
@@ -215,7 +215,7 @@ async def test_person_pauses_a_check_for_a_time_while_no_upgrade_is_under_way(up
     result = await upgrading.result()
 
     assert upgrading.annotations() == {"a": "", "b": ""}
-    assert [one.check for one in result.orders] == ["MachineHealthCheck/machines/a"]
+    assert [order.check for order in result.orders] == ["MachineHealthCheck/machines/a"]
 
 
 async def test_order_that_begins_a_pause_in_vain_is_refused_and_the_pause_ends(upgrading: Upgrading) -> None:
@@ -290,7 +290,7 @@ async def test_history_stays_small_over_twelve_hours_and_a_hundred_edits_and_the
 
         assert described.run_id != first.first_execution_run_id
         assert described.history_length < 100
-        assert [(one.reason, one.identity) for one in state.orders] == [("it is broken", "ann")]
+        assert [(record.reason, record.identity) for record in state.orders] == [("it is broken", "ann")]
         assert upgrading.done("a") == [PAUSE, UNPAUSE_MARKED]
         assert upgrading.done("b") == [PAUSE]
         assert len(upgrading.warnings) == 1
@@ -322,7 +322,9 @@ async def test_memory_that_cannot_be_read_changes_nothing_and_the_next_run_gets_
     command = f"`temporal workflow terminate --workflow-id {upgrading.workflow_id}`"
     assert f"the memory of the run before cannot be read. {command} ends this workflow" in state.details
     assert state.details.startswith("changes nothing; it was cancelled, and obeys once ")
-    assert [(one.order, one.reason) for one in state.orders] == [(OrderName.UNPAUSE, "cancelled in Temporal")]
+    assert [(order.order, order.reason) for order in state.orders] == [
+        (OrderName.UNPAUSE, "cancelled in Temporal")
+    ]
     assert " The cause: it is damaged: " in state.unreadable
     assert getattr(refused.value.cause, "type", "") == MEMORY_UNREADABLE
     assert later != first.first_execution_run_id

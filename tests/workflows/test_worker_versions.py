@@ -105,7 +105,7 @@ class VersionedFleet:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 found = await temporal_findings(environment, (self.fleet.cluster,))
-                if {one.reason for one in found} == set(reasons):
+                if {version.reason for version in found} == set(reasons):
                     return
                 await asyncio.sleep(POLL_SECONDS)
 

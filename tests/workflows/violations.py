@@ -58,7 +58,9 @@ def _second_requests(log: list[Entry]) -> list[str]:
 
 
 def _steps_side_by_side(log: list[Entry]) -> list[str]:
-    return [f"{one.template!r} began at {one.when} too early" for one in log if one.what == "too early"]
+    return [
+        f"{entry.template!r} began at {entry.when} too early" for entry in log if entry.what == "too early"
+    ]
 
 
 def _hot_loops(cluster: FakeCluster) -> list[str]:

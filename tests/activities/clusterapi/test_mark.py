@@ -46,7 +46,7 @@ async def test_owner_is_asked_in_one_write_under_the_lease_of_the_machine_and_ot
     assert await world.lease() is not None
     after = await world.machine()
     assert int(after["metadata"]["resourceVersion"]) > before
-    assert [one for one in after["status"]["conditions"] if one in FOREIGN] == FOREIGN
+    assert [condition for condition in after["status"]["conditions"] if condition in FOREIGN] == FOREIGN
     now = await world.conditions()
     asked, failed = now["OwnerRemediated"], now["HealthCheckSucceeded"]
     assert (asked["status"], asked["reason"]) == ("False", "WaitingForRemediation")
@@ -111,7 +111,7 @@ async def test_writers_that_come_in_between_lose_nothing_and_the_mark_is_made_ag
         result = await worker.act(world.order())
     assert isinstance(result.outcome, TargetDisrupted)
     found = (await world.machine())["status"]["conditions"]
-    assert [one for one in found if one in FOREIGN] == FOREIGN
+    assert [condition for condition in found if condition in FOREIGN] == FOREIGN
     assert await world.is_marked()
 
 

@@ -44,7 +44,9 @@ async def old_world(
 async def test_mark_and_request_are_in_v1beta1_once_that_alone_is_served(
     old_world: ClusterApiWorld, worker: WorkerActivities, management_cluster: ControlPlane
 ) -> None:
-    theirs = [{key: one[key] for key in ("type", "status", "lastTransitionTime")} for one in FOREIGN]
+    theirs = [
+        {key: condition[key] for key in ("type", "status", "lastTransitionTime")} for condition in FOREIGN
+    ]
     # The worker remembers that v1beta2 is served.
     other = ready("OwnerRemediated") | {"status": "False", "reason": "MachineDeleting"}
     await old_world.patch_status(conditions=[other | {"severity": "Info"}])
@@ -60,7 +62,7 @@ async def test_mark_and_request_are_in_v1beta1_once_that_alone_is_served(
     assert result is not None
     assert isinstance(result.outcome, TargetDisrupted)
     found = (await old_world.machine())["status"]["conditions"]
-    assert [one for one in found if one in theirs] == theirs
+    assert [condition for condition in found if condition in theirs] == theirs
     now = await old_world.conditions()
     for type_ in ("OwnerRemediated", "HealthCheckSucceeded"):
         assert (now[type_]["status"], now[type_]["severity"]) == ("False", "Warning")

@@ -11,13 +11,13 @@ async def findings(doctor: Command, *arguments: str, **environment: str) -> list
     """All findings of one look, checked against the exit code."""
     ran = await doctor(*arguments, "doctor", "-o", "json", "--watch-for", "0", **environment)
     found = listed(ran)
-    assert ran.code == (1 if any(one.severity is not FindingSeverity.NOTE for one in found) else 0)
+    assert ran.code == (1 if any(finding.severity is not FindingSeverity.NOTE for finding in found) else 0)
     return found
 
 
 def listed(ran: Ran) -> list[Finding]:
     assert ran.out, ran.err
-    return [Finding.model_validate(one) for one in json.loads(ran.out)["findings"]]
+    return [Finding.model_validate(finding) for finding in json.loads(ran.out)["findings"]]
 
 
 def reasons(found: list[Finding]) -> set[str]:

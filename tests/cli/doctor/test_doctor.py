@@ -47,7 +47,7 @@ async def test_other_controller_that_writes_the_status_of_a_check_is_found(
 
     await next_second()
     await write_status(transport, THEIRS, machine_check, healthy=2)
-    found = [one for one in await findings(doctor) if machine_check in one.what]
+    found = [finding for finding in await findings(doctor) if machine_check in finding.what]
     assert [one.reason for one in found] == ["StatusWrittenByAnother"]
     assert found[0].what.startswith("'machine-healthcheck' wrote the status of MachineHealthCheck")
     assert "and we did not since" in found[0].what
@@ -62,7 +62,7 @@ async def test_other_controller_is_seen_though_its_writes_are_made_good_at_once(
 ) -> None:
     async with spoilt_and_repaired_each_second(transport, machine_check):
         ran = await doctor("doctor", "-o", "json")
-    (found,) = (one for one in listed(ran) if machine_check in one.what)
+    (found,) = (finding for finding in listed(ran) if machine_check in finding.what)
     assert found.what.startswith("'machine-healthcheck' is still writing the status of MachineHealthCheck")
 
 
@@ -139,9 +139,9 @@ async def test_process_has_its_own_rights_and_cannot_tell_those_of_the_other(
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
     found = await findings(as_user(kubeconfigs[own]))
     assert "RightMissing" not in reasons(found)
-    seen_by_others = [one for one in found if one.reason in ("RightsUnknown", "CannotLook")]
-    assert {one.severity for one in seen_by_others} == {FindingSeverity.NOTE}, seen_by_others
-    (unknown,) = (one for one in found if one.reason == "RightsUnknown")
+    seen_by_others = [finding for finding in found if finding.reason in ("RightsUnknown", "CannotLook")]
+    assert {finding.severity for finding in seen_by_others} == {FindingSeverity.NOTE}, seen_by_others
+    (unknown,) = (finding for finding in found if finding.reason == "RightsUnknown")
     assert unknown.what.endswith(f":paramedic-{own}' cannot review the rights of the {other}")
 
 
@@ -151,13 +151,13 @@ async def test_rights_that_are_missing_are_named_with_what_grants_them(
     wanted = {"metadata": {"annotations": {LABEL: "ConfigMap"}}}
     await Client(transport).merge_patch(MACHINE_CHECKS, machine_check, wanted, "default")
     ran = await doctor("doctor", "-o", "json", "--watch-for", "0", PARAMEDIC_NAMESPACE="elsewhere")
-    missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
+    missing = [str(finding) for finding in listed(ran) if finding.reason == "RightMissing"]
     assert "problem: the detector may not list, watch nodes: apply deploy/base/rbac/detector.yaml" in missing
     assert (
         "problem: the worker may not get, delete, patch machines.machine.openshift.io: "
         "apply deploy/components/openshift-machines/machine-health-checks.yaml"
     ) in missing
-    evidence = [one for one in missing if one.endswith("apply deploy/components/evidence/rights.yaml")]
+    evidence = [line for line in missing if line.endswith("apply deploy/components/evidence/rights.yaml")]
     assert len(evidence) == 3
     assert evidence[2].startswith("problem: the worker may not create, list, delete configmaps in elsewhere:")
 
@@ -173,7 +173,7 @@ async def test_rights_for_the_upgrade_pause_are_asked_for_also_where_its_checks_
         "PARAMEDIC_UPGRADE_PAUSE": pause,
     }
     ran = await doctor("doctor", "-o", "json", "--watch-for", "0", **settings)
-    missing = [str(one) for one in listed(ran) if one.reason == "RightMissing"]
+    missing = [str(finding) for finding in listed(ran) if finding.reason == "RightMissing"]
     right = "the worker may not get, patch machinehealthchecks.machine.openshift.io"
     assert (f"problem: {right}: apply deploy/components/openshift/upgrade-pause.yaml" in missing) is is_asked
 

@@ -81,9 +81,11 @@ async def test_core_manager_that_policies_keep_off_is_a_note_and_without_them_a_
     async def severities() -> dict[str, FindingSeverity]:
         found = await findings(doctor, PARAMEDIC_CHECK_KINDS=f"{CHECKS.plural}.{CHECKS.group}")
         told = [
-            one for one in found if check in one.what or "'capi-1'" in one.what or "admission" in one.what
+            finding
+            for finding in found
+            if check in finding.what or "'capi-1'" in finding.what or "admission" in finding.what
         ]
-        return {one.reason: one.severity for one in told}
+        return {finding.reason: finding.severity for finding in told}
 
     assert await severities() == {
         "StatusWrittenByAnother": FindingSeverity.WARNING,

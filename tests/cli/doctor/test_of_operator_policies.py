@@ -22,8 +22,8 @@ from tests.cli.doctor.test_of_leases import lease
 
 FILE = KIND.operator_policies.file if KIND.operator_policies else ""
 SHIPPED: list[Object] = list(yaml.safe_load_all(Path(FILE).read_text()))
-POLICIES = [one for one in SHIPPED if one["kind"] == "ValidatingAdmissionPolicy"]
-BINDINGS = [one for one in SHIPPED if one["kind"] == "ValidatingAdmissionPolicyBinding"]
+POLICIES = [document for document in SHIPPED if document["kind"] == "ValidatingAdmissionPolicy"]
+BINDINGS = [document for document in SHIPPED if document["kind"] == "ValidatingAdmissionPolicyBinding"]
 GROUP = "infrastructure.cluster.x-k8s.io"
 METAL3 = Resource(f"{GROUP}/v1beta1", "Metal3Remediation", "metal3remediations", namespaced=True)
 OTHER = Resource(f"{GROUP}/v1beta1", "OtherRemediation", "otherremediations", namespaced=True)
@@ -34,7 +34,7 @@ def in_force(policies: Iterable[Object] = POLICIES, bindings: Iterable[Object] =
 
 
 def reasons(found: PoliciesInForce, *requests: Resource) -> list[str]:
-    return [one.reason for one in policy_findings(KIND, found, requests)]
+    return [finding.reason for finding in policy_findings(KIND, found, requests)]
 
 
 def test_file_that_is_shipped_keeps_it_off() -> None:
@@ -49,9 +49,9 @@ def test_other_kinds_go_by_no_policies() -> None:
     assert list(policy_findings(NODE_HEALTH_CHECK, in_force(), ())) == []
 
 
-@pytest.mark.parametrize("missing", [one["metadata"]["name"] for one in POLICIES])
+@pytest.mark.parametrize("missing", [policy["metadata"]["name"] for policy in POLICIES])
 def test_policy_that_is_missing_is_named_where_others_are_there(missing: str) -> None:
-    without = in_force([one for one in POLICIES if one["metadata"]["name"] != missing])
+    without = in_force([policy for policy in POLICIES if policy["metadata"]["name"] != missing])
     assert not keeps_off(KIND, without)
     (found,) = policy_findings(KIND, without, ())
     assert (found.severity, found.reason) == (FindingSeverity.WARNING, "OperatorPolicyMissing")
@@ -59,7 +59,9 @@ def test_policy_that_is_missing_is_named_where_others_are_there(missing: str) ->
 
 
 def test_binding_that_only_warns_refuses_nothing() -> None:
-    warns: Any = [{"spec": one["spec"] | {"validationActions": ["Warn", "Audit"]}} for one in BINDINGS]
+    warns: Any = [
+        {"spec": binding["spec"] | {"validationActions": ["Warn", "Audit"]}} for binding in BINDINGS
+    ]
     assert not keeps_off(KIND, in_force(bindings=warns))
     assert not keeps_off(KIND, in_force(bindings=()))
     assert reasons(in_force(bindings=())) == []  # none at all is no half of it: a note says so
@@ -72,7 +74,7 @@ def test_kind_of_requests_that_no_policy_names_is_reported() -> None:
 
 
 def test_policy_of_another_name_may_refuse_more_kinds_to_the_same_account() -> None:
-    (shipped,) = (one for one in POLICIES if one["metadata"]["name"].endswith("makes-no-requests"))
+    (shipped,) = (policy for policy in POLICIES if policy["metadata"]["name"].endswith("makes-no-requests"))
     rule = {"apiGroups": [GROUP], "operations": ["*"], "resources": ["*"]}
     spec = shipped["spec"] | {"matchConstraints": {"resourceRules": [rule]}}
     mine = {"metadata": {"name": "mine"}, "spec": spec}

@@ -102,7 +102,7 @@ async def test_temporal_on_nodes_that_checks_select_is_reported_with_pods_nodes_
 
     doctor, host = as_user(control_plane.kubeconfig), f"frontend.{placed.namespace}.svc.cluster.local"
     all_found = await findings(doctor, "--address", f"{host}:7233")
-    (place,) = (one for one in all_found if f"{placed.namespace}/frontend" in one.what)
+    (place,) = (finding for finding in all_found if f"{placed.namespace}/frontend" in finding.what)
     assert (place.reason, place.severity) == ("TemporalOnRemediatedNodes", FindingSeverity.WARNING)
     assert place.what.endswith(
         "and 2 of its 2 pods run on nodes that are remediated: "

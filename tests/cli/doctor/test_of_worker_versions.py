@@ -12,7 +12,7 @@ A, B, PLAIN, OTHER = Build("paramedic", "a"), Build("paramedic", "b"), Build("",
 def found(builds: list[Build], routed: set[Build]) -> list[tuple[str, FindingSeverity]]:
     polling = frozenset((f"worker-{number}", build) for number, build in enumerate(builds))
     findings = version_findings("queue", QueuePollers(polling, frozenset(routed)), "start one")
-    return [(one.reason, one.severity) for one in findings]
+    return [(finding.reason, finding.severity) for finding in findings]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Fleet:
 
     def with_secret(self, name: str, *answer: object) -> KubeconfigSecret:
         secret = SecretField("fleet", f"{name}-kubeconfig", "value")
-        answers = [said(one) if isinstance(one, dict) else one for one in answer]
+        answers = [said(reply) if isinstance(reply, dict) else reply for reply in answer]
         self.management.answer("GET", SECRETS.path("fleet", secret.name), *answers)  # type: ignore[arg-type]
         return KubeconfigSecret(f"fleet/{name}", secret, RightsGroup("a file", "always"))
 
@@ -109,14 +109,14 @@ async def test_rights_that_the_identity_lacks_there_are_named_with_what_grants_t
     fleet.workload.version(NODES.path(), said({"items": []}))
     allow(fleet.workload, "namespaces", "pods")
     found = await looked_at(fleet, fleet.add("east"))
-    assert {(one.severity, one.reason) for one in found} == {("problem", "WorkloadRightMissing")}
-    assert [one.what.split(" may not ")[0] for one in found] == ["the detector", "the worker"]
+    assert {(finding.severity, finding.reason) for finding in found} == {("problem", "WorkloadRightMissing")}
+    assert [finding.what.split(" may not ")[0] for finding in found] == ["the detector", "the worker"]
     assert "get namespaces" in found[0].what
     assert "in the workload cluster fleet/east as the identity in the key value" in found[0].what
     assert found[0].advice == "apply deploy/workload-cluster/nodes.yaml there"
 
     with_evidence = replace(fleet.add("west"), saves_evidence=True)
-    advice = [one.advice for one in await looked_at(fleet, with_evidence)]
+    advice = [finding.advice for finding in await looked_at(fleet, with_evidence)]
     assert "apply deploy/workload-cluster/evidence.yaml there" in advice
 
 
@@ -169,5 +169,7 @@ async def test_twenty_clusters_that_do_not_answer_take_the_time_of_one_and_hide_
     refusing = fleet.add("refused", user={"tokenFile": "/etc/passwd"})
     async with asyncio.timeout(10 * PATIENCE.total_seconds()):
         found = await looked_at(fleet, *away, refusing)
-    assert [one.reason for one in found] == ["WorkloadClusterUnreachable"] * 20 + ["KubeconfigUnusable"]
+    assert [finding.reason for finding in found] == ["WorkloadClusterUnreachable"] * 20 + [
+        "KubeconfigUnusable"
+    ]
     assert found[0].what.startswith("the workload cluster fleet/away-0 does not show its Nodes here: GET ")

@@ -38,7 +38,7 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
         found = await findings(doctor)
         not_there = {"KindNotServed", "StatusNotServed", "LeaseNamespaceMissing", "RightMissing"}
         assert reasons(found) == {*not_there, "NoDetector", "NoWorker", GUARD_OFF}
-        assert sum(one.reason == "KindNotServed" for one in found) == 2
+        assert sum(finding.reason == "KindNotServed" for finding in found) == 2
 
         await manifests.install(plane.kubeconfig)
         assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker", GUARD_OFF}

@@ -48,11 +48,11 @@ def told(past: list[PastIncident], by: ReplayRules) -> list[tuple[str, float | N
     """Target, minute of its remediation and first hold of each incident."""
     return [
         (
-            one.incident.target,
-            None if one.remediated is None else (one.remediated - NOON) / MINUTE,
-            one.held_by,
+            start.incident.target,
+            None if start.remediated is None else (start.remediated - NOON) / MINUTE,
+            start.held_by,
         )
-        for one in replay(past, by)
+        for start in replay(past, by)
     ]
 
 
@@ -97,7 +97,7 @@ def test_a_limit_in_flight_holds_until_a_target_is_healthy_again(*, is_policy: b
 def test_the_limit_of_the_policy_counts_the_targets_of_all_checks() -> None:
     past = [failure("a", 0, 20), failure("b", 0, 40, OTHER)]
     by = rules(limits=Limits.model_validate({"maxInFlight": 1}), other=of_check())
-    assert [one.held_by for one in replay(past, by) if one.held_by] == [
+    assert [start.held_by for start in replay(past, by) if start.held_by] == [
         "Limit: 1 in flight, at most 1 allowed"
     ]
 
@@ -139,7 +139,7 @@ def test_no_remediation_begins_above_the_threshold_or_a_limit(
     for incident, time in begun:
         assert time >= incident.failed + 5 * MINUTE
         assert incident.lasts_at(time)
-        assert sum(one.check == incident.check and one.lasts_at(time) for one in past) <= most
+        assert sum(previous.check == incident.check and previous.lasts_at(time) for previous in past) <= most
         flying = [one for one, start in begun if start <= time and one.lasts_at(time)]
         assert in_flight is None or len(flying) <= in_flight
         started = [start for _, start in begun if time - HOUR < start <= time]

@@ -75,7 +75,7 @@ def check(*annotations: str, **metadata: Any) -> Stored:
 
 
 def found(whose: Ownership, **snapshot: Any) -> list[tuple[str, Disposition]]:
-    return [(one.name, one.disposal) for one in owned_objects(Snapshot(now=NOW, **snapshot), whose)]
+    return [(owned.name, owned.disposal) for owned in owned_objects(Snapshot(now=NOW, **snapshot), whose)]
 
 
 def test_request_of_this_cluster_is_deleted_or_left_to_its_operator() -> None:
@@ -142,8 +142,8 @@ def test_lease_and_lock_are_deleted_where_an_incident_signed_them(whose: Ownersh
 
     of = owned_objects(Snapshot(now=NOW, target_leases=leases), whose)
 
-    assert [one.stored.body for one in of] == [leases[0], leases[3]]
-    assert {one.disposal for one in of} == {Disposition.DELETE}
+    assert [owned.stored.body for owned in of] == [leases[0], leases[3]]
+    assert {owned.disposal for owned in of} == {Disposition.DELETE}
 
 
 def test_lease_that_an_operator_wrote_after_us_is_its_own() -> None:
@@ -173,8 +173,8 @@ def test_only_a_pause_with_our_mark_is_taken_off(
         Snapshot(now=NOW, pausable=((MACHINE_HEALTH_CHECK, check(*annotations)),)), Ownership(cluster=CLUSTER)
     )
 
-    assert [one.annotations for one in of] == ([] if taken_off is None else [taken_off])
-    assert all(one.disposal is Disposition.UNPAUSE for one in of)
+    assert [owned.annotations for owned in of] == ([] if taken_off is None else [taken_off])
+    assert all(owned.disposal is Disposition.UNPAUSE for owned in of)
 
 
 def test_check_stays_paused_while_its_cluster_is_upgraded_or_when_it_is_handed_over() -> None:

@@ -38,7 +38,10 @@ class MachinesApi:
         self._server = server
         self._changed = changed
         self._version = 0
-        served = [{"name": one.plural, "kind": one.kind, "namespaced": True} for one in (MACHINES, CLUSTERS)]
+        served = [
+            {"name": resource.plural, "kind": resource.kind, "namespaced": True}
+            for resource in (MACHINES, CLUSTERS)
+        ]
         server.answer("GET", group_version_path(V1BETA2), said({"resources": served}))
 
     def put(self, name: str, found: Object) -> None:
@@ -54,7 +57,7 @@ class MachinesApi:
 
     def condition(self, name: str, type_: str) -> dict[str, Any] | None:
         conditions = self.status(name).get("conditions", [])
-        return next((one for one in conditions if one["type"] == type_), None)
+        return next((condition for condition in conditions if condition["type"] == type_), None)
 
     def written(self) -> list[str]:
         """The names of the written Machines, in order."""

@@ -86,7 +86,7 @@ class Reporting:
 
     def reads(self, name: str) -> list[Asked]:
         path = RESOURCE.path(NAMESPACE, name)
-        return [one for one in self._server.asked if (one.method, one.path) == ("GET", path)]
+        return [call for call in self._server.asked if (call.method, call.path) == ("GET", path)]
 
     async def all_written(self) -> None:
         """Wait until the queue is empty: a Machine of `west` is queued last, and its write is awaited."""

@@ -282,7 +282,9 @@ async def test_conditions_of_three_other_writers_survive_a_write_in_the_same_mom
     reports.api.between.extend(writer(number) for number in (1, 2, 3))
     async with reports.leading():
         await reports.says("a", "False")
-        others = [one for one in reports.api.status("a")["conditions"] if one["type"] != SUCCEEDED]
+        others = [
+            condition for condition in reports.api.status("a")["conditions"] if condition["type"] != SUCCEEDED
+        ]
         assert others == [
             {"type": f"example.com/Of{number}", "status": "True", "odd": {"kept": [number, None]}}
             for number in (1, 2, 3)
@@ -297,7 +299,9 @@ async def test_conditions_of_others_are_written_back_as_they_were(reports: Repor
     reports.api.put("a", machine_object("a", status={"conditions": FOREIGN}))
     async with reports.leading():
         await reports.says("a", "True")
-        assert [one for one in reports.api.status("a")["conditions"] if one in FOREIGN] == FOREIGN
+        assert [
+            condition for condition in reports.api.status("a")["conditions"] if condition in FOREIGN
+        ] == FOREIGN
 
 
 async def test_machine_that_recovers_while_its_failure_is_written_is_reported_as_healthy_alone(
@@ -315,10 +319,10 @@ async def test_machine_that_recovers_while_its_failure_is_written_is_reported_as
         await reports.says("a", "True")
         await reports.all_written()
         statuses = [
-            one["status"]
+            condition["status"]
             for name, body in reports.api.patches
-            for one in body["conditions"]
-            if name == "a" and one["type"] == SUCCEEDED
+            for condition in body["conditions"]
+            if name == "a" and condition["type"] == SUCCEEDED
         ]
         assert statuses == ["True"]
 

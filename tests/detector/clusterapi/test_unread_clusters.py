@@ -71,8 +71,8 @@ class Observer:
             Policy,
         )
         served = [
-            {"name": one.plural, "kind": one.kind, "namespaced": True}
-            for one in (CLUSTERS, MACHINES, CLUSTER_API_MACHINE_HEALTH_CHECK)
+            {"name": resource.plural, "kind": resource.kind, "namespaced": True}
+            for resource in (CLUSTERS, MACHINES, CLUSTER_API_MACHINE_HEALTH_CHECK)
         ]
         for api_version in (V1BETA2, V1BETA1):
             server.answer("GET", group_version_path(api_version), said({"resources": served}))

@@ -67,7 +67,7 @@ class Watched:
 
     def name(self, *names: str) -> None:
         """Name the clusters that the checks refer to at this moment."""
-        self.clusters.name({one: kubeconfig_secret(one) for one in names}, self._tasks)
+        self.clusters.name({name: kubeconfig_secret(name) for name in names}, self._tasks)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

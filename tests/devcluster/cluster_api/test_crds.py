@@ -207,8 +207,8 @@ async def test_status_of_a_check_is_written_apart_and_shown_by_the_columns_of_th
 async def test_all_kinds_are_of_the_category_of_cluster_api(management: Transport) -> None:
     """The category makes `kubectl get cluster-api` show them."""
     served = json.loads(await management.request("GET", "/apis/cluster.x-k8s.io/v1beta2"))["resources"]
-    kinds = {one["kind"]: one for one in served if "/" not in one["name"]}
-    assert {one["categories"][0] for one in kinds.values()} == {"cluster-api"}
+    kinds = {version["kind"]: version for version in served if "/" not in version["name"]}
+    assert {kind["categories"][0] for kind in kinds.values()} == {"cluster-api"}
     assert kinds["MachineHealthCheck"]["shortNames"] == ["mhc", "mhcs"]
 
 

@@ -139,12 +139,12 @@ class Fleet(MachineIncidents):
 
     async def until_healthy(self, *machines: str) -> None:
         """Wait until each Machine is reported as healthy."""
-        await asyncio.gather(*(self.until_said(one, SUCCEEDED, status="True") for one in machines))
+        await asyncio.gather(*(self.until_said(machine, SUCCEEDED, status="True") for machine in machines))
 
     async def until_marked(self, *machines: str) -> None:
         """Wait until each Machine is marked for its owner, with the reason."""
         for type_ in (SUCCEEDED, OWNER):
-            await asyncio.gather(*(self.until_said(one, type_, status="False") for one in machines))
+            await asyncio.gather(*(self.until_said(machine, type_, status="False") for machine in machines))
 
     @asynccontextmanager
     async def foreign_writers(self, machine: str, count: int) -> AsyncIterator[None]:
@@ -212,4 +212,4 @@ async def until_served(client: Client, api: ClusterApi = NEW) -> None:
 
 
 def _named(conditions: list[Object], type_: str) -> Object:
-    return next((one for one in conditions if one["type"] == type_), {})
+    return next((condition for condition in conditions if condition["type"] == type_), {})

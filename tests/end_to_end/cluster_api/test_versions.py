@@ -43,9 +43,9 @@ async def must_have_form_of_v1beta2(fleet: Fleet, machine: str) -> None:
 
 async def must_have_form_of_v1beta1(fleet: Fleet, check: Check, machine: str) -> None:
     status = (await fleet.get(machine))["status"]
-    told = [one for one in status["conditions"] if one["type"] in (SUCCEEDED, OWNER)]
-    assert {one["severity"] for one in told} == {"Warning"}
-    twins = {one["type"]: one["status"] for one in status["v1beta2"]["conditions"]}
+    told = [condition for condition in status["conditions"] if condition["type"] in (SUCCEEDED, OWNER)]
+    assert {event["severity"] for event in told} == {"Warning"}
+    twins = {condition["type"]: condition["status"] for condition in status["v1beta2"]["conditions"]}
     assert twins == {SUCCEEDED: "False", OWNER: "False"}
     assert "v1beta2" in (await check.get())["status"]
 

@@ -134,7 +134,9 @@ async def until_restricted(machines: Machines, *words: str) -> None:
 
     async def are_told() -> bool:
         told = [event["message"] for event in await machines.events(CHECK, "RemediationRestricted")]
-        return len(told) == len(words) and all(sum(one in message for message in told) == 1 for one in words)
+        return len(told) == len(words) and all(
+            sum(word in message for message in told) == 1 for word in words
+        )
 
     await machines.world.until(are_told, f"it was never told once of each of {words}")
 

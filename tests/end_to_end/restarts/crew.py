@@ -34,7 +34,9 @@ class Crew:
             stored = await self.client.get(PARAMEDIC_STATUSES, NAME, "paramedic-system")
         except NotFound:
             return False
-        found = {one.type: one.status for one in ParamedicStatusDocument.read(stored).conditions}
+        found = {
+            condition.type: condition.status for condition in ParamedicStatusDocument.read(stored).conditions
+        }
         return conditions.items() <= found.items()
 
     def nobody_must_have_died(self) -> None:

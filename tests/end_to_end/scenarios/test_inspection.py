@@ -84,7 +84,9 @@ async def test_commands_answer_as_the_detector_does_and_write_nothing(
     assert of_second["incident"] == (await world.incident(second)).workflow_id
 
     of_check = await document(command, "check", world.name)
-    decided = {one["target"].removeprefix("Node/"): one["decided"] for one in of_check["decisions"]}
+    decided = {
+        decision["target"].removeprefix("Node/"): decision["decided"] for decision in of_check["decisions"]
+    }
     assert decided == {first: "remediating", second: "held"}
     assert of_check["threshold"]["words"] == words
 
@@ -92,10 +94,10 @@ async def test_commands_answer_as_the_detector_does_and_write_nothing(
         command, "simulate", with_threshold(await world.check(), 1, tmp_path / "check.yaml")
     )
     (check,) = simulated["checks"]
-    treated = {one["target"].removeprefix("Node/"): one["decided"] for one in check["simulated"]}
+    treated = {row["target"].removeprefix("Node/"): row["decided"] for row in check["simulated"]}
     assert treated == {first: "remediating", second: "may act"}
-    assert [one["decided"] for one in check["now"]] == ["remediating", "held"]
-    assert {one["target"].removeprefix("Node/") for one in simulated["replay"]["incidents"]} == {
+    assert [row["decided"] for row in check["now"]] == ["remediating", "held"]
+    assert {incident["target"].removeprefix("Node/") for incident in simulated["replay"]["incidents"]} == {
         first,
         second,
     }

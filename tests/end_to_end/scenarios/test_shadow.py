@@ -72,7 +72,7 @@ async def _present_controller_makes_request(world: World, node: str) -> None:
 async def _until_recorded(world: World, node: str, *, is_over: bool) -> None:
     async def is_recorded() -> bool:
         state: State = await world.state(node)
-        return [one.ended is not None for one in state.memory.shadow.others] == [is_over]
+        return [other.ended is not None for other in state.memory.shadow.others] == [is_over]
 
     await world.until(is_recorded, "what the present controller did was not recorded")
 

@@ -19,7 +19,7 @@ STORM, COOLDOWN = "StormActive", "StormCooldownActive"
 
 async def conditions(world: World) -> dict[str, Object]:
     """The conditions of the check, by type."""
-    return {one["type"]: one for one in (await world.status()).get("conditions", ())}
+    return {condition["type"]: condition for condition in (await world.status()).get("conditions", ())}
 
 
 async def until_conditions(world: World, **statuses: str) -> dict[str, datetime]:

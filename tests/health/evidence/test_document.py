@@ -52,7 +52,7 @@ def test_document_is_yaml_within_its_limit(read: list[EvidencePart], padding: in
     kept = found["heavy.yaml"]
     assert kept == heavy[: len(kept)]
     assert [f"{len(kept)} of {padding} heavy"] * (len(kept) < padding) == [
-        one for one in document.lacks if one.endswith(" heavy")
+        lack for lack in document.lacks if lack.endswith(" heavy")
     ]
     assert len(list(yaml.load_all(document.as_one, Loader=yaml.CSafeLoader))) == len(document.texts)
 

@@ -284,7 +284,7 @@ def test_node_that_its_label_excludes_is_reported_once_also_while_it_has_a_reque
     at_work = request_snapshot(created=NOW - timedelta(hours=1))
     excluded = (expired("node-1"), expired("node-2", at_work))
     reporter.sees(snapshot(*excluded))
-    held = snapshot(*(replace(one, hold=hold) for one in excluded))
+    held = snapshot(*(replace(excluded_node, hold=hold) for excluded_node in excluded))
 
     assert reporter.sees(held) == skipped
     assert reporter.sees(held) == []

@@ -246,9 +246,9 @@ def test_request_made_anew_replaces_the_entry_of_the_earlier_one() -> None:
     again = request_snapshot("two", created=LATER)
     (entry,) = status(snapshot(expired("node-1", again)), stored, LATER)["unhealthyNodes"]
 
-    assert [(one["resource"]["uid"], one["started"]) for one in entry["remediations"]] == [
-        ("two", stamp(LATER))
-    ]
+    assert [
+        (remediation["resource"]["uid"], remediation["started"]) for remediation in entry["remediations"]
+    ] == [("two", stamp(LATER))]
 
 
 @pytest.mark.rule("NHC 1.3/lastTransitionTime")

@@ -70,7 +70,7 @@ class Reporter:
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
-        return [(one["type"], one["status"]) for one in self.stored["conditions"]]
+        return [(condition["type"], condition["status"]) for condition in self.stored["conditions"]]
 
 
 @pytest.fixture

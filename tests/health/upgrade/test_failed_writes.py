@@ -56,7 +56,7 @@ def test_change_of_a_check_ends_no_other_back_off() -> None:
 def test_missing_answer_is_a_failure() -> None:
     done = passed(under_way(check()))
 
-    assert [one.why for one in having_written(done, (), NOW, 0).failed] == ["no answer"]
+    assert [write.why for write in having_written(done, (), NOW, 0).failed] == ["no answer"]
 
 
 @pytest.mark.rule("rule 47")
@@ -93,7 +93,7 @@ def test_one_that_fails_keeps_no_other() -> None:
     again = passed(under_way(check(), check(name="b")), memory)
 
     assert again.patches == ()
-    assert [one.uid for one in again.memory.handled] == ["uid-b"]
+    assert [row.uid for row in again.memory.handled] == ["uid-b"]
 
 
 def test_order_that_comes_while_another_check_is_written_is_obeyed_at_once() -> None:
@@ -103,13 +103,13 @@ def test_order_that_comes_while_another_check_is_written_is_obeyed_at_once() -> 
         for uid, wait in (("uid-a", 0), ("uid-b", 600))
     ]
     due = passed(look, having_written(passed(look), answers, NOW, 0), NOW + A_MINUTE)
-    assert [one.uid for one in due.patches] == ["uid-a"]
+    assert [patch.uid for patch in due.patches] == ["uid-a"]
     meanwhile = ordered(due.memory, OrderName.PAUSE, "machines/b")
     memory = meanwhile.taking_over(answered(due, WriteOutcome.FAILED, now=NOW + A_MINUTE), due.patches)
 
-    assert [one.uid for one in passed(look, memory, NOW + A_MINUTE).patches] == ["uid-b"]
+    assert [patch.uid for patch in passed(look, memory, NOW + A_MINUTE).patches] == ["uid-b"]
     assert memory.orders == meanwhile.orders
-    assert {one.uid for one in memory.failed} == {"uid-a", "uid-b"}
+    assert {write.uid for write in memory.failed} == {"uid-a", "uid-b"}
 
 
 @pytest.mark.parametrize("name", ["machines/a", ""])
@@ -122,7 +122,7 @@ def test_order_that_comes_while_its_own_check_is_written_is_obeyed_at_once(name:
 
     assert actions(passed(look, memory, NOW)) == [PauseAction.PAUSE]
     assert memory.orders == meanwhile.orders
-    assert [one.why for one in memory.failed] == ["Failed"]
+    assert [write.why for write in memory.failed] == ["Failed"]
 
 
 def test_written_pause_is_known_before_it_is_seen() -> None:

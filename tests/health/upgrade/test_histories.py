@@ -160,9 +160,9 @@ class Story:
         done = next_pass(look, self.memory, self.cluster.now)
         answers = [self.cluster.write(patch, is_up=is_up) for patch in done.patches]
         self.memory = having_written(done, () if is_lost else answers, self.cluster.now, 0)
-        for one in self.memory.handled:
-            if one.latest_write is not None:
-                write = (one.uid, one.latest_write.action, one.latest_write.replaced)
+        for row in self.memory.handled:
+            if row.latest_write is not None:
+                write = (row.uid, row.latest_write.action, row.latest_write.replaced)
                 assert write in self.cluster.written, "a write was made up"
         return done.is_over
 
@@ -185,14 +185,14 @@ def test_no_check_stays_paused_by_us_after_the_end(history: list[Step]) -> None:
         story.tell(step)
     story.finish()
 
-    assert not [one for one in story.cluster.checks.values() if one.is_marked]
+    assert not [check for check in story.cluster.checks.values() if check.is_marked]
     assert not [
-        one for one in story.memory.handled if one.how is CheckPauseState.PAUSED and _is_there(story, one.uid)
+        row for row in story.memory.handled if row.how is CheckPauseState.PAUSED and _is_there(story, row.uid)
     ]
 
 
 def _is_there(story: Story, uid: str) -> bool:
-    return uid in {one.uid for one in story.cluster.checks.values()}
+    return uid in {check.uid for check in story.cluster.checks.values()}
 
 
 @pytest.mark.rule("MHC C.2/unpaused", "rule 34")
@@ -215,7 +215,7 @@ def test_lost_answers_leave_no_check_paused(history: list[Step]) -> None:
         story.tell(replace(step, is_lost=True))
     story.finish()
 
-    assert not [one for one in story.cluster.checks.values() if one.is_marked]
+    assert not [check for check in story.cluster.checks.values() if check.is_marked]
 
 
 @pytest.mark.rule("MHC C.2/begin", "MHC C.2/created")
@@ -231,7 +231,7 @@ def test_check_that_no_other_writer_touches_is_paused_while_the_upgrade_lasts(hi
         story.cluster.now += timedelta(hours=1)
         story.go_on(story.cluster.observe(), is_up=True)
 
-    assert all(one.is_paused and one.is_marked for one in story.cluster.checks.values())
+    assert all(check.is_paused and check.is_marked for check in story.cluster.checks.values())
 
 
 @pytest.mark.rule("rule 34", "rule 46", "rule 47")
@@ -247,6 +247,6 @@ def test_write_of_a_frozen_worker_never_counts_as_an_unpause_by_an_administrator
         cluster, upgrade = story.cluster, story.memory.upgrade
         is_told = upgrade is not None and cluster.since in upgrade.transitions
         if cluster.phase is UpgradePhase.UNDER_WAY and is_told:
-            paused = {one.uid for one in cluster.checks.values() if one.is_paused}
-            there = {one.uid for one in cluster.checks.values()}
+            paused = {check.uid for check in cluster.checks.values() if check.is_paused}
+            there = {check.uid for check in cluster.checks.values()}
             assert there & set(story.memory.settled) <= paused

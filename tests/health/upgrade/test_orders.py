@@ -59,7 +59,7 @@ def test_check_that_another_client_unpaused_is_paused_again_by_order_and_once(
 def test_reason_of_a_pause_by_hand_is_kept_and_that_of_one_by_the_upgrade_is_none() -> None:
     memory = remembering(under_way(check(), check(name="b")), ordered(NOTHING, OrderName.PAUSE))
 
-    assert [(one.reason, one.identity) for one in memory.handled] == [("so I say", "ann"), ("", "")]
+    assert [(row.reason, row.identity) for row in memory.handled] == [("so I say", "ann"), ("", "")]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_unpause_of_every_check_is_for_those_to_come_too() -> None:
     memory = ordered(PAUSED, OrderName.UNPAUSE, "")
     look = under_way(check("PM", version=2), check(name="new"))
 
-    assert [(one.uid, one.action) for one in passed(look, memory).patches] == [
+    assert [(patch.uid, patch.action) for patch in passed(look, memory).patches] == [
         ("uid-a", PauseAction.UNPAUSE_MARKED)
     ]
     assert "uid-new" in remembering(look, memory).by_uid

@@ -110,9 +110,9 @@ def test_largest_memory_stays_below_the_limit_of_a_payload(
     again = unpacked(largest_text)
 
     assert len(largest_text) < BLOB_LIMIT * 7 // 8
-    assert {one.uid: one.how for one in again.handled} == {one.uid: one.how for one in largest_memory.handled}
-    assert [(one.uid, one.unsettled) for one in again.failed] == [
-        (one.uid, one.unsettled) for one in largest_memory.failed
+    assert {row.uid: row.how for row in again.handled} == {row.uid: row.how for row in largest_memory.handled}
+    assert [(write.uid, write.unsettled) for write in again.failed] == [
+        (write.uid, write.unsettled) for write in largest_memory.failed
     ]
 
 
@@ -137,8 +137,8 @@ def test_reason_outlives_a_run_with_its_order_and_no_longer() -> None:
     without = memory.model_copy(update={"orders": ()})
     again, forgotten = unpacked(packed(memory)), unpacked(packed(without))
 
-    assert [(one.reason, one.identity) for one in again.handled] == [("so I say", "ann")]
-    assert [(one.reason, one.identity) for one in forgotten.handled] == [(EARLIER_ORDER, "")]
+    assert [(row.reason, row.identity) for row in again.handled] == [("so I say", "ann")]
+    assert [(row.reason, row.identity) for row in forgotten.handled] == [(EARLIER_ORDER, "")]
 
 
 async def test_largest_memory_stays_below_the_limit_when_it_is_encrypted(

@@ -133,7 +133,7 @@ def test_check_created_during_the_upgrade_is_paused() -> None:
     memory = remembering(under_way(check()))
     done = passed(under_way(check("PM", version=2), check(name="b")), memory)
 
-    assert [(one.reference.name, one.action) for one in done.patches] == [("b", PauseAction.PAUSE)]
+    assert [(patch.reference.name, patch.action) for patch in done.patches] == [("b", PauseAction.PAUSE)]
 
 
 @pytest.mark.rule("MHC C.2/termination handler")
@@ -176,7 +176,7 @@ def test_check_that_one_answer_lacked_is_not_deleted_once_it_is_back(
     memory = memory if order is None else ordered(memory, order)
     memory = remembering(under_way(check(back, version=3), check("PM", name="b", version=2)), memory)
 
-    assert not any(one.is_deleted for one in memory.handled)
+    assert not any(row.is_deleted for row in memory.handled)
 
 
 def test_check_that_is_back_after_the_upgrade_is_unpaused() -> None:

@@ -23,14 +23,14 @@ def off(*checks: PausableCheck, phase: UpgradePhase = UpgradePhase.UNDER_WAY) ->
 def test_our_pauses_end_in_every_state_of_the_upgrade_and_the_result_says_so(phase: UpgradePhase) -> None:
     memory = remembering(under_way(check(), check("P", name="theirs")))
     done = passed(off(check("PM", version=2), check("P", name="theirs"), phase=phase), memory)
-    assert [(one.reference.name, one.action) for one in done.patches] == [("a", PauseAction.UNPAUSE)]
+    assert [(patch.reference.name, patch.action) for patch in done.patches] == [("a", PauseAction.UNPAUSE)]
     assert not done.is_over
 
     done = passed(off(check("", version=3), check("P", name="theirs"), phase=phase), answered(done))
     assert done.is_over
     assert done.until is None
     assert "a setting turns the upgrade pause off" in done.why
-    assert {one.reference.name: one.how for one in done.memory.handled} == {
+    assert {row.reference.name: row.how for row in done.memory.handled} == {
         "a": CheckPauseState.UNPAUSED,
         "theirs": CheckPauseState.FOUND_PAUSED,
     }

@@ -157,4 +157,4 @@ def test_orders_of_the_last_upgrade_end_with_it_but_a_pause_that_has_time() -> N
     memory = ordered(memory, OrderName.PAUSE, "machines/b", until=NEXT + timedelta(hours=1))
     memory = passed(under_way(check("PM", version=2), since=NEXT), memory, NEXT).memory
 
-    assert [one.check for one in memory.orders] == ["machines/b"]
+    assert [order.check for order in memory.orders] == ["machines/b"]

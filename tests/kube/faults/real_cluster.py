@@ -27,7 +27,7 @@ class RealCluster:
 
     async def contents(self) -> Contents:
         found = await self._client.list(CONFIG_MAPS, NAMESPACE, self.selector)
-        return {one["metadata"]["name"]: (one["metadata"]["uid"], one["data"]["size"]) for one in found}
+        return {item["metadata"]["name"]: (item["metadata"]["uid"], item["data"]["size"]) for item in found}
 
     async def remove(self) -> None:
         for name in await self.contents():

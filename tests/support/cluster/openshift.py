@@ -103,7 +103,9 @@ class Openshift:
     async def _serves_cluster_versions(self) -> bool:
         found = await self.client.get(DEFINITIONS, DEFINITION)
         conditions = found.get("status", {}).get("conditions") or []
-        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+        return any(
+            condition["type"] == "Established" and condition["status"] == "True" for condition in conditions
+        )
 
 
 def _object(api_version: str, kind: str, name: str) -> dict[str, Any]:

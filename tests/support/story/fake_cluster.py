@@ -154,7 +154,7 @@ class FakeCluster:
         return request
 
     def request_of(self, template: str) -> RequestSnapshot:
-        return next(one for one in self.requests.values() if one.reference.template == template)
+        return next(request for request in self.requests.values() if request.reference.template == template)
 
     def report(self, template: str, **fields: object) -> None:
         """Set the result that the remediator of a template reports."""

@@ -54,7 +54,7 @@ class Check:
     async def condition(self, type_: str) -> dict[str, str]:
         """A condition of the status, without its time; empty if missing."""
         listed: list[dict[str, str]] = (await self.get()).get("status", {}).get("conditions", [])
-        found = next((one for one in listed if one["type"] == type_), {})
+        found = next((condition for condition in listed if condition["type"] == type_), {})
         return {key: value for key, value in found.items() if key not in ("type", "lastTransitionTime")}
 
     async def until_condition(self, type_: str, **fields: str) -> dict[str, str]:

@@ -74,7 +74,7 @@ async def until_told(world: World, check: str, reason: str, message: str) -> Non
     begin = f"[remediation] {message}"
 
     async def is_told() -> bool:
-        told = [one[2] for one in await events_of(world, check) if one[:2] == ("Warning", reason)]
+        told = [event[2] for event in await events_of(world, check) if event[:2] == ("Warning", reason)]
         return any(words.startswith(begin) for words in told)
 
     await world.until(is_told, f"{reason}: {begin} was never told of {check}")

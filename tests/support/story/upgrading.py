@@ -114,7 +114,7 @@ class Upgrading:
         self.phase, self.since = UpgradePhase.UNDER_WAY, self.since + timedelta(hours=1)
 
     def done(self, name: str) -> list[str]:
-        return [str(one.action) for one in self.patches if one.reference.name == name]
+        return [str(patch.action) for patch in self.patches if patch.reference.name == name]
 
     def annotations(self) -> dict[str, str]:
         return {name: "P" * one.is_paused + "M" * one.is_marked for name, one in sorted(self.checks.items())}

@@ -71,9 +71,9 @@ def answered(  # noqa: PLR0913  an answer has these parts
     """The memory once all patches of a pass had this outcome."""
     answers = [
         PauseAnswer(
-            uid=one.uid, outcome=outcome, why=why, is_forbidden=is_forbidden, wait_seconds=wait_seconds
+            uid=patch.uid, outcome=outcome, why=why, is_forbidden=is_forbidden, wait_seconds=wait_seconds
         )
-        for one in done.patches
+        for patch in done.patches
     ]
     return having_written(done, answers, now, 0)
 
@@ -84,7 +84,7 @@ def remembering(observed: UpgradeObservation, memory: PauseMemory = NOTHING) -> 
 
 
 def actions(done: Pass) -> list[str]:
-    return [str(one.action) for one in done.patches]
+    return [str(patch.action) for patch in done.patches]
 
 
 def ordered(
