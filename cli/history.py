@@ -1,7 +1,8 @@
 """Reads the story of an incident, and the failure of its workflow task, from the workflow's history.
 
-Timers and activities carry their reason as a summary, orders carry their arguments. Repeated entries (the
-same hold, asked again) are shown once, with a count. Renewals of a Lease are left out.
+A timer has its phase in its summary, and its reason in the answer before it (`EpisodeWords`). Orders carry
+their arguments. Repeated entries (the same hold, asked again) are shown once, with a count. Renewals of a
+Lease are left out.
 
 An exception in workflow code fails the workflow task. Temporal records the first of consecutive failed
 attempts, and another one after each new event. So a failure after the last completed task still goes on,
@@ -24,6 +25,7 @@ from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec, PayloadConverter
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.episode_words import UNREADABLE, EpisodeWords
 from cli.terminal import plain
 from health.model.moves import Phase
 from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
@@ -34,8 +36,6 @@ from workflows.contracts import ACT, CLEAN_UP, SAVE_EVIDENCE
 from workflows.wait_summary import WaitSummary
 
 _PHASES = {SAVE_EVIDENCE.name: Phase.ACTING, ACT.name: Phase.ACTING, CLEAN_UP.name: Phase.CLEANING_UP}
-_UNREADABLE = (ValueError, KeyError, RuntimeError)
-"""Errors that payload converters raise for a malformed or encrypted payload."""
 MOST_RUNS = 100
 """The runs of one incident that are read: a run ends after some thousand events."""
 STARTED = "started"
@@ -134,6 +134,9 @@ async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> History
         [event.user_metadata.summary] if event.user_metadata.HasField("summary") else [],
         event.workflow_execution_signaled_event_attributes.input.payloads,
         update.input.args.payloads,
+        event.workflow_execution_started_event_attributes.input.payloads,
+        event.activity_task_scheduled_event_attributes.input.payloads,
+        event.activity_task_completed_event_attributes.result.payloads,
     ):
         for payload in payloads:
             with suppress(UnreadablePayload):
@@ -143,7 +146,8 @@ async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> History
 
 def story(events: Iterable[HistoryEvent], decode: PayloadConverter) -> list[Episode]:
     """The episodes of these events, with repetitions merged."""
-    told = (_episode(event, decode) for event in events)
+    words = EpisodeWords(decode)
+    told = (_episode(event, decode, words) for event in events)
     return together(episode for episode in told if episode is not None)
 
 
@@ -159,17 +163,21 @@ def together(episodes: Iterable[Episode]) -> list[Episode]:
     return found
 
 
-def _episode(event: HistoryEvent, decode: PayloadConverter) -> Episode | None:
+def _episode(event: HistoryEvent, decode: PayloadConverter, words: EpisodeWords) -> Episode | None:
+    words.take(event)
     when, summary = event.event_time.ToDatetime(tzinfo=UTC), _summary(event, decode)
     match event.event_type:
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
             return Episode(when=when, what=STARTED, words="")
         case EventType.EVENT_TYPE_TIMER_STARTED:
             waited = WaitSummary.parsed(summary)
-            return Episode(when=when, what=waited.phase, words=waited.words) if summary else None
+            said = words.of_wait(waited.words)
+            return Episode(when=when, what=waited.phase, words=said) if summary else None
         case EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             name = event.activity_task_scheduled_event_attributes.activity_type.name
-            return Episode(when=when, what=_PHASES[name], words=summary) if name in _PHASES else None
+            if name not in _PHASES:
+                return None
+            return Episode(when=when, what=_PHASES[name], words=words.of_call(event, summary))
         case _:
             return _order(event, when, decode) or _end(event, when)
 
@@ -179,7 +187,7 @@ def _summary(event: HistoryEvent, decode: PayloadConverter) -> str:
         return ""
     try:
         return str(decode.from_payload(event.user_metadata.summary, str))
-    except _UNREADABLE:
+    except UNREADABLE:
         return ""
 
 
@@ -203,7 +211,7 @@ def decoded(
         return kind()
     try:
         sent: OrderMessage | None = decode.from_payload(payloads[0], kind)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
     return sent or kind()
 

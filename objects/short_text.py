@@ -24,6 +24,11 @@ def cut_to_bytes(text: str, most: int) -> str:
     return text[: bisect_right(lengths, room, key=lambda length: _json_bytes(text[:length]))] + CUT
 
 
+def cut_to_length(text: str, most: int) -> str:
+    """`text` with at most `most` characters; what is cut ends with "…"."""
+    return text if len(text) <= most else text[: most - len(CUT)].rstrip() + CUT
+
+
 def _json_bytes(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass"))
 

@@ -20,6 +20,7 @@ from health.model.references import Action, IncidentReference, RequestReference,
 from health.runbook.escalation import Plan
 from health.runbook.incident import due_after_loss
 from health.runbook.state import Memory
+from workflows import call_summaries
 from workflows.contracts import (
     ACT,
     SAVE_EVIDENCE,
@@ -150,21 +151,20 @@ def evidence_before(
     )
 
 
-async def act(calls: FinishedCalls, asked: ActInput, details: str) -> ActResult:
+async def act(calls: FinishedCalls, asked: ActInput) -> ActResult:
     """The result of an act; an act that broke off is a hold."""
-    summary = f"{asked.step.order_for(asked.incident.target)}: {details}"
+    summary = call_summaries.step(asked.step, asked.incident.target)
     try:
         return await calls.call(ACT, asked, ActResult, summary=summary)
     except ActivityError as error:
         return ActResult.held(failed(in_words(error)))
 
 
-async def save_evidence(
-    calls: FinishedCalls, asked: EvidenceInput, details: str, now: datetime
-) -> EvidenceRecord | Hold:
+async def save_evidence(calls: FinishedCalls, asked: EvidenceInput, now: datetime) -> EvidenceRecord | Hold:
     """The result of saving evidence, or the hold of the step after it."""
     try:
-        result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=f"save evidence: {details}")
+        summary = call_summaries.evidence(asked)
+        result = await calls.call(SAVE_EVIDENCE, asked, EvidenceResult, summary=summary)
     except ActivityError as error:
         return _not_saved(asked, now, in_words(error))
     return result.hold or result.record or _not_saved(asked, now, "its answer is not known here")

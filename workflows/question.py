@@ -14,9 +14,12 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.decision import NextEvent
     from health.runbook.state import Memory
     from objects.backoff import EQUAL_JITTER, Backoff
+    from objects.brief import Brief
+    from workflows import call_summaries
     from workflows.contracts import OBSERVE, ObserveInput, detector_queue
     from workflows.kit.standing_orders import StandingOrders
     from workflows.kit.summaries import in_summary
+    from workflows.status import IncidentStatus
 
 SHORTEST_WAIT = timedelta(seconds=5)
 SPREAD_FROM, SPREAD = timedelta(minutes=10), (0.9, 1.0)
@@ -26,7 +29,7 @@ NOT_ASKED = Observation(state=TargetState.UNKNOWN, reason="no answer of the dete
 
 
 async def answer(
-    incident: IncidentReference, memory: Memory, orders: StandingOrders[OrderMessage], summary: str
+    incident: IncidentReference, memory: Memory, orders: StandingOrders[OrderMessage], status: IncidentStatus
 ) -> Observation | None:
     """The detector's answer; None if an order of a person arrived first.
 
@@ -34,8 +37,10 @@ async def answer(
         ActivityError: no detector answered before the Lease is due for renewal.
 
     """
-    workflow.set_current_details(f"{summary}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
-    asking = _ask(_question(incident, memory), until_renewal(memory), summary)
+    workflow.set_current_details(f"{status}\n\nAsks the detector, queue {detector_queue(incident.cluster)}.")
+    asked = _question(incident, memory)
+    summary = call_summaries.question(asked, status.phase, status.why)
+    asking = _ask(asked, until_renewal(memory), summary)
     try:
         await workflow.wait_condition(lambda: asking.done() or orders.has_new)
         return asking.result() if asking.done() else None
@@ -87,7 +92,7 @@ def renewal_at(memory: Memory) -> datetime | None:
 
 
 def _ask(
-    asked: ObserveInput, longest: timedelta | None, summary: str
+    asked: ObserveInput, longest: timedelta | None, summary: Brief
 ) -> workflow.ActivityHandle[Observation]:
     asking = workflow.start_activity(
         OBSERVE.name,

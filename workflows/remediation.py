@@ -39,6 +39,7 @@ with workflow.unsafe.imports_passed_through():
     from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
+    from objects.brief import Brief
     from workflows import task_calls as tasks
     from workflows.admitted_step import AdmittedStep, act, evidence_before, save_evidence
     from workflows.contracts import FRESH, ActResult
@@ -199,7 +200,8 @@ class Remediation:
         self._begin_a_new_run_if_due()
         longest = until_renewal(self._memory)
         until = Until(workflow.now() + min(pause, longest or pause), NextEvent.ASKS_AGAIN)
-        await self._wait(Wait(self._status.phase, Details(reason=TOO_LATE)).or_until(until))
+        wait = Wait(phase=self._status.phase, details=Details(reason=TOO_LATE), brief=Brief(TOO_LATE))
+        await self._wait(wait.or_until(until))
 
     async def _ask(self) -> Observation | None:
         """Ask the detector; None if an order of a person arrived before the answer."""
@@ -210,7 +212,7 @@ class Remediation:
         while True:
             try:
                 unreported = self._memory.unreported_orders
-                seen = await answer(self._incident, self._memory, self._orders, self._status.details)
+                seen = await answer(self._incident, self._memory, self._orders, self._status)
             except ActivityError:  # no detector answered the question in time
                 await self._do(tasks.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
@@ -247,12 +249,12 @@ class Remediation:
     async def _act(self, step: AdmittedStep) -> None:
         asked = step.asks(self._incident, workflow.info().original_execution_run_id)
         self._memory = self._memory.having_ordered(step.step)
-        await self._go_on_after(step, await act(self._calls, asked, self._status.details))
+        await self._go_on_after(step, await act(self._calls, asked))
 
     async def _save_evidence(self, due: TakeStep | RecordStep, seen: Observation) -> None:
         """The finding of its revalidation holds like that of the act."""
         asked = evidence_before(due, seen, self._incident, workflow.info().first_execution_run_id)
-        result = await save_evidence(self._calls, asked, self._status.details, workflow.now())
+        result = await save_evidence(self._calls, asked, workflow.now())
         if isinstance(result, EvidenceRecord):
             self._memory = self._memory.having_saved_evidence(result)
         elif isinstance(due, TakeStep):
@@ -281,7 +283,7 @@ class Remediation:
             self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
 
     async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
-        result = await task.done(self._calls, self._status.details)
+        result = await task.done(self._calls)
         self._memory = task.after(result, self._memory, workflow.now(), workflow.random().random())
 
     async def _rest(self, move: Wait) -> None:
@@ -293,7 +295,9 @@ class Remediation:
 
     async def _wait(self, wait: Wait) -> None:
         self._status = self._status.resting(wait, workflow.now())
-        timeout, summary = wait.requeue_after(workflow.now()), str(WaitSummary.of(wait))
+        workflow.set_current_details(str(self._status))
+        timeout = wait.requeue_after(workflow.now())
+        summary = str(WaitSummary.of(wait, workflow.now()))
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._status = self._status.awake()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from health.model.details import Details
+from health.model.details import Details, named_reason
 from health.model.incident_result import IncidentResult
 from health.model.moves import (
     BY_A_CHANGE,
@@ -26,6 +26,8 @@ from health.model.order import OrderRecord
 from health.model.request_record import ended
 from health.model.request_snapshot import RequestSnapshot
 from health.runbook.state import Memory
+from objects.markdown import escaped, listed
+from objects.timestamps import stamp
 from workflows.messages import State
 
 STARTING = Details()
@@ -45,7 +47,7 @@ class IncidentStatus:
     held: OrderRecord | None = None
     """The hold of a person that the details contain."""
     evidence: str = ""
-    """The place of the evidence, for the Temporal UI; a failure to save it is in the details."""
+    """The place of the evidence; a failure to save it is in the details."""
 
     @classmethod
     def of(cls, move: Move, memory: Memory) -> Self:
@@ -60,7 +62,7 @@ class IncidentStatus:
             outcome=move.outcome if isinstance(move, End) else None,
             next_transition=next_transition_of(move),
             held=memory.held,
-            evidence=f"\n\n{evidence}" if evidence is not None and evidence.is_saved else "",
+            evidence=evidence.words if evidence is not None and evidence.is_saved else "",
         )
 
     def resting(self, wait: Wait, now: datetime) -> Self:
@@ -94,7 +96,18 @@ class IncidentStatus:
         )
 
     def __str__(self) -> str:
-        return f"**{self.phase}**: {self.details}{self.evidence}"
+        """The current details of the Temporal UI, in Markdown: what, why not yet, and what is next."""
+        what = named_reason(self.why.subject, self.why.reason)
+        lines = (*self.why.more_lines, ("Evidence", self.evidence), self._next)
+        return f"**{self.phase}**: {escaped(what)}\n\n{listed(*lines)}"
+
+    @property
+    def _next(self) -> tuple[str, str]:
+        if self.outcome is not None:
+            return "Outcome", self.outcome
+        transition = self.next_transition
+        at = f"at {stamp(transition.at)} " if transition.at else ""
+        return "Next", f"{at}{transition.what}"
 
 
 def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> IncidentResult:

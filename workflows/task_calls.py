@@ -28,6 +28,8 @@ from health.runbook.maintenance import (
     renewing_lease,
 )
 from health.runbook.state import Memory
+from objects.brief import Brief
+from workflows import call_summaries
 from workflows.contracts import (
     ANNOTATE,
     CLEAN_UP,
@@ -53,15 +55,16 @@ class TaskCall(Generic[Result]):
     asked: AnnotateInput | RenewInput | CleanUpInput
     tried: Mapping[TaskSubject, str]
     """The parts of the maintenance task in words, by subject."""
+    summary: Brief
     unknown: Result
     """The assumed result, except for failures, if the call breaks off."""
     remember: Callable[[Memory, Result, datetime], Memory]
     """Adds the successful parts to the memory."""
 
-    async def done(self, calls: FinishedCalls, details: str) -> Result:
+    async def done(self, calls: FinishedCalls) -> Result:
         """Call the activity; a call that breaks off returns `unknown` with a failure for each part."""
         try:
-            return await calls.call(self.contract, self.asked, type(self.unknown), summary=details)
+            return await calls.call(self.contract, self.asked, type(self.unknown), summary=self.summary)
         except ActivityError as error:
             why = in_words(error)
             failures = [TaskFailure(subject=one, what=what, why=why) for one, what in self.tried.items()]
@@ -83,6 +86,7 @@ def annotation(incident: IncidentReference, patches: tuple[AnnotationPatch, ...]
         contract=ANNOTATE,
         asked=asked,
         tried=tried,
+        summary=call_summaries.annotation(patches),
         unknown=AnnotateResult(),
         remember=remember,
     )
@@ -109,6 +113,7 @@ def renewal(incident: IncidentReference, memory: Memory) -> TaskCall[RenewResult
         contract=RENEW,
         asked=asked,
         tried=tried,
+        summary=call_summaries.renewal(asked),
         unknown=RenewResult(),
         remember=_renewed,
     )
@@ -175,6 +180,7 @@ def _cleaning(
         contract=CLEAN_UP,
         asked=asked,
         tried=tried,
+        summary=call_summaries.clean_up(asked),
         unknown=CleanUpResult(has_lease=True),
         remember=remember,
     )

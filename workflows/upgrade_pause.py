@@ -23,10 +23,12 @@ with workflow.unsafe.imports_passed_through():
     from health.upgrade.next_pass import MOST_PATCHES, Pass, having_written, next_pass
     from health.upgrade.observation import UpgradeObservation
     from health.upgrade.packed_memory import UnreadableMemory, packed, unpacked
+    from objects.brief import Brief
     from workflows.contracts import detector_queue
     from workflows.kit.calls import FinishedCalls, in_words
     from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
     from workflows.kit.standing_orders import StandingOrders
+    from workflows.kit.summaries import in_summary
     from workflows.kit.wakes import Wakes
     from workflows.upgrade_contracts import (
         MOST_IN_RESULT,
@@ -214,7 +216,7 @@ class UpgradePause:
                 OBSERVE_UPGRADE,
                 asked,
                 UpgradeObservation,
-                summary=self._details,
+                summary=self._question,
                 task_queue=detector_queue(self._cluster),
             )
             self._questions.take(asked, answer)
@@ -227,6 +229,12 @@ class UpgradePause:
         self._say(passed)
         return passed
 
+    @property
+    def _question(self) -> str:
+        if self._seen is None:
+            return "is an upgrade under way, and which checks are there?"
+        return "is it still under way?" if self._seen.is_under_way else "is there still no upgrade?"
+
     def _known_by_now(self) -> tuple[tuple[datetime, ...], tuple[str, ...]]:
         """The transitions of the known upgrade, and its settled checks."""
         upgrade = self._memory.upgrade
@@ -238,7 +246,9 @@ class UpgradePause:
     async def _write(self, passed: Pass) -> None:
         seen_at = self._seen.seen_at if self._seen else None
         asked = WritePausesInput(cluster=self._cluster, patches=passed.patches, seen_at=seen_at)
-        summary = f"{len(passed.patches)} checks, the first: {passed.patches[0]}"
+        first, others = passed.patches[0], len(passed.patches) - 1
+        more = f"and {others} more" if others else ""
+        summary = Brief(first.action.lower(), str(first.reference), more)
         try:
             result = await self._calls.call(WRITE_PAUSES, asked, WritePausesResult, summary=summary)
         except ActivityError as error:
@@ -289,8 +299,9 @@ class UpgradePause:
     async def _rest(self, passed: Pass) -> None:
         self._is_resting, self._wakes_at = True, passed.until
         timeout = passed.until - workflow.now() if passed.until else None
+        summary = in_summary(passed.next_event)
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary="until it is due")
+            await workflow.wait_condition(self._is_woken, timeout=timeout, timeout_summary=summary)
         self._is_resting, self._wakes_at = False, None
 
     def _is_woken(self) -> bool:
@@ -299,7 +310,7 @@ class UpgradePause:
     def _say(self, passed: Pass) -> None:
         """Set the details; `state` leaves out the failed writes, which it has as `failed`."""
         self._details = passed.why
-        workflow.set_current_details(passed.details)
+        workflow.set_current_details(passed.markdown)
 
     def _concluded(self, passed: Pass) -> UpgradePauseResult:
         memory = self._memory

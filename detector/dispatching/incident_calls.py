@@ -12,6 +12,7 @@ from health.model.references import IncidentReference
 from health.model.target import TargetName, owner_name
 from kube.time_slice import TimeSlice
 from objects.bounds import bounded_time
+from objects.markdown import listed
 from runtime import search_attributes
 from runtime.guard import Guard
 from runtime.listed_incidents import ListedIncident, listed_incident
@@ -58,7 +59,7 @@ class IncidentCalls:
             memo={INCIDENT_MEMO: incident, REPLACED_BY_MEMO: observation.replaced_by},
             search_attributes=search_attributes.of_incident(incident),
             static_summary=f"{incident.target.name}: {incident.check}",
-            static_details=observation.named_reason,
+            static_details=_details(incident, observation),
             rpc_timeout=RPC_TIMEOUT,
         )
 
@@ -152,3 +153,14 @@ class IncidentCalls:
             why = listed.unreadable or "no memo names its incident"
             self._strangers.report(listed.workflow_id, why)
         return listed
+
+
+def _details(incident: IncidentReference, observation: Observation) -> str:
+    """The first observation, as the Temporal UI shows it beside the current details."""
+    lines = (
+        ("Target", str(incident.target)),
+        ("Check", str(incident.check)),
+        ("Cluster", incident.cluster),
+        ("At the start", observation.named_reason),
+    )
+    return listed(*lines)

@@ -42,9 +42,20 @@ class Details(Frozen):
         return _joined((self._now, *self.notes))
 
     @property
-    def hold_first(self) -> str:
-        """The text for a timer summary: the end may be cut, and the UI shows the duration beside it."""
-        return _joined((self._held, self._named_reason, self.requests, self.shadow, self.order, *self.more))
+    def differing(self) -> str:
+        """The parts that distinguish this incident from others with the same reason; "": nothing."""
+        return _joined((self._held, *self.more, self.shadow, self.order))
+
+    @property
+    def more_lines(self) -> tuple[tuple[str, str], ...]:
+        """The parts beside subject and reason, with their labels in the Temporal UI."""
+        return (
+            ("Requests", self.requests),
+            ("Why not yet", _joined((self._held, *self.more))),
+            ("Shadow", self.shadow),
+            ("Order", self.order),
+            ("Failed so far", _joined(self.notes)),
+        )
 
     @property
     def brief(self) -> str:

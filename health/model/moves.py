@@ -1,6 +1,6 @@
 """Moves: what an incident can do next; phases: where it is meanwhile; outcomes: how it ends."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
@@ -12,6 +12,7 @@ from health.model.details import Details
 from health.model.references import RequestReference
 from health.model.remediation_request import INCIDENT
 from health.model.task_subject import TaskSubject
+from objects.brief import Brief
 from objects.durations import JUST_AFTER
 from objects.frozen import Frozen
 
@@ -58,14 +59,14 @@ class AnnotationPatch(Frozen):
     @property
     def subject(self) -> TaskSubject:
         """Distinguishes this patch from others of the same request: a failed one delays no other."""
-        return TaskSubject.of_annotations(self.request.uid, self._names)
+        return TaskSubject.of_annotations(self.request.uid, self.names)
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         return (*self.annotations, *((INCIDENT,) if self.adopts else ()))
 
     def __str__(self) -> str:
-        return f"annotate {self.request} with {', '.join(self._names)}"
+        return f"annotate {self.request} with {', '.join(self.names)}"
 
 
 class NextTransition(Frozen):
@@ -103,7 +104,7 @@ class Until:
         return replace(self, what="")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wait:
     """Do nothing until a wake, an order, or the earliest of some moments."""
 
@@ -112,6 +113,8 @@ class Wait:
     until: tuple[Until, ...] = ()
     otherwise: NextTransition = BY_A_CHANGE
     """What the incident waits for if none of these moments moves it on."""
+    brief: Brief = field(default=Brief(), compare=False)
+    """The difference from other waits, for the summary of its timer."""
 
     @property
     def next_transition(self) -> NextTransition:

@@ -38,19 +38,23 @@ from health.runbook.decision import (
 from health.runbook.incident import Incident
 from health.runbook.maintenance import MaintenanceTask
 from health.runbook.recovery import lasting_words
+from objects.brief import Brief
 from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 
 NO_WORD_OF_ADMISSION = "the detector is of another version: its answer neither admits the step nor holds it"
 NOTHING_TO_ACT_ON = "the answer of the detector names no step, or no fact to act on"
 IN_SHADOW = "in shadow"
+HANGS = "hangs on a finalizer"
 
 
 def as_move(decision: Decision, incident: Incident) -> Move:
     """The move of a decision, with the words for its readers."""
     details = _in_shadow(_details(decision, incident), incident)
     until = tuple(_until(moment, incident) for moment in decision.until)
-    return _move(decision.act, Wait(decision.phase, details, until, decision.otherwise))
+    brief = _brief(decision, details, incident)
+    wait = Wait(phase=decision.phase, details=details, until=until, otherwise=decision.otherwise, brief=brief)
+    return _move(decision.act, wait)
 
 
 def _move(act: Act | None, wait: Wait) -> Move:
@@ -84,6 +88,22 @@ def _details(decision: Decision, incident: Incident) -> Details:
     details = _DETAILS[decision.reason](incident)
     is_waiting = decision.phase is Phase.CLEANING_UP and decision.act is None
     return details.and_also(_hanging(incident)) if is_waiting else details
+
+
+def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
+    """The difference from other waits: a hold, else the state of a request, else the condition."""
+    observation = incident.observation
+    if decision.phase is Phase.CLEANING_UP and (hanging := _hanging_requests(incident)):
+        return Brief(name=hanging[0], after=HANGS)
+    if details.differing:
+        return Brief(details.differing)
+    if observation.requests:
+        latest = observation.requests[-1]
+        state = incident.memory.words_of(latest).removeprefix(str(latest.reference))
+        return Brief(name=str(latest.reference), after=state)
+    if observation.is_unhealthy and observation.fact is not None:
+        return Brief(f"{observation.fact.condition} is {observation.fact.status}")
+    return Brief(observation.reason)
 
 
 def _observed(incident: Incident) -> Details:
@@ -203,10 +223,14 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
 
 
 def _hanging(incident: Incident) -> str:
+    hanging = _hanging_requests(incident)
+    return f"{', '.join(hanging)} {HANGS}" if hanging else ""
+
+
+def _hanging_requests(incident: Incident) -> list[str]:
     failed = {note.subject for note in incident.memory.notes if note.task is MaintenanceTask.CLEAN_UP}
     requests = incident.memory.requests
-    hanging = [str(one) for one in requests if TaskSubject.of_request(one.uid) not in failed]
-    return f"{', '.join(hanging)} hangs on a finalizer" if hanging else ""
+    return [str(one) for one in requests if TaskSubject.of_request(one.uid) not in failed]
 
 
 def _in_shadow(details: Details, incident: Incident) -> Details:

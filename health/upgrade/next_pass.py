@@ -19,6 +19,7 @@ from health.upgrade.observation import TURNED_OFF, UpgradeObservation
 from health.upgrade.orders import latest_for, still_standing
 from health.upgrade.pausable_check import PausableCheck, PauseAction, PausePatch
 from objects.durations import in_words
+from objects.markdown import escaped, listed
 from objects.timestamps import stamp
 
 MOST_PATCHES = 200
@@ -44,6 +45,8 @@ class Pass:
     """The message of the Event about a long upgrade; "": no Event."""
     until: datetime | None = None
     """When to act without a wake; None: never."""
+    next_event: str = ""
+    """The event at `until`, in words that may begin a sentence."""
     is_over: bool = False
     """Whether the workflow may end."""
     unwritten: tuple[str, ...] = ()
@@ -53,6 +56,13 @@ class Pass:
     def details(self) -> str:
         """The state of the pause and the failed writes, each on a line of its own."""
         return "\n".join([self.why, *self.unwritten])
+
+    @property
+    def markdown(self) -> str:
+        """The same and the next event, as the current details of the Temporal UI."""
+        due = f"{self.next_event} at {stamp(self.until)}" if self.until else "when something changes"
+        lines = listed(("Failed so far", "; ".join(self.unwritten)), ("Next", due))
+        return f"{escaped(self.why)}\n\n{lines}"
 
 
 def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) -> Pass:
@@ -72,17 +82,29 @@ def next_pass(observed: UpgradeObservation, memory: PauseMemory, now: datetime) 
     warn_at, kept_until = _warn_at(observed, memory), _kept_until(observed, memory, now)
     unseen = _unseen(memory)
     look_again = now + SEEN_WITHIN if unseen else None
-    times = [*put_off.values(), *(one for one in (warn_at, kept_until, look_again) if one)]
+    due_next = _earliest(
+        (min(put_off.values(), default=None), "tries a failed write again"),
+        (warn_at, "warns of a long upgrade"),
+        (kept_until, "the pause of an order ends"),
+        (look_again, "looks for its writes"),
+    )
     return Pass(
         memory=memory,
         why=_words(observed, memory),
         patches=tuple(row.patch(action) for row, action in due),
         once_written=tuple(row.handled_by(action, now) for row, action in due),
         warning=_warning(observed, memory) if warn_at and warn_at <= now else "",
-        until=min(times, default=None),
+        until=due_next[0],
+        next_event=due_next[1],
         is_over=observed.is_over and not wanted and kept_until is None and not unseen,
         unwritten=tuple(map(str, memory.failed[:MOST_UNWRITTEN_SHOWN])),
     )
+
+
+def _earliest(*events: tuple[datetime | None, str]) -> tuple[datetime | None, str]:
+    """The earliest of these events with a time; without one, None and no words."""
+    timed = [(at, what) for at, what in events if at is not None]
+    return min(timed, key=lambda event: event[0]) if timed else (None, "")
 
 
 def having_written(passed: Pass, answers: Iterable[PauseAnswer], now: datetime, spread: float) -> PauseMemory:

@@ -9,10 +9,15 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from cli.history import Episode, story, with_refusals
+from health.model.observation import Hold, HoldReason, Observation
 from health.model.order import OrderRecord
+from health.model.references import RequestReference
 from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
-from tests.support.values.builders import MINUTE, NOW
-from workflows.contracts import RENEW
+from objects.frozen import Frozen
+from tests.support.values.builders import INCIDENT, MINUTE, NOW
+from tests.support.values.observations import expired
+from workflows.contracts import CLEAN_UP, OBSERVE, RENEW, CleanUpInput, ObserveInput
+from workflows.messages import RemediationInput
 
 CONVERTER = pydantic_data_converter.payload_converter
 ENCRYPTED = Payload(metadata={"encoding": b"binary/encrypted"}, data=b"x")
@@ -104,6 +109,86 @@ def test_renewal_of_a_lease_comes_not_between_two_rests_that_are_the_same() -> N
     renewal.activity_task_scheduled_event_attributes.activity_type.name = RENEW.name
     told_ = [(entry.what, entry.times) for entry in story([timer, renewal, timer], CONVERTER)]
     assert told_ == [("HealthyDelay", 2)]
+
+
+def asked(number: int, name: str, value: Frozen, summary: str = "") -> HistoryEvent:
+    found = event(event_type=EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, event_id=number)
+    attributes = found.activity_task_scheduled_event_attributes
+    attributes.activity_type.name = name
+    attributes.input.payloads.append(payload(value))
+    found.user_metadata.summary.CopyFrom(payload(summary))
+    return found
+
+
+def answered(question: int, answer: Observation) -> HistoryEvent:
+    found = event(event_type=EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+    found.activity_task_completed_event_attributes.scheduled_event_id = question
+    found.activity_task_completed_event_attributes.result.payloads.append(payload(answer))
+    return found
+
+
+def waits(summary: str) -> HistoryEvent:
+    found = event(event_type=EventType.EVENT_TYPE_TIMER_STARTED)
+    found.user_metadata.summary.CopyFrom(payload(summary))
+    return found
+
+
+HOLD = Hold(reason=HoldReason.THRESHOLD, message="3 of 6 targets are unhealthy, and at most 2 may be")
+UNHEALTHY = expired().model_copy(update={"reason": "Ready is False since noon, longer than 5m"})
+WHY = "Node/node-1: Ready is False since noon, longer than 5m"
+
+
+@pytest.mark.parametrize(
+    ("answer", "summary", "expected"),
+    [
+        (UNHEALTHY, "Waiting: Ready is False; until 12:00:00Z", f"Waiting: {WHY}"),
+        (UNHEALTHY.held_by(HOLD), "Held: Threshold: 3 of 6 targets are unheal…", f"Held: {HOLD}; {WHY}"),
+        (
+            UNHEALTHY.held_by(HOLD),
+            "Held: held by a person: disk",
+            f"Held: held by a person: disk; {WHY}",
+        ),
+        (
+            UNHEALTHY,
+            "Remediating: Reboot/ns/node-1 exists; until 12:00:00Z",
+            f"Remediating: Reboot/ns/node-1 exists; {WHY}",
+        ),
+    ],
+)
+def test_wait_has_the_hold_and_the_reason_of_the_answer_before_it_in_full(
+    answer: Observation, summary: str, expected: str
+) -> None:
+    question = asked(5, OBSERVE.name, ObserveInput(incident=INCIDENT))
+    (episode,) = story([question, answered(5, answer), waits(summary)], CONVERTER)
+    assert f"{episode.what}: {episode.words}" == expected
+
+
+def test_wait_before_any_question_has_the_reason_of_the_start() -> None:
+    started = event(event_type=EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED)
+    start = RemediationInput(incident=INCIDENT, observation=UNHEALTHY)
+    started.workflow_execution_started_event_attributes.input.payloads.append(payload(start))
+    _, episode = story([started, waits("Waiting: Ready is False")], CONVERTER)
+    assert episode.words == WHY
+
+
+def test_answers_of_other_activities_and_unreadable_ones_change_no_words() -> None:
+    question = asked(5, OBSERVE.name, ObserveInput(incident=INCIDENT))
+    unreadable = answered(5, UNHEALTHY)
+    unreadable.activity_task_completed_event_attributes.result.payloads[0].CopyFrom(ENCRYPTED)
+    events = [question, answered(4, UNHEALTHY), unreadable, waits("Held: Threshold: not…")]
+    (episode,) = story(events, CONVERTER)
+    assert episode.words == "Threshold: not…"
+
+
+def test_clean_up_names_each_request_and_an_unreadable_one_has_its_summary() -> None:
+    requests = tuple(
+        RequestReference(api_version="x/v1", kind="Reboot", namespace="ns", name=name, uid=name)
+        for name in ("a", "b")
+    )
+    cleaning = asked(7, CLEAN_UP.name, CleanUpInput(incident=INCIDENT, requests=requests), "delete …")
+    assert told(cleaning) == "CleaningUp: delete Reboot/ns/a, delete Reboot/ns/b"
+    cleaning.activity_task_scheduled_event_attributes.input.payloads[0].CopyFrom(ENCRYPTED)
+    assert told(cleaning) == "CleaningUp: delete …"
 
 
 def test_refusal_that_an_answer_decided_stands_in_the_story_at_its_time() -> None:

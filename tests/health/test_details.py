@@ -27,16 +27,23 @@ def test_each_reader_gets_all_parts_in_its_order() -> None:
     )
 
 
-def test_summary_of_a_timer_begins_with_a_hold_and_says_not_how_long_it_runs() -> None:
-    assert WHOLE.hold_first == (
-        "held by a person: power; work; "
-        "Node/node-1: it is old; Reboot/a exists; in shadow; starts over by order; not now"
+def test_differing_parts_begin_with_a_hold_and_leave_out_what_is_common() -> None:
+    assert WHOLE.differing == "held by a person: power; work; not now; in shadow; starts over by order"
+
+
+def test_temporal_ui_gets_the_other_parts_as_lines() -> None:
+    assert WHOLE.more_lines == (
+        ("Requests", "Reboot/a exists"),
+        ("Why not yet", "held by a person: power; work; not now"),
+        ("Shadow", "in shadow"),
+        ("Order", "starts over by order"),
+        ("Failed so far", "cannot delete b"),
     )
 
 
 def test_empty_part_is_left_out() -> None:
     for nothing in (Details(), Details(more=("",))):
-        assert str(nothing) == nothing.lasting == nothing.hold_first == nothing.brief == ""
+        assert str(nothing) == nothing.lasting == nothing.differing == nothing.brief == ""
     assert str(Details(reason="it is old", held="")) == "it is old; held by a person"
 
 
@@ -45,7 +52,6 @@ def test_name_of_the_subject_is_not_repeated_beside_it() -> None:
 
 
 def test_name_of_the_subject_is_taken_out_of_its_reason() -> None:
-    assert beside("Node/node-1", WHOLE.hold_first) == WHOLE.beside_subject.hold_first
     assert beside("Node/node-1", str(WHOLE)) == str(WHOLE.beside_subject)
     assert beside("Node/node-1", "Node/node-1 is gone") == "Node/node-1 is gone"
 

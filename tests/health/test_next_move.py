@@ -307,7 +307,7 @@ def test_move(observation: Observation, memory: Memory, move: Move | Timed) -> N
         (RenewLease(Phase.REMEDIATING, because("")), Phase.REMEDIATING),
         (RemoveRequests(because("")), Phase.CLEANING_UP),
         (End(Outcome.GONE, because("")), Phase.ENDED),
-        (Wait(Phase.HELD, because("")), Phase.HELD),
+        (Wait(phase=Phase.HELD, details=because("")), Phase.HELD),
     ],
 )
 def test_phase_of_a_move(move: Move, phase: Phase) -> None:

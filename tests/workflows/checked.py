@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import Replayer
 
+from objects.brief import LONGEST_LINE
 from tests.support.story.incident import IncidentDriver
+from tests.support.story.runs import summaries_of
 from tests.workflows.violations import violations
 
 
@@ -20,5 +22,6 @@ async def checked(driver: IncidentDriver, replayer: Replayer) -> AsyncIterator[I
         await driver.handle.terminate()
     for history in histories:
         await replayer.replay_workflow(history)
+        assert [one for one in summaries_of(history) if not 0 < len(one) <= LONGEST_LINE] == []
     assert violations(driver.cluster) == []
     assert not has_ended or (not driver.cluster.requests and not driver.cluster.is_leased)

@@ -20,9 +20,9 @@ async def test_evidence_is_saved_once_and_linked_until_the_end(
     state = await incident.reaches(Phase.REMEDIATING)
     record = state.memory.evidence
     assert record is not None
-    assert (await incident.details()).endswith(f"\n\nevidence: ConfigMap ns/{record.name}")
+    assert f"\n- **Evidence:** ConfigMap ns/{record.name}\n" in await incident.details()
     assert await incident.queued() == [SAVE_EVIDENCE.name, ACT.name]
-    assert (await incident.summaries())[0].startswith("save evidence: Node/node-1")
+    assert (await incident.summaries())[0].startswith("before: create Reboot")
 
     await incident.pass_time(timedelta(seconds=301))  # the first step times out
     await incident.happens("created", 2)

@@ -19,7 +19,9 @@ from health.upgrade.memory import CheckPauseState, PauseMemory
 from health.upgrade.orders import OrderName
 from health.upgrade.packed_memory import packed
 from health.upgrade.pausable_check import PauseAction
+from objects.brief import LONGEST_LINE
 from tests.support.api.eventually import eventually
+from tests.support.story.runs import summaries_of
 from tests.support.story.upgrading import Upgrading, upgrading_cluster
 from workflows.contracts import worker_queue
 from workflows.upgrade_contracts import ForgetOrder, PauseOrder, UnpauseOrder, UpgradePauseInput
@@ -51,6 +53,7 @@ async def replay(*histories: WorkflowHistory) -> None:
     )
     for history in histories:
         await replayer.replay_workflow(history)
+        assert [one for one in summaries_of(history) if not 0 < len(one) <= LONGEST_LINE] == []
 
 
 async def ends(upgrading: Upgrading) -> None:

@@ -1,20 +1,37 @@
-"""The summary of a timer is parsed as it was written."""
+"""The summary of a timer is parsed as it was written, and keeps its time however long the words are."""
+
+from datetime import timedelta
 
 import pytest
 
 from health.model.details import Details
-from health.model.moves import Phase, Wait
+from health.model.moves import Phase, Until, Wait
+from health.runbook.decision import NextEvent
+from objects.brief import LONGEST_LINE, Brief
+from tests.support.values.builders import MINUTE, NOW
 from workflows.wait_summary import WaitSummary
 
-WHY = Details(subject="Node/node-1", reason="Ready is False: since noon", held="disk: swap")
-WORDS = "held by a person: disk: swap; Node/node-1: Ready is False: since noon"
+
+def summary(phase: Phase, brief: Brief, *until: Until) -> str:
+    return str(WaitSummary.of(Wait(phase=phase, details=Details(), until=until, brief=brief), NOW))
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_phase_and_words_are_read_as_they_were_written(phase: Phase) -> None:
-    written = WaitSummary.of(Wait(phase, WHY))
-    assert str(written) == f"{phase}: {WORDS}"
-    assert WaitSummary.parsed(str(written)) == written == WaitSummary(phase, WORDS)
+    written = WaitSummary.of(
+        Wait(phase=phase, details=Details(), brief=Brief("held by a person: disk: swap")), NOW
+    )
+    assert str(written) == f"{phase}: held by a person: disk: swap"
+    assert WaitSummary.parsed(str(written)) == written
+
+
+def test_time_of_the_next_transition_is_read_as_it_was_written() -> None:
+    until = Until(NOW + MINUTE, NextEvent.DEADLINE_PASSES)
+    written = WaitSummary.of(
+        Wait(phase=Phase.WAITING, details=Details(), until=(until,), brief=Brief("Ready is False")), NOW
+    )
+    assert str(written) == f"Waiting: Ready is False; until {NOW + MINUTE:%H:%M:%SZ}"
+    assert WaitSummary.parsed(str(written)) == written
 
 
 def test_wait_without_words_is_read_by_its_phase() -> None:
@@ -22,8 +39,29 @@ def test_wait_without_words_is_read_by_its_phase() -> None:
     assert WaitSummary.parsed(str(written)) == written
 
 
-def test_phase_of_a_summary_that_had_to_be_cut_is_read() -> None:
-    written = WaitSummary(Phase.HELD, "x" * 500)
-    read = WaitSummary.parsed(str(written))
-    assert read.phase == Phase.HELD
-    assert read.words.endswith("x…")
+def test_time_far_ahead_is_written_as_a_date() -> None:
+    until = Until(NOW + timedelta(days=3), NextEvent.HOLD_ENDS)
+    assert summary(Phase.HELD, Brief("x"), until) == f"Held: x; until {NOW + timedelta(days=3):%Y-%m-%d}"
+
+
+@pytest.mark.parametrize("what", [NextEvent.ASKS_AGAIN, ""])
+def test_another_question_and_a_maintenance_task_are_no_time_to_wait_for(what: str) -> None:
+    assert summary(Phase.HELD, Brief("Threshold: not now"), Until(NOW + MINUTE, what)) == (
+        "Held: Threshold: not now"
+    )
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_long_name_is_cut_and_phase_state_and_time_stay(phase: Phase) -> None:
+    until = Until(NOW + MINUTE, NextEvent.STEP_TIMES_OUT)
+    written = summary(phase, Brief(name=f"Reboot/ns/{'n' * 250}", after="exists"), until)
+    assert len(written) == LONGEST_LINE
+    assert written.startswith(f"{phase}: Reboot/")
+    assert written.endswith(f"n… exists; until {NOW + MINUTE:%H:%M:%SZ}")
+
+
+def test_words_without_a_name_are_cut_at_their_end() -> None:
+    until = Until(NOW + MINUTE, NextEvent.HOLD_ENDS)
+    written = summary(Phase.HELD, Brief("x" * 500), until)
+    assert len(written) == LONGEST_LINE
+    assert written.endswith(f"x…; until {NOW + MINUTE:%H:%M:%SZ}")

@@ -18,6 +18,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from objects.brief import Brief
     from objects.frozen import Frozen
     from workflows.kit.summaries import in_summary
 
@@ -47,7 +48,12 @@ class Contract:
 
 
 async def call(
-    contract: Contract, argument: Frozen, result: type[Result], *, summary: str, task_queue: str | None = None
+    contract: Contract,
+    argument: Frozen,
+    result: type[Result],
+    *,
+    summary: str | Brief,
+    task_queue: str | None = None,
 ) -> Result:
     """The answer of an activity, on the workflow's queue or another; `summary` explains the call in the UI.
 
@@ -86,7 +92,7 @@ class FinishedCalls:
         argument: Frozen,
         result: type[Result],
         *,
-        summary: str,
+        summary: str | Brief,
         task_queue: str | None = None,
     ) -> Result:
         """Like the function `call`, but awaited to its end."""

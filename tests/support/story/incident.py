@@ -32,17 +32,13 @@ from tests.support.story import workers
 from tests.support.story.fake_cluster import Entry, FakeCluster
 from tests.support.story.outcome import result_of
 from tests.support.story.polling import PATIENCE_SECONDS, polled
-from tests.support.story.runs import histories_of
+from tests.support.story.runs import histories_of, summaries_of
 from tests.support.values.builders import INCIDENT, incident_reference, without_limits
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW, RemediationInput, State
 
 LOG_SECONDS = 0.02
 """The interval of polls of a log in this process, which cost nothing."""
-_SUMMARIZED = (
-    EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
-    EventType.EVENT_TYPE_TIMER_STARTED,
-)
 
 
 class IncidentDriver:
@@ -197,12 +193,7 @@ class IncidentDriver:
 
     async def summaries(self) -> list[str]:
         """The summary that the UI shows for each activity and timer."""
-        converter = self.client.data_converter.payload_converter
-        return [
-            converter.from_payload(event.user_metadata.summary, str)
-            for event in (await self.handle.fetch_history()).events
-            if event.event_type in _SUMMARIZED
-        ]
+        return summaries_of(await self.handle.fetch_history())
 
     async def queued(self) -> list[str]:
         """The activities that went through task queues of Temporal."""

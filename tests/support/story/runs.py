@@ -2,6 +2,12 @@
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+_SUMMARIZED = (
+    EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+    EventType.EVENT_TYPE_TIMER_STARTED,
+)
 
 
 async def histories_of(client: Client, workflow_id: str, *run_ids: str) -> list[WorkflowHistory]:
@@ -14,6 +20,16 @@ async def histories_of(client: Client, workflow_id: str, *run_ids: str) -> list[
         if earlier and earlier not in found:
             todo.add(earlier)
     return sorted(found.values(), key=lambda history: history.events[0].event_time.ToNanoseconds())
+
+
+def summaries_of(history: WorkflowHistory) -> list[str]:
+    """The summary that the UI shows for each activity and timer."""
+    decode = pydantic_data_converter.payload_converter
+    return [
+        decode.from_payload(event.user_metadata.summary, str) if event.HasField("user_metadata") else ""
+        for event in history.events
+        if event.event_type in _SUMMARIZED
+    ]
 
 
 def _earlier_run(history: WorkflowHistory) -> str:
