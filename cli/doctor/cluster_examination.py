@@ -38,6 +38,7 @@ from cli.doctor.of_policy import missing_policy, outage_guard_findings
 from cli.doctor.of_temporal_place import TemporalPlace
 from cli.doctor.of_upgrade_pause import are_checks_paused, bound_findings
 from cli.doctor.of_workload_clusters import KubeconfigSecret, workload_clusters, workload_findings
+from cli.doctor.remediator_examination import RemediatorExamination
 from cli.doctor.rights import Rights
 from cli.doctor.status_watch import StatusWatch
 from health.check.health_check import HealthCheck
@@ -167,6 +168,7 @@ class ClusterExamination:
         found += await self._findings("other detectors", self._examine_other_leaders())
         found += await self._findings("the checks that upgrades pause", self._examine_upgrade_pause())
         found += await self._findings("rights", self._examine_rights())
+        found += await self._findings("remediators", self._examine_remediators())
         found += await self._findings("where Temporal runs", self._examine_temporal_place())
         return found
 
@@ -311,10 +313,16 @@ class ClusterExamination:
         return await bound_findings(self._connection, self._is_in_shadow)
 
     async def _examine_rights(self) -> list[Finding]:
-        checks = [check for kind in self._settings.check_kinds for check in self._readable(kind)]
-        needed = NeededRights(self._settings, self._connection.discovery, checks)
+        needed = NeededRights(self._settings, self._connection.discovery, self._all_readable())
         of_clusters = [need for cluster in self._workload_clusters for need in cluster.needs]
         return await self._rights.findings([*await needed.all(), *of_clusters])
+
+    async def _examine_remediators(self) -> list[Finding]:
+        examination = RemediatorExamination(self._connection, self._rights, self._now)
+        return await examination.findings(self._all_readable())
+
+    def _all_readable(self) -> list[HealthCheck]:
+        return [check for kind in self._settings.check_kinds for check in self._readable(kind)]
 
     def _readable(self, kind: CheckKind) -> list[HealthCheck]:
         """The checks of this kind that can be parsed."""

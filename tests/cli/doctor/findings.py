@@ -1,10 +1,13 @@
 """Reads the findings of `paramedic doctor -o json`."""
 
 import json
+from collections.abc import Iterable
 
 from cli.doctor.finding import Finding, FindingSeverity
 from tests.support.cluster.command import Command
 from tests.support.cluster.forked import Ran
+
+OF_REMEDIATORS = {"RemediatorUsed", "RemediatorNotFound", "RemediatorFits"}
 
 
 async def findings(doctor: Command, *arguments: str, **environment: str) -> list[Finding]:
@@ -24,6 +27,11 @@ def reasons(found: list[Finding]) -> set[str]:
     return {finding.reason for finding in found}
 
 
+def without_remediators(found: Iterable[Finding]) -> list[Finding]:
+    """The findings without the notes about remediators, which name every check."""
+    return [finding for finding in found if finding.reason not in OF_REMEDIATORS]
+
+
 def about(found: list[Finding], words: str) -> list[str]:
-    """The reasons of those that name `words`."""
-    return [finding.reason for finding in found if words in finding.what]
+    """The reasons of those that name `words`, without notes about remediators."""
+    return [finding.reason for finding in without_remediators(found) if words in finding.what]

@@ -25,8 +25,7 @@ from tests.support.story.fleet import Fleet
 
 pytestmark = pytest.mark.cluster
 
-GUARD_OFF = "OutageGuardOff"
-"""Only good to know."""
+NOTES = {"OutageGuardOff", "RemediatorFits"}
 WITH_GUARD = {"metadata": {"name": POLICY}, "data": {KEY: "outageGuard: {}"}}
 
 
@@ -37,16 +36,20 @@ async def test_cluster_that_is_set_up_step_by_step_ends_with_nothing_wrong(
         doctor = as_user(plane.kubeconfig)
         found = await findings(doctor)
         not_there = {"KindNotServed", "StatusNotServed", "LeaseNamespaceMissing", "RightMissing"}
-        assert reasons(found) == {*not_there, "NoDetector", "NoWorker", GUARD_OFF}
+        assert reasons(found) == {*not_there, "NoDetector", "NoWorker", *NOTES}
         assert sum(finding.reason == "KindNotServed" for finding in found) == 2
 
         await manifests.install(plane.kubeconfig)
-        assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker", GUARD_OFF}
+        assert reasons(await findings(doctor)) == {"NoDetector", "NoWorker", *NOTES}
 
         async with at_work(plane.kubeconfig, temporal_server) as identity:
             both = await asyncio.gather(*(doctor("doctor", "--cluster", one) for one in (CLUSTER, identity)))
     for ran in both:
-        assert (ran.code, ran.out, ran.err) == (0, "", f"cluster {identity}: nothing is wrong\n")
+        notes = ran.out.splitlines()
+        assert notes
+        assert all(note.startswith("note: no check remediates yet") for note in notes)
+        summary = f"cluster {identity}: nothing is wrong, {len(notes)} notes\n"
+        assert (ran.code, ran.err) == (0, summary)
 
 
 @asynccontextmanager
