@@ -56,15 +56,16 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     problems.report("start", "connecting")
     metrics = CollectorRegistry()
     ProcessCollector(registry=metrics)
-    temporal_runtime = temporal_core(settings.temporal_metrics_address)
-    async with serve(settings.ready_address, [*readiness_routes(problems), metrics_route(metrics)]):
+    core = temporal_core()
+    routes = [*readiness_routes(problems), metrics_route(metrics, core.metrics)]
+    async with serve(settings.ready_address, routes):
         connecting = partial(Transport.connect, user_agent=field_manager)
         transport = await retry_forever("kubernetes", connecting, (KubernetesError,), problems)
         async with transport:
             management = ClusterConnection.over(transport, field_manager)
             read_identity = partial(read_cluster_identity, management.client, settings.cluster)
             cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
-            temporal = TemporalLink(settings.identity, problems, temporal_runtime, converter=converter)
+            temporal = TemporalLink(settings.identity, problems, core.runtime, converter=converter)
             metrics.register(TemporalMetrics(temporal.trouble))
             await temporal.try_once()
             problems.report("start", "")

@@ -5,7 +5,7 @@ every counter, and one of theirs has another name.
 """
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Metric, disable_created_metrics, generate_latest
@@ -36,13 +36,20 @@ def in_text(families: Collection[Metric]) -> bytes:
     return text
 
 
-def metrics_route(registry: CollectorRegistry) -> web.RouteDef:
-    """The route of GET /metrics, for `serve`."""
+async def _nothing() -> bytes:
+    return b""
+
+
+def metrics_route(
+    registry: CollectorRegistry, more: Callable[[], Awaitable[bytes]] = _nothing
+) -> web.RouteDef:
+    """The route of GET /metrics, for `serve`; `more` is text that follows the metrics of the registry."""
 
     async def metrics(_: web.Request) -> web.Response:
         families = list(registry.collect())
         # Formatting a thousand histograms takes a tenth of a second, too long for the event loop.
         text = await asyncio.to_thread(in_text, families)
+        text += await more()
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     return web.get("/metrics", metrics)

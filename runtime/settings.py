@@ -9,7 +9,6 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -56,17 +55,6 @@ def _an_address(text: str) -> str:
 
 def _an_address_or_none(text: str) -> str:
     return text and _an_address(text)
-
-
-def _an_ip_address_or_none(text: str) -> str:
-    host = Address.parse(_an_address_or_none(text)).host if text else ""
-    try:
-        if host:
-            ip_address(host)
-    except ValueError as error:
-        kind, sentence = "ip_address", "must be IP:port: no name is looked up for it"
-        raise PydanticCustomError(kind, sentence) from error
-    return text
 
 
 def _signals(listed: object) -> object:
@@ -127,8 +115,6 @@ class Settings(Frozen):
     """PARAMEDIC_WORKER_SERVICE_ACCOUNT: the same for the worker."""
     ready_address: Annotated[str, AfterValidator(_an_address)] = ":8081"
     """PARAMEDIC_READY_ADDRESS: host:port of GET /readyz, /healthz and /metrics; an empty host is all."""
-    temporal_metrics_address: Annotated[str, AfterValidator(_an_ip_address_or_none)] = ""
-    """PARAMEDIC_TEMPORAL_METRICS_ADDRESS: IP:port of GET /metrics of the Temporal SDK itself; "" is none."""
     webhook_address: Annotated[str, AfterValidator(_an_address_or_none)] = ""
     """PARAMEDIC_WEBHOOK_ADDRESS: host:port of the detector's validating webhook; "" is none."""
     webhook_certificate_directory: str = "/etc/paramedic/webhook"

@@ -1,15 +1,20 @@
 """Metrics and logs of the Temporal SDK's core.
 
-The core serves its metrics itself, on a separate address if one is set; a gauge among our own metrics says
-whether Temporal is reached, so that an alert does not depend on Temporal. Log lines of the core get our
-format. Its warnings about retries are turned off: in an outage it would log each call many times a second;
-our own report is logged once (`runtime.problems`).
+The core can only serve its metrics on an address of its own. It gets a free port of the loopback interface,
+and GET /metrics appends the text from there. A gauge among our own metrics says whether Temporal is reached,
+so that an alert does not depend on Temporal.
+
+Log lines of the core get our format. Its warnings about retries are turned off: in an outage it would log
+each call many times a second; our own report is logged once (`runtime.problems`).
 """
 
 import logging
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
 
+import aiohttp
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.runtime import (
@@ -21,9 +26,13 @@ from temporalio.runtime import (
     TelemetryFilter,
 )
 
-from runtime.address import Address
-from runtime.serving import CannotListen
+from runtime.retrying import one_sentence
 
+ANSWER_WITHIN = timedelta(seconds=2)
+LARGEST_TEXT = 4 * 1024**2
+"""In bytes. A worker has about 100 KB; each type of workflow that Temporal sends adds series."""
+_PORTS_TRIED = 5
+"""Another process may take a free port before the core does."""
 _LEVELS = TelemetryFilter(core_level="WARN", other_level="ERROR").formatted()
 _LOGGING = LoggingConfig(
     filter=f"{_LEVELS},temporalio_client::retry=off",
@@ -33,36 +42,70 @@ _LOGGING = LoggingConfig(
         prepend_target_on_message=False,
     ),
 )
+_log = logging.getLogger(__name__)
 
 
-def temporal_core(metrics_address: str) -> Runtime:
-    """The runtime for a process; the core's metrics are served on `metrics_address`, unless that is "".
+@dataclass(frozen=True)
+class TemporalCore:
+    """The core of the SDK for one process."""
+
+    runtime: Runtime
+    port: int
+    """The port of the loopback interface with its metrics."""
+
+    async def metrics(self) -> bytes:
+        """Return its metrics in the text format of Prometheus; b"" if it does not answer in time."""
+        timeout = aiohttp.ClientTimeout(total=ANSWER_WITHIN.total_seconds())
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(f"http://127.0.0.1:{self.port}/metrics") as answer,
+            ):
+                text = await _read(answer)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            _log.warning("no metrics of the Temporal SDK", extra={"reason": one_sentence(error)})
+            return b""
+        return text
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    """Read the whole text, or return b"" if it is too long: half a line would spoil the scrape."""
+    text = bytearray()
+    async for part in answer.content.iter_any():
+        text += part
+        if len(text) > LARGEST_TEXT:
+            _log.warning("no metrics of the Temporal SDK", extra={"reason": f"over {LARGEST_TEXT} bytes"})
+            return b""
+    return bytes(text)
+
+
+def temporal_core() -> TemporalCore:
+    """The core for a process, with its metrics on a free port.
 
     Raises:
-        CannotListen: the address is taken, or not of this machine.
+        ValueError: every port that was free a moment ago is taken.
 
     """
-    metrics = _metrics(metrics_address) if metrics_address else None
-    try:
-        return Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics))
-    except ValueError as error:
-        setting = "PARAMEDIC_TEMPORAL_METRICS_ADDRESS"
-        raise CannotListen(f"{setting}: cannot listen on {metrics_address!r}: {error}") from error
+    for _ in range(_PORTS_TRIED - 1):
+        try:
+            return _core(_free_port())
+        except ValueError:
+            continue
+    return _core(_free_port())
 
 
-def _metrics(address: str) -> PrometheusConfig:
-    where = Address.parse(address)
-    host = where.host or _every_address()
-    return PrometheusConfig(
-        bind_address=f"[{host}]:{where.port}" if ":" in host else f"{host}:{where.port}",
-        counters_total_suffix=True,
-        durations_as_seconds=True,
+def _core(port: int) -> TemporalCore:
+    metrics = PrometheusConfig(
+        bind_address=f"127.0.0.1:{port}", counters_total_suffix=True, durations_as_seconds=True
     )
+    return TemporalCore(Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics)), port)
 
 
-def _every_address() -> str:
-    """The core listens on one address: the IPv6 one includes IPv4, if the kernel has IPv6."""
-    return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104  the setting asks for it
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 class TemporalMetrics(Collector):

@@ -19,11 +19,10 @@ FAMILIES = ["127.0.0.1", *(["[::1]"] if socket.has_dualstack_ipv6() else [])]
 @pytest.mark.parametrize("name", ["detector", "worker"])
 async def test_probes_and_metrics_of_a_process_are_reached_by_each_family(name: str, tmp_path: Path) -> None:
     """As kubelet asks on an IPv6-only cluster, by the event loop that our processes run on."""
-    ready, core = free_port(), free_port()
+    ready = free_port()
     variables = {
         "PARAMEDIC_CLUSTER": "c",
         "PARAMEDIC_READY_ADDRESS": f":{ready}",
-        "PARAMEDIC_TEMPORAL_METRICS_ADDRESS": f":{core}",
         "KUBECONFIG": str(tmp_path / "none"),
     }
     with (tmp_path / "log").open("wb") as log:
@@ -32,7 +31,7 @@ async def test_probes_and_metrics_of_a_process_are_reached_by_each_family(name: 
         await eventually(lambda: _listens(ready))
         async with aiohttp.ClientSession() as session:
             for host in FAMILIES:
-                for where in (f"{ready}/healthz", f"{ready}/metrics", f"{core}/metrics"):
+                for where in (f"{ready}/healthz", f"{ready}/metrics"):
                     async with session.get(f"http://{host}:{where}") as answer:
                         assert answer.status == HTTPStatus.OK, (host, where)
     finally:

@@ -1,42 +1,67 @@
-"""The core of the SDK: its metrics, if the settings ask for them, and its logs."""
+"""The core of the SDK: its metrics beside ours, and its logs."""
 
+import asyncio
 import socket
-from http import HTTPStatus
 
 import aiohttp
 import pytest
+from prometheus_client import CollectorRegistry, Gauge
+from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 
 from devcluster.temporal import TemporalServer
-from runtime.serving import CannotListen
-from runtime.settings import Settings, SettingsError
+from runtime import temporal_core as module
+from runtime.exposition import metrics_route
+from runtime.serving import serve
 from runtime.temporal import connect
-from runtime.temporal_core import temporal_core
+from runtime.temporal_core import LARGEST_TEXT, TemporalCore, temporal_core
 from tests.support.api.ports import free_port
 from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.values.metric_samples import samples_in, series
 
 
-async def test_temporal_has_an_address_of_its_own_where_one_is_set() -> None:
-    address = f"127.0.0.1:{free_port()}"
-    runtime = temporal_core(address)
-    async with aiohttp.ClientSession() as session, session.get(f"http://{address}/metrics") as answer:
-        assert answer.status == 200
-    del runtime  # it served for as long as somebody held it
+async def scraped(core: TemporalCore) -> str:
+    registry, address = CollectorRegistry(), f"127.0.0.1:{free_port()}"
+    Gauge("depth", "How deep.", registry=registry).set(7)
+    async with (
+        serve(address, [metrics_route(registry, core.metrics)]),
+        aiohttp.ClientSession(f"http://{address}") as session,
+        session.get("/metrics") as answer,
+    ):
+        return await answer.text()
 
 
-@pytest.mark.parametrize("has_ipv6", [True, False])
-async def test_address_without_a_host_is_every_address_with_and_without_ipv6_in_the_kernel(
-    monkeypatch: pytest.MonkeyPatch, *, has_ipv6: bool
+async def test_metrics_of_the_sdk_follow_ours(temporal_server: TemporalServer) -> None:
+    core = temporal_core()
+    environment = {"TEMPORAL_ADDRESS": temporal_server.address, "TEMPORAL_NAMESPACE": "default"}
+    client = await connect(environment=environment, runtime=core.runtime)
+    await client.count_workflows("")
+    samples = samples_in(await scraped(core))
+    assert samples[series("depth")] == 7
+    calls = {dict(labels)["operation"] for name, labels in samples if name == "temporal_request_total"}
+    assert "CountWorkflowExecutions" in calls
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\n\r\n" + b"x 1\n" * (LARGEST_TEXT // 4 + 1)])
+async def test_scrape_has_our_metrics_if_the_core_ends_or_says_too_much(
+    answer: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    has_ipv6 = has_ipv6 and socket.has_dualstack_ipv6()
-    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: has_ipv6)
-    port = free_port()
-    runtime = temporal_core(f":{port}")
-    async with aiohttp.ClientSession() as session:
-        for host in ["127.0.0.1", *(["[::1]"] if has_ipv6 else [])]:
-            async with session.get(f"http://{host}:{port}/metrics") as answer:
-                assert answer.status == HTTPStatus.OK
-    del runtime  # it served for as long as somebody held it
+    async def answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(answering, "127.0.0.1", 0) as server:
+        core = TemporalCore(Runtime.default(), server.sockets[0].getsockname()[1])
+        assert samples_in(await scraped(core)) == {series("depth"): 7}
+    assert "no metrics of the Temporal SDK" in caplog.text
+
+
+def test_port_that_another_process_takes_meanwhile_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ports = iter([server.getsockname()[1], free := free_port()])
+        monkeypatch.setattr(module, "_free_port", lambda: next(ports))
+        assert temporal_core().port == free
 
 
 async def test_calls_that_are_tried_again_are_no_lines_of_a_log(
@@ -44,31 +69,8 @@ async def test_calls_that_are_tried_again_are_no_lines_of_a_log(
 ) -> None:
     async with TcpProxy(f"//{temporal_server.address}") as proxy:
         address = {"TEMPORAL_ADDRESS": proxy.address, "TEMPORAL_NAMESPACE": temporal_server.namespace}
-        client = await connect(environment=address, runtime=temporal_core(""))
+        client = await connect(environment=address, runtime=temporal_core().runtime)
     with pytest.raises(RPCError):
         await client.count_workflows("")  # tried again for ten seconds
     assert "".join(capfd.readouterr()) == ""
     assert caplog.text == ""
-
-
-def test_address_that_is_taken_is_said_with_its_setting() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(CannotListen, match=r"^PARAMEDIC_TEMPORAL_METRICS_ADDRESS: cannot listen on "):
-            temporal_core(address)
-
-
-@pytest.mark.parametrize(
-    ("address", "why"),
-    [("foo", "must be host:port"), ("localhost:9090", "must be IP:port: no name is looked up for it")],
-)
-def test_address_that_is_none_is_refused_by_its_setting(address: str, why: str) -> None:
-    given = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_TEMPORAL_METRICS_ADDRESS": address}
-    with pytest.raises(SettingsError, match=rf"^PARAMEDIC_TEMPORAL_METRICS_ADDRESS: {why}"):
-        Settings.from_environment(given)
-
-
-@pytest.mark.parametrize("address", [":9090", "127.0.0.1:9090", "[::1]:9090"])
-def test_address_of_this_machine_is_taken(address: str) -> None:
-    given = {"PARAMEDIC_CLUSTER": "c", "PARAMEDIC_TEMPORAL_METRICS_ADDRESS": address}
-    assert Settings.from_environment(given).temporal_metrics_address == address

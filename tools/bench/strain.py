@@ -48,8 +48,7 @@ class Strain:
         self._calls = self._cpu = 0.0
 
     async def start(self) -> None:
-        environments = {name: dict(told) for name, told in self._requests.environments.items()}
-        environments["detector"][STOPS_FILE] = str(self._stops)
+        environments = {"detector": {STOPS_FILE: str(self._stops)}}
         await self._cluster.start("detector", "worker", environments=environments, commands=_WATCHED)
 
     @asynccontextmanager

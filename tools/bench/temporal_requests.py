@@ -1,12 +1,9 @@
 """Counts calls of our processes to Temporal by the SDK's metrics, without polls for work."""
 
-from collections.abc import Mapping
-
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.cluster import BenchCluster
-from devcluster.layout import allocate
 
 REQUESTS = "temporal_request_total"
 UPKEEP = frozenset(
@@ -28,19 +25,13 @@ PROCESSES = ("detector", "worker")
 
 
 class TemporalRequests:
-    """The calls of both processes, which are started with `environments`."""
+    """The calls of both processes of a cluster."""
 
     def __init__(self, cluster: BenchCluster) -> None:
-        ports = allocate(cluster.layout.directory / "temporal-metrics.json", PROCESSES)
-        self._addresses = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
-
-    @property
-    def environments(self) -> Mapping[str, Mapping[str, str]]:
-        variable = "PARAMEDIC_TEMPORAL_METRICS_ADDRESS"
-        return {name: {variable: address} for name, address in self._addresses.items()}
+        self._addresses = [cluster.layout.address(name) for name in PROCESSES]
 
     async def count(self) -> float:
-        return sum([await _requests(address) for address in self._addresses.values()])
+        return sum([await _requests(address) for address in self._addresses])
 
 
 async def _requests(address: str) -> float:

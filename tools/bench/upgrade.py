@@ -28,7 +28,7 @@ async def measure(cluster: BenchCluster) -> list[Figure]:
     temporal, began = TemporalRequests(cluster), datetime.now(UTC)
     async with watched_checks(cluster) as checks:
         await checks.set_up(CHECKS_IN_ALL)
-        await cluster.start(*PROCESSES, environments=temporal.environments)
+        await cluster.start(*PROCESSES)
         await until(lambda: _is_settled(cluster), within=PATIENCE, otherwise="there always were writes")
         paused = await checks.time_to_pause()
         waiting = await _quiet_minute(cluster, temporal)
