@@ -46,16 +46,16 @@ class Steps:
         self._request = request
         self._of_kinds = of_kinds
 
-    async def take(self, asked: ActInput) -> StepResult:
+    async def take(self, act: ActInput) -> StepResult:
         """Answer with a known request, or take the step; raises StepHeld and KubernetesError."""
-        known = await self._known.answer(asked)
-        if known is not None:
-            return known
-        await self._same_boot.confirm(asked)
-        return await self._action(asked).take(asked)
+        result_before = await self._known.answer(act)
+        if result_before is not None:
+            return result_before
+        await self._same_boot.confirm(act)
+        return await self._action(act).take(act)
 
-    def _action(self, asked: ActInput) -> StepAction:
-        name, own = asked.step.action, self._of_kinds.get(asked.incident.check.group_kind, {})
+    def _action(self, act: ActInput) -> StepAction:
+        name, own = act.step.action, self._of_kinds.get(act.incident.check.group_kind, {})
         if name == Action.REQUEST:
             return self._request
         if name in own:
@@ -88,18 +88,18 @@ class Act:
         self._event_recorder = event_recorder
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
+    async def act(self, act: ActInput) -> ActResult:
         """Take one step, or answer why not."""
-        done = await self._step_result(asked)
+        done = await self._step_result(act)
         if done.event is not None:
-            await self._event_recorder.emit(asked.incident, done.event)
+            await self._event_recorder.emit(act.incident, done.event)
         return done.result
 
-    async def _step_result(self, asked: ActInput) -> StepResult:
+    async def _step_result(self, act: ActInput) -> StepResult:
         try:
             _refuse_what_waited()
             async with asyncio.timeout(ACT.attempt.total_seconds()):
-                return await self._steps.take(asked)
+                return await self._steps.take(act)
         except StepHeld as error:
             return _held(error)
         except KubernetesError as error:

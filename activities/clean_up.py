@@ -44,51 +44,53 @@ class CleanUp:
         self._leases = leases
 
     @activity.defn(name=CLEAN_UP.name)
-    async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
+    async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
         """Delete the requests of the incident; return what remains, and why."""
         attempt = TaskAttempt(CLEAN_UP)
-        gone = await asyncio.gather(*(self._delete(request, asked, attempt) for request in asked.requests))
-        hanging = tuple(one for one, is_gone in zip(asked.requests, gone, strict=True) if is_gone is False)
+        gone = await asyncio.gather(
+            *(self._delete(request, clean_up, attempt) for request in clean_up.requests)
+        )
+        hanging = tuple(one for one, is_gone in zip(clean_up.requests, gone, strict=True) if is_gone is False)
         if hanging or attempt.failures:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
-        await self._remove_confirmation(asked, attempt)
-        has_lease = await self._give_back(asked, attempt) is None
+        await self._remove_confirmation(clean_up, attempt)
+        has_lease = await self._give_back(clean_up, attempt) is None
         return CleanUpResult(failures=attempt.failures, has_lease=has_lease)
 
     async def _delete(
-        self, request: RequestReference, asked: CleanUpInput, attempt: TaskAttempt
+        self, request: RequestReference, clean_up: CleanUpInput, attempt: TaskAttempt
     ) -> bool | None:
         """True once it is gone, False while a finalizer keeps it; None: the deletion failed."""
         subject = TaskSubject.of_request(request.uid)
-        return await attempt.item(subject, deleting(request), self._is_gone(request, asked))
+        return await attempt.item(subject, deleting(request), self._is_gone(request, clean_up))
 
-    async def _is_gone(self, request: RequestReference, asked: CleanUpInput) -> bool:
-        deleted = await self._deleted(request, asked)
+    async def _is_gone(self, request: RequestReference, clean_up: CleanUpInput) -> bool:
+        deleted = await self._deleted(request, clean_up)
         return deleted is None or not deleted.get("metadata", {}).get("finalizers")
 
-    async def _deleted(self, request: RequestReference, asked: CleanUpInput) -> Object | None:
+    async def _deleted(self, request: RequestReference, clean_up: CleanUpInput) -> Object | None:
         """The request that remains; None: it is gone, or has another owner now (NHC 2.8)."""
         try:
-            return await self._requests.delete(request, asked.incident)
+            return await self._requests.delete(request, clean_up.incident)
         except NotOwn:
-            if request.uid in asked.doubtful:
+            if request.uid in clean_up.doubtful:
                 return None
             raise
 
-    async def _give_back(self, asked: CleanUpInput, attempt: TaskAttempt) -> bool | None:
+    async def _give_back(self, clean_up: CleanUpInput, attempt: TaskAttempt) -> bool | None:
         """True once the Lease is released; None: that failed."""
 
         async def release() -> bool:
-            await self._leases.release(asked.incident, with_lock=asked.is_of_control_plane)
+            await self._leases.release(clean_up.incident, with_lock=clean_up.is_of_control_plane)
             return True
 
-        return await attempt.item(OF_LEASE, releasing_lease(asked.incident.target), release())
+        return await attempt.item(OF_LEASE, releasing_lease(clean_up.incident.target), release())
 
-    async def _remove_confirmation(self, asked: CleanUpInput, attempt: TaskAttempt) -> None:
-        kind = KIND_ACTIVITIES.get(asked.incident.check.group_kind)
-        if not (asked.is_confirmed and self._removes_confirmations):
+    async def _remove_confirmation(self, clean_up: CleanUpInput, attempt: TaskAttempt) -> None:
+        kind = KIND_ACTIVITIES.get(clean_up.incident.check.group_kind)
+        if not (clean_up.is_confirmed and self._removes_confirmations):
             return
         if kind is not None and kind.remove_confirmation is not None:
-            target = asked.incident.target
+            target = clean_up.incident.target
             removal = kind.remove_confirmation(self._client, target)
             await attempt.item(OF_CONFIRMATION, removing_confirmation(target), removal)

@@ -25,7 +25,7 @@ class Etcd:
         self._discovery = connection.discovery
         self._requests = requests
 
-    async def refuse(self, asked: ActInput, target: Target) -> None:
+    async def refuse(self, act: ActInput, target: Target) -> None:
         """Return if the target can go; other clusters than OpenShift have no such rule.
 
         Raises:
@@ -33,14 +33,14 @@ class Etcd:
             KubernetesError: the API server could not be asked.
 
         """
-        if target.is_control_plane and not await self._is_under_way(asked) and await self._is_openshift():
+        if target.is_control_plane and not await self._is_under_way(act) and await self._is_openshift():
             await self._refuse_loss(target.metadata.name)
 
-    async def _is_under_way(self, asked: ActInput) -> bool:
+    async def _is_under_way(self, act: ActInput) -> bool:
         """True if a request for the target exists; etcd has already spared the node then (NHC 2.4/1)."""
-        for request in asked.requests:
+        for request in act.requests:
             with suppress(InputRefused):
-                if await self._requests.find(request, asked.incident) is not None:
+                if await self._requests.find(request, act.incident) is not None:
                     return True
         return False
 

@@ -22,7 +22,7 @@ from workflows.contracts import ActInput
 class StepAction(Protocol):
     """One action of a step, such as a deletion."""
 
-    async def take(self, asked: ActInput) -> StepResult:
+    async def take(self, act: ActInput) -> StepResult:
         """Do it once; raises StepHeld and KubernetesError."""
 
 
@@ -35,15 +35,15 @@ class ActionDependencies(NamedTuple):
     lease_guard: LeaseGuard
 
 
-def attempt_of(asked: ActInput) -> RemediationAttempt:
+def attempt_of(act: ActInput) -> RemediationAttempt:
     """The incident, its run, and the number of this remediation in a row; for requests and Events."""
-    return RemediationAttempt(incident=asked.incident, run_id=asked.run_id, number=asked.attempt)
+    return RemediationAttempt(incident=act.incident, run_id=act.run_id, number=act.attempt)
 
 
 class TemplateUse(NamedTuple):
     """The input for the contents of a request."""
 
-    asked: ActInput
+    act: ActInput
     confirmed: Confirmed
     template: Object
 

@@ -40,33 +40,33 @@ class LossEvents:
     def __init__(self, live: LiveObjects) -> None:
         self._live = live
 
-    async def of(self, asked: ActInput) -> Event | None:
+    async def of(self, act: ActInput) -> Event | None:
         """The Event of a loss; None: the next request is due at once, or the check cannot be read."""
-        if asked.due_after_loss is None:
+        if act.due_after_loss is None:
             return None
         try:
             async with asyncio.timeout(LONGEST.total_seconds()):
-                check_uid, node_name = await asyncio.gather(self._check_uid(asked), self._node_name(asked))
+                check_uid, node_name = await asyncio.gather(self._check_uid(act), self._node_name(act))
         except (KubernetesError, ValidationError, TimeoutError) as error:
             activity.logger.warning("Event not written", extra={"reason": str(error) or "it took too long"})
             return None
-        uids = tuple(known.uid for known in asked.known)
+        uids = tuple(known.uid for known in act.known)
         lost = LostRequest(
-            incident=asked.incident,
-            run_id=asked.run_id,
+            incident=act.incident,
+            run_id=act.run_id,
             uids=uids,
-            due=asked.due_after_loss,
+            due=act.due_after_loss,
             check_uid=check_uid,
             node_name=node_name,
         )
-        return CHECK_KINDS[asked.incident.check.group_kind].request_lost(lost)
+        return CHECK_KINDS[act.incident.check.group_kind].request_lost(lost)
 
-    async def _check_uid(self, asked: ActInput) -> str:
-        uid: str = (await self._live.check(asked.incident.check))["metadata"]["uid"]
+    async def _check_uid(self, act: ActInput) -> str:
+        uid: str = (await self._live.check(act.incident.check))["metadata"]["uid"]
         return uid
 
-    async def _node_name(self, asked: ActInput) -> str:
-        return (await self._live.target(asked.incident, ClusterContext())).node_name
+    async def _node_name(self, act: ActInput) -> str:
+        return (await self._live.target(act.incident, ClusterContext())).node_name
 
 
 class KnownRequests:
@@ -76,23 +76,23 @@ class KnownRequests:
         self._live = live
         self._loss_events = loss_events
 
-    async def answer(self, asked: ActInput) -> StepResult | None:
+    async def answer(self, act: ActInput) -> StepResult | None:
         """The answer for a request that exists or was lost; None: there is neither.
 
         Raises:
             KubernetesError: the API server could not be asked.
 
         """
-        for known in asked.known:
+        for known in act.known:
             found = await self._still_there(known)
             if found is not None:
                 return StepResult(ActResult.requested(found))
-        if all(known.uid in asked.settled for known in asked.known):
+        if all(known.uid in act.settled for known in act.known):
             return None
-        return StepResult(ActResult.lost(), await self._loss_events.of(asked))
+        return StepResult(ActResult.lost(), await self._loss_events.of(act))
 
-    async def _still_there(self, known: RequestReference) -> RequestSnapshot | None:
-        found = await self._live.find(known)
+    async def _still_there(self, reference: RequestReference) -> RequestSnapshot | None:
+        found = await self._live.find(reference)
         if found is None:
             return None
-        return RemediationRequest.model_validate(found).snapshot(known.api_version, known.kind)
+        return RemediationRequest.model_validate(found).snapshot(reference.api_version, reference.kind)

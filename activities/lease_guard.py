@@ -39,7 +39,7 @@ class LeaseGuard:
         return self._clock.monotonic()
 
     @asynccontextmanager
-    async def lease(self, asked: ActInput, target: Target, began: float) -> AsyncIterator[datetime]:
+    async def lease(self, act: ActInput, target: Target, began: float) -> AsyncIterator[datetime]:
         """Hold the Lease for the body; yields when it was acquired.
 
         Raises:
@@ -47,36 +47,36 @@ class LeaseGuard:
             KubernetesError: the API server could not be asked.
 
         """
-        self.refuse_old_facts(asked, began)
-        duration = lease_duration(asked.step)
+        self.refuse_old_facts(act, began)
+        duration = lease_duration(act.step)
         try:
-            held = await self._leases.take(asked.incident, target, duration, self._clock.now())
-            self.refuse_old_facts(asked, began)
+            held = await self._leases.take(act.incident, target, duration, self._clock.now())
+            self.refuse_old_facts(act, began)
             yield held.acquired
         except StepHeld as error:
-            if error.hold.reason not in _KEEPING and not self._may_be_given_up(asked, began):
-                await self.release(asked, target)
+            if error.hold.reason not in _KEEPING and not self._may_be_given_up(act, began):
+                await self.release(act, target)
             raise
         except (Forbidden, Invalid, NotFound):
-            if not self._may_be_given_up(asked, began):
-                await self.release(asked, target)
+            if not self._may_be_given_up(act, began):
+                await self.release(act, target)
             raise
 
-    async def release(self, asked: ActInput, target: Target) -> None:
+    async def release(self, act: ActInput, target: Target) -> None:
         """Release the Lease, unless the incident held it before."""
-        if not asked.holds_lease:
-            await self._leases.release(asked.incident, with_lock=target.is_control_plane)
+        if not act.holds_lease:
+            await self._leases.release(act.incident, with_lock=target.is_control_plane)
 
-    def refuse_old_facts(self, asked: ActInput, began: float) -> None:
+    def refuse_old_facts(self, act: ActInput, began: float) -> None:
         """Refuse by two clocks, as a process may be frozen, and a machine suspended, at any moment before.
 
         Raises Held.
         """
-        why = self._clock.too_old(asked.seen_at, began)
+        why = self._clock.too_old(act.seen_at, began)
         if why:
             raise stale(why)
 
-    def _may_be_given_up(self, asked: ActInput, began: float) -> bool:
+    def _may_be_given_up(self, act: ActInput, began: float) -> bool:
         """True if Temporal may have timed the act out, by either clock since its admission."""
-        is_late = asked.seen_at is not None and self._clock.now() - asked.seen_at > ACT.attempt
+        is_late = act.seen_at is not None and self._clock.now() - act.seen_at > ACT.attempt
         return is_late or self._clock.since(began) > ACT.attempt

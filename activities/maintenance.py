@@ -61,10 +61,12 @@ class Annotate:
         self._requests = requests
 
     @activity.defn(name=ANNOTATE.name)
-    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
+    async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
         """Write the annotations; writing an existing one again changes nothing."""
         attempt = TaskAttempt(ANNOTATE)
-        await asyncio.gather(*(self._write(patch, asked.incident, attempt) for patch in asked.patches))
+        await asyncio.gather(
+            *(self._write(patch, annotation.incident, attempt) for patch in annotation.patches)
+        )
         return AnnotateResult(failures=attempt.failures)
 
     async def _write(self, patch: AnnotationPatch, incident: IncidentReference, attempt: TaskAttempt) -> None:
@@ -80,11 +82,11 @@ class Renew:
         self._now = now
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> RenewResult:
+    async def renew(self, renewal: RenewInput) -> RenewResult:
         """Renew the Lease if it is ours; a missing or foreign one is left unchanged (NHC 2.5)."""
-        attempt, duration = TaskAttempt(RENEW), timedelta(seconds=asked.duration_seconds)
+        attempt, duration = TaskAttempt(RENEW), timedelta(seconds=renewal.duration_seconds)
         keeping = self._leases.keep(
-            asked.incident, duration, self._now(), with_lock=asked.is_of_control_plane
+            renewal.incident, duration, self._now(), with_lock=renewal.is_of_control_plane
         )
-        held = await attempt.item(OF_LEASE, renewing_lease(asked.incident.target), keeping)
+        held = await attempt.item(OF_LEASE, renewing_lease(renewal.incident.target), keeping)
         return RenewResult(acquired_at=held.acquired if held else None, failures=attempt.failures)

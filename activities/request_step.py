@@ -40,7 +40,7 @@ class RequestStep:
         self._live = self._revalidation.live
         self._guards = guards
 
-    async def take(self, asked: ActInput) -> StepResult:
+    async def take(self, act: ActInput) -> StepResult:
         """Make the request, unless it exists by now.
 
         Raises:
@@ -50,16 +50,16 @@ class RequestStep:
         """
         began = self._lease_guard.begin()
         confirmed, template = await asyncio.gather(
-            self._revalidation.confirm(asked), self._template(asked.step.template)
+            self._revalidation.confirm(act), self._template(act.step.template)
         )
-        confirmed.refuse_other_step(asked)
+        confirmed.refuse_other_step(act)
         target = confirmed.target
         for guard in self._guards:
-            await guard.refuse(asked, target)
-        body = await self._new_request(asked, confirmed, template)
+            await guard.refuse(act, target)
+        body = await self._new_request(act, confirmed, template)
         resource = await self._served(body["apiVersion"], body["kind"])
-        async with self._lease_guard.lease(asked, target, began) as acquired:
-            request = await self._create(resource, body, asked, began)
+        async with self._lease_guard.lease(act, target, began) as acquired:
+            request = await self._create(resource, body, act, began)
         snapshot = request.snapshot(resource.api_version, resource.kind)
         return StepResult(ActResult.requested(snapshot, acquired))
 
@@ -72,10 +72,10 @@ class RequestStep:
                 self._discovery.forget(reference.api_version)
             raise _unusable(f'Remediation template not found: "{error.message}"') from error
 
-    async def _new_request(self, asked: ActInput, confirmed: Confirmed, template: Object) -> Object:
-        kind = KIND_ACTIVITIES[asked.incident.check.group_kind]
+    async def _new_request(self, act: ActInput, confirmed: Confirmed, template: Object) -> Object:
+        kind = KIND_ACTIVITIES[act.incident.check.group_kind]
         try:
-            body = await kind.new_request(self._live, TemplateUse(asked, confirmed, template))
+            body = await kind.new_request(self._live, TemplateUse(act, confirmed, template))
         except InvalidTemplateError as error:
             raise _unusable(f'Remediation template is invalid: "{error}"') from error
         if confirmed.target.boot_id:
@@ -91,17 +91,17 @@ class RequestStep:
             raise not_created(error) from error
 
     async def _create(
-        self, resource: Resource, body: Object, asked: ActInput, began: float
+        self, resource: Resource, body: Object, act: ActInput, began: float
     ) -> RemediationRequest:
         try:
-            return await self._created_or_met(resource, body, asked)
+            return await self._created_or_met(resource, body, act)
         except KindUnknown:
             raise
         except NotFound:  # the object of that name disappeared between the two calls
-            self._lease_guard.refuse_old_facts(asked, began)
-            return await self._created_or_met(resource, body, asked)
+            self._lease_guard.refuse_old_facts(act, began)
+            return await self._created_or_met(resource, body, act)
 
-    async def _created_or_met(self, resource: Resource, body: Object, asked: ActInput) -> RemediationRequest:
+    async def _created_or_met(self, resource: Resource, body: Object, act: ActInput) -> RemediationRequest:
         """The created request, or the existing one of that name.
 
         Raises NotFound if that one disappears meanwhile.
@@ -116,7 +116,7 @@ class RequestStep:
                 self._discovery.forget(resource.api_version)
             raise not_created(error) from error
         existing = RemediationRequest.model_validate(found)
-        hold = _objection(existing, asked.incident, asked.step.template)
+        hold = _objection(existing, act.incident, act.step.template)
         if hold is not None:
             raise StepHeld(hold)
         return existing

@@ -71,18 +71,18 @@ class JudgedStep(Protocol):
         """The limits under which a slot is reserved for the step."""
 
 
-def _refuse_by_policy(asked: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
+def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
     """Refuse a step in shadow, and one without a slot under the limits that apply to its check now."""
     if policy is not None and policy.shadow:
         raise _in_shadow("every check")
-    admitted = asked.admission
+    admitted = judged.admission
     live = Admission(
         policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
         check_limits=str(check.choices.limits),
     )
     if live != admitted:
         raise not_true(
-            f"limits of {asked.incident.check} are {live}, and a slot was reserved under {admitted}"
+            f"limits of {judged.incident.check} are {live}, and a slot was reserved under {admitted}"
         )
 
 
@@ -97,7 +97,7 @@ class Confirmed:
     context: ClusterContext
     """The cluster context that its rules use."""
 
-    def refuse_other_step(self, asked: JudgedStep) -> None:
+    def refuse_other_step(self, judged: JudgedStep) -> None:
         """Refuse the step, unless the check would take exactly that step now.
 
         Annotations, and the phase of a Machine, select the step without changing the generation.
@@ -106,9 +106,9 @@ class Confirmed:
             StepHeld: the check would take another step, or none.
 
         """
-        if asked.step not in self.check.steps_for(self.target):
-            order = asked.step.order_for(asked.incident.target)
-            raise not_true(f"{asked.incident.check} no longer says: {order}")
+        if judged.step not in self.check.steps_for(self.target):
+            order = judged.step.order_for(judged.incident.target)
+            raise not_true(f"{judged.incident.check} no longer says: {order}")
 
 
 class Revalidation:
@@ -123,7 +123,7 @@ class Revalidation:
         self._lease_namespace = lease_namespace
         self._namespace = namespace
 
-    async def confirm(self, asked: JudgedStep, *, is_shadow: bool = False) -> Confirmed:
+    async def confirm(self, judged: JudgedStep, *, is_shadow: bool = False) -> Confirmed:
         """The live objects, if nothing changed since the admission; `is_shadow`: nothing will be written.
 
         Raises:
@@ -132,18 +132,18 @@ class Revalidation:
 
         """
         (check, owner), policy, _ = await asyncio.gather(
-            self._check(asked, is_shadow=is_shadow),
+            self._check(judged, is_shadow=is_shadow),
             self._policy(is_shadow=is_shadow),
             self._refuse_if_stopped(),
         )
         if not is_shadow:
-            _refuse_by_policy(asked, check, policy)
-        context = await self._context(asked, check)
-        target = await self._target(asked, context)
+            _refuse_by_policy(judged, check, policy)
+        context = await self._context(judged, check)
+        target = await self._target(judged, context)
         if not check.selects(target):
-            raise not_true(f"{asked.incident.check} no longer selects {target.metadata.name}")
-        if not still_states(check, asked.fact, target, context):
-            raise not_true(f"no longer true of {target.metadata.name}: {asked.fact}")
+            raise not_true(f"{judged.incident.check} no longer selects {target.metadata.name}")
+        if not still_states(check, judged.fact, target, context):
+            raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
         return Confirmed(target, check, owner, context)
@@ -172,20 +172,20 @@ class Revalidation:
         except InvalidPolicyError:
             return None
 
-    async def _context(self, asked: JudgedStep, check: HealthCheck) -> ClusterContext:
+    async def _context(self, judged: JudgedStep, check: HealthCheck) -> ClusterContext:
         try:
             context = await self.live.context(check)
         except ValidationError as error:
-            raise not_true(f"the context of {asked.incident.check} cannot be read: {error}") from error
+            raise not_true(f"the context of {judged.incident.check} cannot be read: {error}") from error
         hold = check.hold_in(context)
         if hold is not None:
-            raise not_true(f"{asked.incident.check}: {hold}")
+            raise not_true(f"{judged.incident.check}: {hold}")
         return context
 
-    async def _target(self, asked: JudgedStep, context: ClusterContext) -> Target:
-        reference = asked.incident.target
+    async def _target(self, judged: JudgedStep, context: ClusterContext) -> Target:
+        reference = judged.incident.target
         try:
-            target = await self.live.target(asked.incident, context)
+            target = await self.live.target(judged.incident, context)
         except KindUnknown:
             raise
         except NotFound as error:
@@ -196,8 +196,8 @@ class Revalidation:
             raise not_true(f"{reference} has another uid now: {target.metadata.uid}")
         return target
 
-    async def _check(self, asked: JudgedStep, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
-        reference = asked.incident.check
+    async def _check(self, judged: JudgedStep, *, is_shadow: bool) -> tuple[HealthCheck, OwnerReference]:
+        reference = judged.incident.check
         kind = CHECK_KINDS[reference.group_kind]
         try:
             raw = await self.live.check(reference)
@@ -208,7 +208,7 @@ class Revalidation:
             raise not_true(f"{reference} cannot be read: {error}") from error
         if check.choices.shadow and not is_shadow:
             raise _in_shadow(str(reference))
-        if check.generation != asked.generation:
+        if check.generation != judged.generation:
             raise not_true(f"{reference} was edited")
         owner = OwnerReference(
             api_version=raw["apiVersion"], kind=kind.kind, name=reference.name, uid=raw["metadata"]["uid"]

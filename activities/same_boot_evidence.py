@@ -23,7 +23,7 @@ class SameBootEvidence:
         self._requests = requests
         self._leases = leases
 
-    async def confirm(self, asked: ActInput) -> None:
+    async def confirm(self, act: ActInput) -> None:
         """Return, unless the step acts only because the target did not boot.
 
         Raises:
@@ -31,16 +31,16 @@ class SameBootEvidence:
             KubernetesError: the API server could not be asked.
 
         """
-        if asked.fact.condition != SAME_BOOT or await self._leases.is_held(asked.incident):
+        if act.fact.condition != SAME_BOOT or await self._leases.is_held(act.incident):
             return
-        for request in asked.requests:
-            if await self._boot_before(request, asked) == asked.fact.status:
+        for request in act.requests:
+            if await self._boot_before(request, act) == act.fact.status:
                 return
-        raise not_true(f"nothing shows that {asked.incident.target} was remediated in this boot")
+        raise not_true(f"nothing shows that {act.incident.target} was remediated in this boot")
 
-    async def _boot_before(self, request: RequestReference, asked: ActInput) -> str | None:
+    async def _boot_before(self, request: RequestReference, act: ActInput) -> str | None:
         try:
-            found = await self._requests.find(request, asked.incident)
+            found = await self._requests.find(request, act.incident)
         except InputRefused:
             return None
         annotations = found["metadata"].get("annotations") if found else None

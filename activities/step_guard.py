@@ -12,7 +12,7 @@ from workflows.contracts import ActInput
 class StepGuard(Protocol):
     """One rule, asked after the revalidation and before the Lease is acquired; it changes nothing."""
 
-    async def refuse(self, asked: ActInput, target: Target) -> None:
+    async def refuse(self, act: ActInput, target: Target) -> None:
         """Return if the request may be made.
 
         Raises:

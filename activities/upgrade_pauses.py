@@ -52,17 +52,17 @@ class WritePauses:
         self._clock = clock
 
     @activity.defn(name=WRITE_PAUSES.name)
-    async def write_pauses(self, asked: WritePausesInput) -> WritePausesResult:
+    async def write_pauses(self, writes: WritePausesInput) -> WritePausesResult:
         """Try each patch once, within the time of one attempt."""
         attempt, began = Attempt(WRITE_PAUSES), self._clock.monotonic()
         waited = waited_too_long()
 
         async def answered(patch: PausePatch) -> PauseAnswer:
-            writing = self._write(patch, lambda: waited or self._clock.too_old(asked.seen_at, began))
+            writing = self._write(patch, lambda: waited or self._clock.too_old(writes.seen_at, began))
             tried = await attempt.tried(str(patch), writing)
             return _failed(patch, tried) if isinstance(tried, AttemptFailure) else tried
 
-        return WritePausesResult(answers=await bounded(AT_ONCE, answered, asked.patches))
+        return WritePausesResult(answers=await bounded(AT_ONCE, answered, writes.patches))
 
     async def _write(self, patch: PausePatch, too_old: Callable[[], str]) -> PauseAnswer:
         kind, reference = CHECK_KINDS.get(patch.reference.group_kind), patch.reference
@@ -86,13 +86,13 @@ class WarnOfLongUpgrade:
         self._event_recorder = event_recorder
 
     @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
-    async def warn_of_long_upgrade(self, asked: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
+    async def warn_of_long_upgrade(self, warning: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
         """Write an Event about each check, once for each upgrade."""
         event = Event(
-            seed=f"{TAKES_LONG} {asked.since.isoformat()}",
+            seed=f"{TAKES_LONG} {warning.since.isoformat()}",
             severity=Severity.WARNING,
             reason=TAKES_LONG,
-            message=asked.message,
+            message=warning.message,
         )
 
         async def emit(check: Handled) -> None:
@@ -106,7 +106,7 @@ class WarnOfLongUpgrade:
             )
             await self._event_recorder.write(kind, event, about)
 
-        await bounded(AT_ONCE, emit, asked.checks)
+        await bounded(AT_ONCE, emit, warning.checks)
         return WarnOfLongUpgradeResult()
 
 

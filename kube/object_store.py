@@ -125,20 +125,20 @@ class ObjectStore(Generic[RecordT]):
         self._memory.replace({})
         return self._store.replace(())
 
-    def apply(self, seen: Seen[RecordT]) -> list[Change[RecordT]]:
+    def apply(self, change: Seen[RecordT]) -> list[Change[RecordT]]:
         """Apply one event of a watch; its changes.
 
         Raises Malformed: the store would exceed kube/answer_bounds.py; the store is as before.
         """
-        if isinstance(seen.found, Undecodable):
-            return self._leave_out(seen.kind, seen.found)
-        key = key_of(seen.found)
-        if seen.kind is ChangeKind.DELETED:
+        if isinstance(change.found, Undecodable):
+            return self._leave_out(change.kind, change.found)
+        key = key_of(change.found)
+        if change.kind is ChangeKind.DELETED:
             self._undecodable.discard(key)
             return self._remove(key)
-        self._memory.put(seen.found)
+        self._memory.put(change.found)
         self._undecodable.discard(key)
-        return self._store.put(seen.found)
+        return self._store.put(change.found)
 
     def _leave_out(self, kind: ChangeKind, found: Undecodable) -> list[Change[RecordT]]:
         if kind is ChangeKind.DELETED:

@@ -36,7 +36,7 @@ class MarkMachine:
 
     dependencies: ActionDependencies
 
-    async def take(self, asked: ActInput) -> StepResult:
+    async def take(self, act: ActInput) -> StepResult:
         """Ask its owner, unless the owner was already asked.
 
         Raises:
@@ -44,43 +44,43 @@ class MarkMachine:
             KubernetesError: the API server could not be asked, or refused.
 
         """
-        return await retry_on_conflict(lambda: self._take_once(asked), TRIES, _OvertakenError)
+        return await retry_on_conflict(lambda: self._take_once(act), TRIES, _OvertakenError)
 
-    async def _take_once(self, asked: ActInput) -> StepResult:
+    async def _take_once(self, act: ActInput) -> StepResult:
         _, revalidation, lease_guard = self.dependencies
         began = lease_guard.begin()
-        confirmed = await revalidation.confirm(asked)
+        confirmed = await revalidation.confirm(act)
         target = machine_of(confirmed)
         if target.machine.is_going or target.is_marked:
             return StepResult(ActResult.disrupted())
         # Read and write the same version, because conditions differ between versions.
         resource = await self.dependencies.connection.discovery.first_served(MACHINES)
-        patch = await self._patch(asked, confirmed, resource)
-        async with lease_guard.lease(asked, target, began) as acquired:
+        patch = await self._patch(act, confirmed, resource)
+        async with lease_guard.lease(act, target, began) as acquired:
             try:
                 await self._write(target, patch, resource)
             except (Forbidden, Invalid) as error:
-                raise StepHeld.by(error, marking_failed(attempt_of(asked), target, error.message)) from error
+                raise StepHeld.by(error, marking_failed(attempt_of(act), target, error.message)) from error
         return StepResult(ActResult.disrupted(acquired))
 
-    async def _patch(self, asked: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
+    async def _patch(self, act: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
         """The conditions of the confirmed Machine, with ours."""
         target, client = machine_of(confirmed), self.dependencies.connection.client
         with _held_where_it_changed(target):
             found = await client.get(resource, target.metadata.name, target.metadata.namespace)
         if found["metadata"]["resourceVersion"] != target.metadata.resource_version:
             raise _overtaken(target)
-        now = self._now(asked)
+        now = self._now(act)
         failed = _check_of(confirmed).failure(target, now, confirmed.context)
-        confirmed.refuse_other_step(asked)
+        confirmed.refuse_other_step(act)
         if failed is None:
-            raise not_true(f"{asked.incident.check} no longer asks the owner of {target.metadata.name}")
+            raise not_true(f"{act.incident.check} no longer asks the owner of {target.metadata.name}")
         return status_patch(found, asked_of_owner(failed), now)
 
-    def _now(self, asked: ActInput) -> datetime:
+    def _now(self, act: ActInput) -> datetime:
         """The current time, but no earlier than the detector saw the Machine expired."""
         now = self.dependencies.connection.server_clock.now()
-        return now if asked.seen_at is None else max(now, asked.seen_at)
+        return now if act.seen_at is None else max(now, act.seen_at)
 
     async def _write(self, target: MachineTarget, status: Object, resource: Resource) -> None:
         known, client = target.metadata, self.dependencies.connection.client

@@ -69,12 +69,12 @@ class EvidenceConfigMaps:
         found = (ObjectMetadata.model_validate(stored["metadata"]) for stored in listed)
         return [stored for stored in found if stored.name.startswith(PREFIX)]
 
-    async def _delete(self, known: ObjectMetadata) -> None:
+    async def _delete(self, metadata: ObjectMetadata) -> None:
         with suppress(NotFound):
             await self.client.delete(
                 CONFIG_MAPS,
-                known.name,
+                metadata.name,
                 self.namespace,
-                uid=known.uid,
-                resource_version=known.resource_version,
+                uid=metadata.uid,
+                resource_version=metadata.resource_version,
             )

@@ -48,42 +48,42 @@ class SaveEvidenceActivity:
         self._now = now
 
     @activity.defn(name=SAVE_EVIDENCE.name)
-    async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
+    async def save_evidence(self, evidence: EvidenceInput) -> EvidenceResult:
         """The place of the evidence, or why it is not saved, or why the step may not be taken."""
-        store = self._stores.get(asked.store)
+        store = self._stores.get(evidence.store)
         if store is None:
-            return _not_saved(asked, self._now(), _no_store(asked.store))
+            return _not_saved(evidence, self._now(), _no_store(evidence.store))
         try:
             async with asyncio.timeout(EVIDENCE_LONGEST.total_seconds()):
-                record = await self._saved(asked, store)
+                record = await self._saved(evidence, store)
         except StepHeld as error:
-            if asked.is_shadow:
-                return _not_saved(asked, self._now(), str(error.hold))
+            if evidence.is_shadow:
+                return _not_saved(evidence, self._now(), str(error.hold))
             return EvidenceResult(hold=error.hold)
         except KubernetesError as error:
-            return _not_saved(asked, self._now(), error.message)
+            return _not_saved(evidence, self._now(), error.message)
         except OSError as error:
-            return _not_saved(asked, self._now(), _words(error))
+            return _not_saved(evidence, self._now(), _words(error))
         except Exception as error:  # noqa: BLE001  an unforeseen error must not stop the step
             activity.logger.warning("evidence not saved", exc_info=error)
-            return _not_saved(asked, self._now(), f"{type(error).__name__}: {error}")
-        await self._prune(store, evidence_name(asked.incident, asked.first_run_id))
+            return _not_saved(evidence, self._now(), f"{type(error).__name__}: {error}")
+        await self._prune(store, evidence_name(evidence.incident, evidence.first_run_id))
         return EvidenceResult(record=record)
 
-    async def _saved(self, asked: EvidenceInput, store: EvidenceFiles) -> EvidenceRecord:
+    async def _saved(self, evidence: EvidenceInput, store: EvidenceFiles) -> EvidenceRecord:
         ends = asyncio.get_running_loop().time() + EVIDENCE_READING.total_seconds()
         async with asyncio.timeout_at(ends):
-            confirmed = await self._revalidation.confirm(asked, is_shadow=asked.is_shadow)
-        confirmed.refuse_other_step(asked)
-        if asked.store != confirmed.check.choices.evidence:
-            raise not_true(f"{asked.incident.check} no longer wants evidence as {asked.store}")
+            confirmed = await self._revalidation.confirm(evidence, is_shadow=evidence.is_shadow)
+        confirmed.refuse_other_step(evidence)
+        if evidence.store != confirmed.check.choices.evidence:
+            raise not_true(f"{evidence.incident.check} no longer wants evidence as {evidence.store}")
         target, live = confirmed.target, self._revalidation.live
-        parts = await EvidenceReader(live, asked.incident, target, ends).parts()
-        filing = Filing(asked.incident, asked.first_run_id, self._now())
-        document = compose(_facts(asked, target, filing), parts)
+        parts = await EvidenceReader(live, evidence.incident, target, ends).parts()
+        filing = Filing(evidence.incident, evidence.first_run_id, self._now())
+        document = compose(_facts(evidence, target, filing), parts)
         await store.save(filing, document)
         return EvidenceRecord(
-            store=asked.store,
+            store=evidence.store,
             namespace=store.namespace,
             name=store.named(filing.name),
             at=filing.at,
@@ -99,28 +99,28 @@ class SaveEvidenceActivity:
             activity.logger.warning("old evidence not deleted", exc_info=error)
 
 
-def _facts(asked: EvidenceInput, target: Target, filing: Filing) -> dict[str, str]:
-    incident = asked.incident
+def _facts(evidence: EvidenceInput, target: Target, filing: Filing) -> dict[str, str]:
+    incident = evidence.incident
     told = {
         "takenAt": stamp(filing.at),
         "workflow": incident.workflow_id,
-        "run": asked.first_run_id,
+        "run": evidence.first_run_id,
         "cluster": incident.cluster,
         "check": str(incident.check),
         "target": str(incident.target),
         "uid": incident.target.uid,
         "node": target.node_name,
         "clusterOfNode": target.node_cluster,
-        "why": asked.reason,
-        "nextStep": asked.step.order_for(incident.target),
-        "shadow": "the step is recorded, and not taken" if asked.is_shadow else "",
+        "why": evidence.reason,
+        "nextStep": evidence.step.order_for(incident.target),
+        "shadow": "the step is recorded, and not taken" if evidence.is_shadow else "",
     }
     return {key: text(value, _LONGEST_FACT) for key, value in told.items() if value}
 
 
-def _not_saved(asked: EvidenceInput, at: datetime, problem: str) -> EvidenceResult:
-    name = evidence_name(asked.incident, asked.first_run_id)
-    record = EvidenceRecord(store=asked.store, name=name, at=at, problem=text(problem))
+def _not_saved(evidence: EvidenceInput, at: datetime, problem: str) -> EvidenceResult:
+    name = evidence_name(evidence.incident, evidence.first_run_id)
+    record = EvidenceRecord(store=evidence.store, name=name, at=at, problem=text(problem))
     return EvidenceResult(record=record)
 
 

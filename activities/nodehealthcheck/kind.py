@@ -32,11 +32,11 @@ async def read_node(
 
 
 async def request_for_node(live: LiveObjects, use: TemplateUse) -> Object:
-    asked, confirmed, template = use
+    act, confirmed, template = use
     node = cast("Node", confirmed.target)
-    machine = await machine_owner(live, node, asked.step.template)
+    machine = await machine_owner(live, node, act.step.template)
     return new_request(
-        attempt_of(asked), asked.step, template=template, check=confirmed.owner, machine=machine, node=node
+        attempt_of(act), act.step, template=template, check=confirmed.owner, machine=machine, node=node
     )
 
 

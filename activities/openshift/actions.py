@@ -29,7 +29,7 @@ class DeleteMachine:
 
     dependencies: ActionDependencies
 
-    async def take(self, asked: ActInput) -> StepResult:
+    async def take(self, act: ActInput) -> StepResult:
         """Delete it, unless it is already being deleted.
 
         Raises:
@@ -39,27 +39,27 @@ class DeleteMachine:
         """
         _, revalidation, lease_guard = self.dependencies
         began = lease_guard.begin()
-        confirmed = await revalidation.confirm(asked)
+        confirmed = await revalidation.confirm(act)
         target = machine_of(confirmed)
         if target.machine.is_going:
             return StepResult(ActResult.disrupted())
         _refuse_without_controller(target)
-        confirmed.refuse_other_step(asked)
-        async with lease_guard.lease(asked, target, began) as acquired:
-            was_there = await self._delete(asked, target)
+        confirmed.refuse_other_step(act)
+        async with lease_guard.lease(act, target, began) as acquired:
+            was_there = await self._delete(act, target)
         if was_there:
             result = ActResult.disrupted(acquired)
-            return StepResult(result, deleted(attempt_of(asked), target))
-        await lease_guard.release(asked, target)
+            return StepResult(result, deleted(attempt_of(act), target))
+        await lease_guard.release(act, target)
         return StepResult(ActResult.disrupted())
 
-    async def _delete(self, asked: ActInput, target: MachineTarget) -> bool:
-        client, known = self.dependencies.connection.client, target.metadata
-        version = known.resource_version
+    async def _delete(self, act: ActInput, target: MachineTarget) -> bool:
+        client, machine = self.dependencies.connection.client, target.metadata
+        version = machine.resource_version
         try:
-            with _judged(asked, target, deletion_failed):
+            with _judged(act, target, deletion_failed):
                 await client.delete(
-                    MACHINES, known.name, known.namespace, uid=known.uid, resource_version=version
+                    MACHINES, machine.name, machine.namespace, uid=machine.uid, resource_version=version
                 )
         except KindUnknown:
             raise
@@ -74,7 +74,7 @@ class MarkMachine:
 
     dependencies: ActionDependencies
 
-    async def take(self, asked: ActInput) -> StepResult:
+    async def take(self, act: ActInput) -> StepResult:
         """Mark it, unless it is marked.
 
         Raises:
@@ -84,28 +84,32 @@ class MarkMachine:
         """
         _, revalidation, lease_guard = self.dependencies
         began = lease_guard.begin()
-        confirmed = await revalidation.confirm(asked)
+        confirmed = await revalidation.confirm(act)
         target = machine_of(confirmed)
         if target.machine.is_marked:
             return StepResult(ActResult.disrupted())
-        confirmed.refuse_other_step(asked)
-        async with lease_guard.lease(asked, target, began) as acquired:
-            await self._mark(asked, target)
+        confirmed.refuse_other_step(act)
+        async with lease_guard.lease(act, target, began) as acquired:
+            await self._mark(act, target)
         result = ActResult.disrupted(acquired)
-        return StepResult(result, marked(attempt_of(asked), target))
+        return StepResult(result, marked(attempt_of(act), target))
 
-    async def _mark(self, asked: ActInput, target: MachineTarget) -> None:
-        client, known = self.dependencies.connection.client, target.metadata
+    async def _mark(self, act: ActInput, target: MachineTarget) -> None:
+        client, machine = self.dependencies.connection.client, target.metadata
         annotations = {EXTERNAL_REMEDIATION: ""}
-        metadata = {"uid": known.uid, "resourceVersion": known.resource_version, "annotations": annotations}
+        metadata = {
+            "uid": machine.uid,
+            "resourceVersion": machine.resource_version,
+            "annotations": annotations,
+        }
         body: Object = {"metadata": metadata}
         try:
-            with _judged(asked, target, marking_failed):
-                await client.merge_patch(MACHINES, known.name, body, known.namespace)
+            with _judged(act, target, marking_failed):
+                await client.merge_patch(MACHINES, machine.name, body, machine.namespace)
         except KindUnknown:
             raise
         except NotFound as error:
-            raise not_true(f"{known.name} is gone") from error
+            raise not_true(f"{machine.name} is gone") from error
 
 
 def _refuse_without_controller(target: MachineTarget) -> None:
@@ -116,7 +120,7 @@ def _refuse_without_controller(target: MachineTarget) -> None:
 
 @contextmanager
 def _judged(
-    asked: ActInput, target: MachineTarget, failed: Callable[[RemediationAttempt, MachineTarget, str], Event]
+    act: ActInput, target: MachineTarget, failed: Callable[[RemediationAttempt, MachineTarget, str], Event]
 ) -> Iterator[None]:
     """Write to a Machine as it was at the revalidation; `failed` makes the Event of a refusal.
 
@@ -129,4 +133,4 @@ def _judged(
     except Conflict as error:
         raise not_true(f"{target.metadata.name} changed since the revalidation") from error
     except (Forbidden, Invalid) as error:
-        raise StepHeld.by(error, failed(attempt_of(asked), target, error.message)) from error
+        raise StepHeld.by(error, failed(attempt_of(act), target, error.message)) from error

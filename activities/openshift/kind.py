@@ -10,9 +10,9 @@ from kube.resource import Object
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities
-    asked, confirmed, template = use
+    act, confirmed, template = use
     machine = machine_of(confirmed).machine
-    return new_request(attempt_of(asked), asked.step, template=template, machine=machine)
+    return new_request(attempt_of(act), act.step, template=template, machine=machine)
 
 
 MACHINE_ACTIVITIES = KindActivities(

@@ -38,8 +38,8 @@ async def policy(world: World) -> AsyncIterator[None]:
     await world.client.delete(CONFIG_MAPS, POLICY, POLICY_NAMESPACE)
 
 
-async def assert_nothing_is_made(world: World, worker: WorkerActivities, asked: ActInput, why: str) -> None:
-    result = await worker.act(asked)
+async def assert_nothing_is_made(world: World, worker: WorkerActivities, act: ActInput, why: str) -> None:
+    result = await worker.act(act)
     assert result.hold is not None
     assert result.hold.reason is HoldReason.NOT_TRUE
     assert result.hold.message.endswith(why)

@@ -24,8 +24,8 @@ PATIENCE = timedelta(seconds=0.5)
 @workflow.defn
 class ActOnce:
     @workflow.run
-    async def run(self, asked: ActInput) -> ActResult:
-        return await call(ACT, asked, ActResult, summary="acts")
+    async def run(self, act: ActInput) -> ActResult:
+        return await call(ACT, act, ActResult, summary="acts")
 
 
 class BusyWorker:
@@ -37,10 +37,10 @@ class BusyWorker:
         self.goes_on = asyncio.Event()
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
+    async def act(self, act: ActInput) -> ActResult:
         if self.is_busy.is_set():
             info = activity.info()
-            return await self._worker.act(asked, waited=info.started_time - info.scheduled_time)
+            return await self._worker.act(act, waited=info.started_time - info.scheduled_time)
         self.is_busy.set()
         await self.goes_on.wait()
         return ActResult.lost()

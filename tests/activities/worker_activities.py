@@ -91,22 +91,22 @@ class WorkerActivities:
         act = Act(taken, EventRecorder(self._client, "tests", _now))
         return await environment.run(act.act, asked)
 
-    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
-        return await ActivityEnvironment().run(Annotate(self._requests).annotate, asked)
+    async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
+        return await ActivityEnvironment().run(Annotate(self._requests).annotate, annotation)
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         removes = self._removes_confirmations
         clean_up = CleanUp(self._client, self._requests, self._leases, removes_confirmations=removes)
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
-    async def renew(self, asked: RenewInput) -> RenewResult:
-        return await ActivityEnvironment().run(Renew(self._leases, _now).renew, asked)
+    async def renew(self, renewal: RenewInput) -> RenewResult:
+        return await ActivityEnvironment().run(Renew(self._leases, _now).renew, renewal)
 
     async def save_evidence(
-        self, asked: EvidenceInput, stores: Mapping[str, EvidenceFiles] | None = None
+        self, evidence: EvidenceInput, stores: Mapping[str, EvidenceFiles] | None = None
     ) -> EvidenceResult:
         save = SaveEvidenceActivity(self._revalidation, stores or {CONFIG_MAP: self.config_maps()}, _now)
-        return await ActivityEnvironment().run(save.save_evidence, asked)
+        return await ActivityEnvironment().run(save.save_evidence, evidence)
 
     def config_maps(
         self, namespace: str = POLICY_NAMESPACE, retention: Retention = PLENTY

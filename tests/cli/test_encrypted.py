@@ -33,8 +33,8 @@ class Refused(Fleet):
     """One whose API server refuses requests, in words about the node."""
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
-        raise ApplicationError(f"no request for {asked.incident.target.name}", type="Forbidden")
+    async def act(self, act: ActInput) -> ActResult:
+        raise ApplicationError(f"no request for {act.incident.target.name}", type="Forbidden")
 
 
 @pytest.fixture

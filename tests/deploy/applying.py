@@ -32,15 +32,15 @@ class ApiServer:
         self._session = session
         self._discovery = discovery
 
-    async def apply(self, one: Object, *, is_tried: bool = False) -> str:
+    async def apply(self, body: Object, *, is_tried: bool = False) -> str:
         """The error or the warnings for the object; "" if there are none.
 
         No field may be unknown. With `is_tried`, the object is not stored.
         """
-        resource = await self._discovery.resource(one["apiVersion"], one["kind"])
-        path = resource.path(one["metadata"].get("namespace", "default"), one["metadata"]["name"])
+        resource = await self._discovery.resource(body["apiVersion"], body["kind"])
+        path = resource.path(body["metadata"].get("namespace", "default"), body["metadata"]["name"])
         query = AS_KUBECTL | ({"dryRun": "All"} if is_tried else {})
-        return await self.patch(path, one, SERVER_SIDE, query=query)
+        return await self.patch(path, body, SERVER_SIDE, query=query)
 
     async def patch(
         self,

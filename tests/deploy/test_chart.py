@@ -97,11 +97,11 @@ def _rolling(deployment: Object) -> Object:
     return deployment | {"spec": spec | {"template": {"metadata": metadata, "spec": pod}}}
 
 
-def _named_plainly(one: Object) -> Object:
-    settings, *others = one["envFrom"]
+def _named_plainly(body: Object) -> Object:
+    settings, *others = body["envFrom"]
     assert settings["configMapRef"]["name"].startswith("paramedic-settings")
-    one = {key: value for key, value in one.items() if key != "imagePullPolicy"}
-    return one | {"envFrom": others} | {name: _sorted(one.get(name, ())) for name in LISTS_BY_NAME}
+    body = {key: value for key, value in body.items() if key != "imagePullPolicy"}
+    return body | {"envFrom": others} | {name: _sorted(body.get(name, ())) for name in LISTS_BY_NAME}
 
 
 def _sorted(listed: Iterable[Object]) -> list[Object]:

@@ -382,8 +382,8 @@ async def test_with_the_outage_guard_clocks_restart_when_our_own_cluster_was_awa
         assert guard is None or expired <= {UNREAD}
 
 
-def _note(seen: list[Observation], observation: Observation) -> HoldReason | str | None:
-    seen.append(observation)
+def _note(observations: list[Observation], observation: Observation) -> HoldReason | str | None:
+    observations.append(observation)
     return reason_of(observation)
 
 

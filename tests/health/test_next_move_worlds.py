@@ -273,14 +273,14 @@ class World(RuleBasedStateMachine):
             next_try = next_try_of(self.memory.notes, MaintenanceTask.RENEW, OF_LEASE)
             self.remember(lease=self.memory.lease.renewed_later(next_try))
 
-    def judge(self, seen: Observation, move: Move) -> None:
+    def judge(self, observation: Observation, move: Move) -> None:
         if isinstance(move, TakeStep):
-            self.judge_act(seen, move.step)
+            self.judge_act(observation, move.step)
         if isinstance(move, RemoveRequests):
             # A hold alone keeps what exists.
             is_ordered = self.memory.left_alone or self.memory.starts_over
             assert self.state in ENDED or is_ordered, self.log
-            assert not self.must_be_kept(seen), self.log
+            assert not self.must_be_kept(observation), self.log
         if isinstance(move, End):
             assert self.state in ENDED, self.log
             assert not self.requests, self.log
@@ -293,11 +293,13 @@ class World(RuleBasedStateMachine):
             assert move.details, self.log
             self.judge_rest(move)
 
-    def judge_act(self, seen: Observation, number: int) -> None:
+    def judge_act(self, observation: Observation, number: int) -> None:
         """An act needs an admission, no hold, and the turn of its step."""
-        is_skipped = self.memory.skips_back_off and seen.hold and seen.hold.reason is HoldReason.BACK_OFF
+        is_skipped = (
+            self.memory.skips_back_off and observation.hold and observation.hold.reason is HoldReason.BACK_OFF
+        )
         assert self.is_remediated, self.log
-        assert seen.hold is None or is_skipped, self.log
+        assert observation.hold is None or is_skipped, self.log
         assert not self.memory.left_alone, self.log
         assert not self.memory.held, self.log
         plan = Plan(self.steps, skipped=self.memory.skipped)
@@ -321,11 +323,11 @@ class World(RuleBasedStateMachine):
         ]
         return any(self.now >= note.since + STOP_PATIENCE for note in notes)
 
-    def must_be_kept(self, seen: Observation) -> bool:
+    def must_be_kept(self, observation: Observation) -> bool:
         """True while the healthyDelay keeps the requests."""
         if self.state is not TargetState.HEALTHY or self.memory.left_alone or not self.delay:
             return False
-        living = [request for request in seen.requests if not request.is_being_deleted]
+        living = [request for request in observation.requests if not request.is_being_deleted]
         if self.is_confirmed or not living:
             return False
         ends = [one.healthy_since and one.healthy_since + timedelta(seconds=self.delay) for one in living]

@@ -106,8 +106,8 @@ class ProvenWorld(World):
         is_unproven = bool(self.proof) and self.state is TargetState.HEALTHY and is_same_boot
         return super().is_remediated or is_unproven
 
-    def judge(self, seen: Observation, move: Move) -> None:
-        super().judge(seen, move)
+    def judge(self, observation: Observation, move: Move) -> None:
+        super().judge(observation, move)
         is_over = isinstance(move, RemoveRequests | End)
         is_let_off = self.memory.left_alone or self.memory.starts_over or self.is_confirmed or not self.proof
         living = [request for request in self.requests.values() if not request.is_being_deleted]

@@ -43,7 +43,7 @@ async def test_act_that_failed_is_a_hold_and_the_same_act_is_made_anew_after_ano
 
     await incident.pass_time(ASKS_AGAIN)
     await incident.reaches(Phase.REMEDIATING)
-    whats = [entry.what for entry in incident.cluster.log]
+    whats = [entry.event for entry in incident.cluster.log]
     assert whats == ["answered", "act", *["observe", "answered"] * 2, "act", "created"]
     assert await incident.queued() == ["act", "observe", "observe", "act"]
     first, second = incident.cluster.attempts

@@ -91,5 +91,5 @@ async def test_look_that_arrives_while_the_last_activity_runs_is_answered(incide
     await incident.wake()
     gate.open()
     assert await incident.outcome() is Outcome.REMEDIATED
-    whats = [entry.what for entry in incident.cluster.log]
+    whats = [entry.event for entry in incident.cluster.log]
     assert whats.index("clean_up") < len(whats) - 1 - whats[::-1].index("observe")

@@ -24,13 +24,13 @@ async def test_hold_is_kept_over_runs_and_not_by_a_copy_of_one(long_incident: In
     await incident.hold(HoldOrder(reason="disk swap"))
     await incident.wake_until_continued()
     assert "disk swap" in (await incident.reaches(Phase.HELD)).details
-    told = await incident.told()
-    assert told.memory.held
+    start = await incident.start_input()
+    assert start.memory.held
     await incident.handle.terminate()
 
     incident.cluster.note("resume", datetime.now(UTC))  # the order is for the run that is over
     incident.cluster.observation = expired()
-    await incident.start_bare(told)
+    await incident.start_bare(start)
     await incident.reaches(Phase.REMEDIATING)
     assert not (await incident.state()).memory.held
 
@@ -80,4 +80,4 @@ async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDr
 async def test_new_run_asks_before_it_does_anything(incident: IncidentDriver) -> None:
     await incident.carry_on(Memory(), held())
     await incident.reaches(Phase.HELD)
-    assert [entry.what for entry in incident.cluster.log] == ["observe", "answered"]
+    assert [entry.event for entry in incident.cluster.log] == ["observe", "answered"]

@@ -11,7 +11,7 @@ from tests.support.story.upgrading import Handle, Upgrading, upgrading_cluster
 from workflows.upgrade_contracts import MOST_IN_RESULT
 from workflows.upgrade_pause import STATE_PAGE, UpgradePause
 
-MANY, FEW = 5_000, 5
+MANY, FEW = 2_000, 5
 BLOB_WARNING = 256 * 1024
 
 

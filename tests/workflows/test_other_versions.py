@@ -33,7 +33,7 @@ async def test_state_that_is_not_known_holds_and_a_later_answer_goes_on(
 
 def newer_detector(incident: IncidentDriver) -> Worker:
     @activity.defn(name=OBSERVE.name)
-    async def observe(asked: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
+    async def observe(question: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
         return expired().model_dump(mode="json") | {"state": "Hibernating"}
 
     return Worker(incident.client, task_queue=detector_queue(incident.name), activities=[observe])
@@ -58,7 +58,7 @@ async def test_incident_holds_where_an_older_detector_says_nothing_of_an_admissi
 
 def older_detector(incident: IncidentDriver) -> Worker:
     @activity.defn(name=OBSERVE.name)
-    async def observe(asked: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
+    async def observe(question: ObserveInput) -> dict[str, object]:  # noqa: ARG001  it says the same to all
         answer = expired().model_dump(mode="json") | {"answered_at": datetime.now(UTC).isoformat()}
         del answer["admission"]
         return answer

@@ -43,10 +43,10 @@ async def must_fail_at_once(handle: WorkflowHandle[Any, Any], own: str) -> None:
 
 
 async def started(
-    incident: IncidentDriver, type_: str, told: RunInput, workflow_id: str
+    incident: IncidentDriver, type_: str, start: RunInput, workflow_id: str
 ) -> WorkflowHandle[Any, Any]:
     queue = worker_queue(incident.name)
-    return await incident.client.start_workflow(type_, told, id=workflow_id, task_queue=queue)
+    return await incident.client.start_workflow(type_, start, id=workflow_id, task_queue=queue)
 
 
 @pytest.mark.rule("rule 40")
@@ -59,7 +59,7 @@ async def test_copy_of_an_incident_makes_nothing_for_a_node_that_a_person_has_ta
     await incident.reaches(Phase.REMEDIATING)
     await incident.abort()
     await incident.reaches(Phase.LEFT_ALONE)
-    copy = await started(incident, WORKFLOW, await incident.told(), copied(own))
+    copy = await started(incident, WORKFLOW, await incident.start_input(), copied(own))
     await must_fail_at_once(copy, own)
 
     assert incident.cluster.count("act") == 1

@@ -60,8 +60,8 @@ class SlowCluster:
         self.gate = asyncio.Event()
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
-        name = asked.incident.target.name
+    async def act(self, act: ActInput) -> ActResult:
+        name = act.incident.target.name
         self.acts[name] += 1
         if len(self.acts) == INCIDENTS:
             self.all_act.set()
@@ -74,14 +74,14 @@ class SlowCluster:
         return ActResult.requested(request, now)
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(self, asked: ObserveInput) -> Observation:
-        now, request = datetime.now(UTC), self.requests.get(asked.incident.target.name)
+    async def observe(self, question: ObserveInput) -> Observation:
+        now, request = datetime.now(UTC), self.requests.get(question.incident.target.name)
         shown = (request,) if request else ()
         seen = expired().model_copy(update={"requests": shown, "answered_at": now, "seen_at": now})
-        return without_limits(asked.incident, seen, asked.intent)
+        return without_limits(question.incident, seen, question.intent)
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  nothing is due so soon
+    async def renew(self, renewal: RenewInput) -> RenewResult:  # noqa: ARG002  nothing is due so soon
         return RenewResult()
 
 

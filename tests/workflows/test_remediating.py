@@ -23,7 +23,7 @@ async def test_act_receives_its_facts_and_node_that_recovers_then_is_cleaned_up_
 
     await incident.sees(healthy())
     assert await incident.outcome() is Outcome.REMEDIATED
-    assert [entry.what for entry in incident.cluster.log if entry.what != "answered"] == [
+    assert [entry.event for entry in incident.cluster.log if entry.event != "answered"] == [
         "act",
         "created",
         "observe",

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.rule("rule 40/exhausted")
 def changes(incident: IncidentDriver) -> list[tuple[str, str]]:
     """The created and deleted requests, by template, in order."""
     log = incident.cluster.log
-    return [(entry.what, entry.template) for entry in log if entry.what in ("created", "deleted")]
+    return [(entry.event, entry.template) for entry in log if entry.event in ("created", "deleted")]
 
 
 async def test_exhausted_escalation_is_cleaned_up_to_the_last_finalizer_and_begins_with_the_first_step(

@@ -40,10 +40,10 @@ async def test_upgrade_pause_goes_on_in_a_new_run(short_histories: WorkflowEnvir
     upgrading, waking = Upgrading(short_histories), Switch()
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
-    async def observe(asked: ObserveUpgradeInput) -> UpgradeObservation:
+    async def observe(question: ObserveUpgradeInput) -> UpgradeObservation:
         if waking.is_on:
             await upgrading.handle.signal(UpgradePause.wake)
-        return await upgrading.observe(asked)
+        return await upgrading.observe(question)
 
     detector = workers.detector(upgrading.client, upgrading.cluster, [observe])
     async with detector, upgrading.worker():
@@ -62,10 +62,10 @@ async def test_incident_goes_on_in_a_new_run(short_histories: WorkflowEnvironmen
     incident, waking = IncidentDriver(short_histories, f"test-{uuid4().hex[:8]}"), Switch()
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(asked: ObserveInput) -> Observation:
+    async def observe(question: ObserveInput) -> Observation:
         if waking.is_on:
             await incident.wake()
-        return await incident.cluster.observe(asked)
+        return await incident.cluster.observe(question)
 
     async with workers.detector(incident.client, incident.name, [observe]), incident.worker():
         await incident.start(held())

@@ -27,13 +27,13 @@ def _acts_without_a_fresh_admission(log: list[Entry]) -> list[str]:
     """An admission is valid for one act; a run that was reset may use it again."""
     found, admitted, used = [], None, None
     for entry in log:
-        if entry.what == "answered":
+        if entry.event == "answered":
             admitted = entry.when if entry.is_admitted else None
-        if entry.what == "reset":
+        if entry.event == "reset":
             admitted = admitted or used
-        if entry.what == ACT.name and (admitted is None or entry.when - admitted > OLDEST):
+        if entry.event == ACT.name and (admitted is None or entry.when - admitted > OLDEST):
             found.append(f"acted at {entry.when}, admitted at {admitted}")
-        if entry.what == ACT.name:
+        if entry.event == ACT.name:
             admitted, used = None, admitted
     return found
 
@@ -41,9 +41,9 @@ def _acts_without_a_fresh_admission(log: list[Entry]) -> list[str]:
 def _acts_against_an_order(log: list[Entry]) -> list[str]:
     found, order = [], ""
     for entry in log:
-        if entry.what in ("abort", "hold", "resume"):
-            order = entry.what
-        if entry.what == ACT.name and order in ("abort", "hold"):
+        if entry.event in ("abort", "hold", "resume"):
+            order = entry.event
+        if entry.event == ACT.name and order in ("abort", "hold"):
             found.append(f"acted at {entry.when} against {order}")
     return found
 
@@ -51,7 +51,7 @@ def _acts_against_an_order(log: list[Entry]) -> list[str]:
 def _second_requests(log: list[Entry]) -> list[str]:
     found, existing = [], Counter[str]()
     for entry in log:
-        existing[entry.template] += {"created": 1, "deleted": -1}.get(entry.what, 0)
+        existing[entry.template] += {"created": 1, "deleted": -1}.get(entry.event, 0)
         if existing[entry.template] > 1:
             found.append(f"a second request of {entry.template!r} was made at {entry.when}")
     return found
@@ -59,7 +59,7 @@ def _second_requests(log: list[Entry]) -> list[str]:
 
 def _steps_side_by_side(log: list[Entry]) -> list[str]:
     return [
-        f"{entry.template!r} began at {entry.when} too early" for entry in log if entry.what == "too early"
+        f"{entry.template!r} began at {entry.when} too early" for entry in log if entry.event == "too early"
     ]
 
 

@@ -207,10 +207,10 @@ class SlowFleet(Fleet):
         self.is_acting, self.may_go_on = asyncio.Event(), asyncio.Event()
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
+    async def act(self, act: ActInput) -> ActResult:
         self.is_acting.set()
         await self.may_go_on.wait()
-        return await super().act(asked)
+        return await super().act(act)
 
 
 @pytest.mark.usefixtures("client")

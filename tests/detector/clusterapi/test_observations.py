@@ -31,8 +31,8 @@ def observe(small: SmallClusterApi, machine: str = "a") -> Observation:
     return small.observe(machine)
 
 
-def reason(seen: Observation) -> HoldReason | str | None:
-    return None if seen.hold is None else seen.hold.reason
+def reason(observation: Observation) -> HoldReason | str | None:
+    return None if observation.hold is None else observation.hold.reason
 
 
 @pytest.mark.rule("CAPI B.2.7/clean-up", "CAPI B.2.7/clock", "CAPI B.2.1/check")

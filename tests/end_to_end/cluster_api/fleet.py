@@ -172,11 +172,11 @@ class Fleet(MachineIncidents):
                 with suppress(NotFound):
                     await self.client.delete(resource, found["metadata"]["name"], self.namespace)
 
-    async def _say(self, resource: Resource, name: str, said: MachineCondition) -> None:
+    async def _say(self, resource: Resource, name: str, condition: MachineCondition) -> None:
         while True:
             found = await self.client.get(resource, name, self.namespace)
             shown = found.get("status", {}).get("conditions", [])
-            conditions = with_condition(shown, said, self.api.version, datetime.now(UTC))
+            conditions = with_condition(shown, condition, self.api.version, datetime.now(UTC))
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
             patch = {"metadata": version, "status": {"conditions": conditions}}
             with suppress(Conflict):

@@ -137,9 +137,9 @@ def all_said(of: MachineTarget, context: ClusterContext = EVERYTHING_READY) -> D
     return asked_of_owner(failure)
 
 
-def written(said: DesiredConditions, status: Any = None, api_version: str = V1BETA2) -> Any:
+def written(desired: DesiredConditions, status: Any = None, api_version: str = V1BETA2) -> Any:
     found = {"apiVersion": api_version, "metadata": {"generation": GENERATION}, "status": status}
-    return merged(status or {}, status_patch(found, said, NOW))
+    return merged(status or {}, status_patch(found, desired, NOW))
 
 
 @pytest.mark.parametrize("situation", REFERENCE)

@@ -58,15 +58,17 @@ def listed(status: Any, *path: str) -> dict[str, Any]:
 
 
 def patch(
-    said: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW
+    desired: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW
 ) -> dict[str, Any]:
     """A condition of a Machine in its fourth generation."""
     machine = {"apiVersion": api_version, "metadata": {"generation": 4}, "status": status}
-    return status_patch(machine, said, now)
+    return status_patch(machine, desired, now)
 
 
-def written(said: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW) -> Any:
-    return merged(status or {}, patch(said, status, api_version, now))
+def written(
+    desired: DesiredConditions, status: Any = None, api_version: str = V1BETA2, now: Any = NOW
+) -> Any:
+    return merged(status or {}, patch(desired, status, api_version, now))
 
 
 @pytest.mark.rule("CAPI B.2.5/mark", "CAPI B.1/condition/OwnerRemediated", "CAPI B.2.6/fields", "rule 32")

@@ -47,7 +47,7 @@ from workflows.contracts import (
 
 @dataclass(frozen=True)
 class Entry:
-    what: str
+    event: str
     when: datetime
     is_admitted: bool = False
     template: str = ""
@@ -116,13 +116,13 @@ class FakeCluster:
     @property
     def found(self) -> list[Hold | None]:
         """The finding that came with each question of the incident."""
-        return [asked.found for asked in self.questions]
+        return [question.found for question in self.questions]
 
-    def times(self, what: str) -> list[datetime]:
-        return [entry.when for entry in self.log if entry.what == what]
+    def times(self, event: str) -> list[datetime]:
+        return [entry.when for entry in self.log if entry.event == event]
 
-    def count(self, what: str) -> int:
-        return len(self.times(what))
+    def count(self, event: str) -> int:
+        return len(self.times(event))
 
     @property
     def is_leased(self) -> bool:
@@ -131,10 +131,10 @@ class FakeCluster:
     @property
     def tried(self) -> list[str]:
         """The templates of the created requests, in order."""
-        return [entry.template for entry in self.log if entry.what == "created"]
+        return [entry.template for entry in self.log if entry.event == "created"]
 
-    def note(self, what: str, when: datetime, *, is_admitted: bool = False, template: str = "") -> None:
-        self.log.append(Entry(what, when, is_admitted, template))
+    def note(self, event: str, when: datetime, *, is_admitted: bool = False, template: str = "") -> None:
+        self.log.append(Entry(event, when, is_admitted, template))
 
     def put_request(self, created: datetime | None = None, template: str = "") -> RequestSnapshot:
         """A request of the incident, as an earlier run of it or the NodeHealthCheck operator left it."""
@@ -180,65 +180,65 @@ class FakeCluster:
         return [self.save_evidence, self.act, self.clean_up, self.renew, self.annotate]
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(self, asked: ObserveInput) -> Observation:
-        self.questions.append(asked)
+    async def observe(self, question: ObserveInput) -> Observation:
+        self.questions.append(question)
         answer = self.answer()  # the observation of now, however long the answer is in flight
         when = await self._begin(OBSERVE.name)
-        answer = answered(answer, asked.intent, Admission)
+        answer = answered(answer, question.intent, Admission)
         self.note("answered", when, is_admitted=answer.is_admitted)
         late = self.lateness.popleft() if self.lateness else timedelta()
-        told = activity.info().started_time - late
-        return answer.model_copy(update={"answered_at": told, "seen_at": told})
+        seen_at = activity.info().started_time - late
+        return answer.model_copy(update={"answered_at": seen_at, "seen_at": seen_at})
 
     @activity.defn(name=SAVE_EVIDENCE.name)
-    async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
+    async def save_evidence(self, evidence: EvidenceInput) -> EvidenceResult:
         when = await self._begin(SAVE_EVIDENCE.name)
         if self._fails(SAVE_EVIDENCE.name):
             raise ConnectionError("the API server is away")
         if self.refusals:
             return EvidenceResult(hold=self.refusals.popleft())
-        name = evidence_name(asked.incident, asked.first_run_id)
-        return EvidenceResult(record=EvidenceRecord(store=asked.store, namespace="ns", name=name, at=when))
+        name = evidence_name(evidence.incident, evidence.first_run_id)
+        return EvidenceResult(record=EvidenceRecord(store=evidence.store, namespace="ns", name=name, at=when))
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
-        self.attempts.append(asked)
+    async def act(self, act: ActInput) -> ActResult:
+        self.attempts.append(act)
         when = await self._begin(ACT.name)
-        self.acts.append(asked)
+        self.acts.append(act)
         if self.refusals:
-            self.leased_since = self.leased_since if asked.holds_lease else None
+            self.leased_since = self.leased_since if act.holds_lease else None
             return ActResult.held(self.refusals.popleft())
-        if asked.step.action is not Action.REQUEST:
-            self.note(f"{asked.step.action} of the target", when)
+        if act.step.action is not Action.REQUEST:
+            self.note(f"{act.step.action} of the target", when)
             self.leased_since = self.leased_since or when
             return ActResult.disrupted(self.leased_since)
-        name = asked.step.template.name
+        name = act.step.template.name
         for request in self.requests.values():
             if request.reference.template in ("", name):
                 return ActResult.requested(request)
-        if any(known.uid not in asked.settled for known in asked.known):
+        if any(known.uid not in act.settled for known in act.known):
             return ActResult.lost()
-        if any(self._is_at_work(one, when) for one in self.requests.values()):
+        if any(self._is_at_work(other, when) for other in self.requests.values()):
             self.note("too early", when, template=name)
         request = self.put_request(when, name)
         self.note("created", when, template=name)
         return ActResult.requested(request, self.leased_since)
 
     @activity.defn(name=CLEAN_UP.name)
-    async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
+    async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
         when = await self._begin(CLEAN_UP.name)
-        self.clean_ups.append(asked)
+        self.clean_ups.append(clean_up)
         if self._fails(CLEAN_UP.name):
-            left = [self._not_deleted(one) for one in asked.requests]
+            left = [self._not_deleted(request) for request in clean_up.requests]
             failures = tuple(left) or (self._failure(OF_LEASE, "give back the Lease"),)
             return CleanUpResult(failures=failures, has_lease=True)
-        there = [request for request in asked.requests if request.uid in self.requests]
+        there = [request for request in clean_up.requests if request.uid in self.requests]
         kept = [request for request in there if request.template in self.undeletable]
         going = tuple(request for request in there if request not in kept)
         for request in going:
             self._delete(request, when)
         if kept or (going and self.has_finalizer):
-            failures = tuple(self._not_deleted(one) for one in kept)
+            failures = tuple(self._not_deleted(request) for request in kept)
             return CleanUpResult(
                 remaining=going if self.has_finalizer else (), failures=failures, has_lease=True
             )
@@ -246,7 +246,7 @@ class FakeCluster:
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  there is but one incident
+    async def renew(self, renewal: RenewInput) -> RenewResult:  # noqa: ARG002  there is but one incident
         when = await self._begin(RENEW.name)
         if self._fails(RENEW.name):
             return RenewResult(failures=(self._failure(OF_LEASE, "renew the Lease"),))
@@ -254,16 +254,18 @@ class FakeCluster:
         return RenewResult(acquired_at=self.leased_since)
 
     @activity.defn(name=ANNOTATE.name)
-    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
+    async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
         when = await self._begin(ANNOTATE.name)
         if self._fails(ANNOTATE.name):
             self._untold |= {
-                patch.request.uid: self._untold.get(patch.request.uid, when) for patch in asked.patches
+                patch.request.uid: self._untold.get(patch.request.uid, when) for patch in annotation.patches
             }
-            failures = [self._failure(patch.subject, f"annotate {patch.request}") for patch in asked.patches]
+            failures = [
+                self._failure(patch.subject, f"annotate {patch.request}") for patch in annotation.patches
+            ]
             return AnnotateResult(failures=tuple(failures))
-        self.annotated += [(patch.request.template, patch.annotations) for patch in asked.patches]
-        changed = patched(self.requests.values(), asked.patches)
+        self.annotated += [(patch.request.template, patch.annotations) for patch in annotation.patches]
+        changed = patched(self.requests.values(), annotation.patches)
         self.requests = {request.uid: request for request in changed}
         return AnnotateResult()
 
@@ -292,9 +294,10 @@ class FakeCluster:
     def remove_finalizer(self) -> None:
         """Remove the finalizer, and with it the deleted requests, as in a real cluster."""
         self.has_finalizer = False
-        for request in [one for one in self.requests.values() if one.is_being_deleted]:
-            self.note("deleted", self.log[-1].when, template=request.reference.template)
-            del self.requests[request.uid]
+        for uid, request in list(self.requests.items()):
+            if request.is_being_deleted:
+                self.note("deleted", self.log[-1].when, template=request.reference.template)
+                del self.requests[uid]
 
     def _delete(self, request: RequestReference, when: datetime) -> None:
         if self.has_finalizer:

@@ -50,25 +50,25 @@ class FakeClusters:
         return [self.save_evidence, self.act, self.clean_up, self.renew, self.annotate]
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(self, asked: ObserveInput) -> Observation:
-        return await self._of(asked.incident).observe(asked)
+    async def observe(self, question: ObserveInput) -> Observation:
+        return await self._of(question.incident).observe(question)
 
     @activity.defn(name=SAVE_EVIDENCE.name)
-    async def save_evidence(self, asked: EvidenceInput) -> EvidenceResult:
-        return await self._of(asked.incident).save_evidence(asked)
+    async def save_evidence(self, evidence: EvidenceInput) -> EvidenceResult:
+        return await self._of(evidence.incident).save_evidence(evidence)
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
-        return await self._of(asked.incident).act(asked)
+    async def act(self, act: ActInput) -> ActResult:
+        return await self._of(act.incident).act(act)
 
     @activity.defn(name=CLEAN_UP.name)
-    async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        return await self._of(asked.incident).clean_up(asked)
+    async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
+        return await self._of(clean_up.incident).clean_up(clean_up)
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> RenewResult:
-        return await self._of(asked.incident).renew(asked)
+    async def renew(self, renewal: RenewInput) -> RenewResult:
+        return await self._of(renewal.incident).renew(renewal)
 
     @activity.defn(name=ANNOTATE.name)
-    async def annotate(self, asked: AnnotateInput) -> AnnotateResult:
-        return await self._of(asked.incident).annotate(asked)
+    async def annotate(self, annotation: AnnotateInput) -> AnnotateResult:
+        return await self._of(annotation.incident).annotate(annotation)

@@ -116,34 +116,34 @@ class Fleet:
             await self.client.get_workflow_handle(execution.id).terminate("the test is over")
 
     @activity.defn(name=OBSERVE.name)
-    async def observe(self, asked: ObserveInput) -> Observation:
-        node = asked.incident.target.name
+    async def observe(self, question: ObserveInput) -> Observation:
+        node = question.incident.target.name
         requests = (self.requests[node],) if node in self.requests else ()
         now = activity.info().started_time
         seen = self.observations[node].model_copy(update={"requests": requests, "answered_at": now})
-        return without_limits(asked.incident, seen, asked.intent)
+        return without_limits(question.incident, seen, question.intent)
 
     @activity.defn(name=ACT.name)
-    async def act(self, asked: ActInput) -> ActResult:
-        node = asked.incident.target.name
+    async def act(self, act: ActInput) -> ActResult:
+        node = act.incident.target.name
         reference = RequestReference(
             api_version="example.com/v1",
             kind="Reboot",
             namespace="ns",
             name=node,
             uid=f"request-{node}",
-            template=asked.step.template.name,
+            template=act.step.template.name,
         )
         self.requests[node] = RequestSnapshot(reference=reference, created=datetime.now(UTC))
         return ActResult.requested(self.requests[node])
 
     @activity.defn(name=CLEAN_UP.name)
-    async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
-        self.requests.pop(asked.incident.target.name, None)
+    async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:
+        self.requests.pop(clean_up.incident.target.name, None)
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)
-    async def renew(self, asked: RenewInput) -> RenewResult:  # noqa: ARG002  every Lease is kept
+    async def renew(self, renewal: RenewInput) -> RenewResult:  # noqa: ARG002  every Lease is kept
         return RenewResult()
 
 

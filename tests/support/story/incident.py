@@ -67,8 +67,8 @@ class IncidentDriver:
         if observation is not None:
             self.cluster.observation = observation
         now = await self.now() if self._runs else datetime.now(UTC)
-        seen = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
-        answer = without_limits(self.reference, seen, Intent())
+        observation = self.cluster.answer().model_copy(update={"seen_at": now - under_way})
+        answer = without_limits(self.reference, observation, Intent())
         before = len(self.cluster.log)  # a worker may act before the server describes the incident
         await self._calls.start(self.reference, answer)
         description = await self.handle.describe()
@@ -88,21 +88,21 @@ class IncidentDriver:
         self.cluster.observation = observation
         await self.start_bare(RemediationInput(incident=self.reference, memory=memory))
 
-    async def start_bare(self, told: RemediationInput) -> None:
+    async def start_bare(self, start: RemediationInput) -> None:
         """Start it with only an input, as a copy made in the Temporal UI: no signal, no memo."""
         await self.client.start_workflow(
             WORKFLOW,
-            told,
+            start,
             id=self.reference.workflow_id,
             task_queue=worker_queue(self.name),
             search_attributes=search_attributes.of_incident(self.reference),
         )
         self._runs.add((await self.handle.describe()).run_id)
 
-    async def told(self) -> RemediationInput:
+    async def start_input(self) -> RemediationInput:
         started = (await self.events())[0].workflow_execution_started_event_attributes
-        (told,) = await self.client.data_converter.decode(started.input.payloads, [RemediationInput])
-        return RemediationInput.model_validate(told)
+        (start,) = await self.client.data_converter.decode(started.input.payloads, [RemediationInput])
+        return RemediationInput.model_validate(start)
 
     async def events(self) -> list[HistoryEvent]:
         return list((await self.handle.fetch_history()).events)
@@ -165,12 +165,12 @@ class IncidentDriver:
 
     async def _has_order(self, number: int) -> bool:
         execution = WorkflowExecution(workflow_id=self.reference.workflow_id)
-        asked = PollWorkflowExecutionUpdateRequest(
+        request = PollWorkflowExecutionUpdateRequest(
             namespace=self.client.namespace,
             update_ref=UpdateRef(workflow_execution=execution, update_id=f"order-{number}"),
         )
         try:
-            await self.client.workflow_service.poll_workflow_execution_update(asked)
+            await self.client.workflow_service.poll_workflow_execution_update(request)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False
@@ -219,9 +219,9 @@ class IncidentDriver:
     async def described(self) -> DescribeWorkflowExecutionResponse:
         return (await self.handle.describe()).raw_description
 
-    async def happens(self, what: str, times: int = 1) -> None:
+    async def happens(self, event: str, times: int = 1) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while self.cluster.count(what) < times:  # noqa: ASYNC110  the log is a list, nothing signals it
+            while self.cluster.count(event) < times:  # noqa: ASYNC110  the log is a list, nothing signals it
                 await asyncio.sleep(LOG_SECONDS)
 
     async def pass_time(self, duration: timedelta) -> None:

@@ -46,12 +46,12 @@ Handle = WorkflowHandle[UpgradePause, UpgradePauseResult]
 @asynccontextmanager
 async def upgrading_cluster(environment: WorkflowEnvironment) -> AsyncIterator["Upgrading"]:
     """An upgrade with the detector and worker of its cluster; its pause is terminated at the end."""
-    one = Upgrading(environment)
-    async with one.detector(), one.worker():
-        yield one
-        described = await one.handle.describe()
+    upgrading = Upgrading(environment)
+    async with upgrading.detector(), upgrading.worker():
+        yield upgrading
+        described = await upgrading.handle.describe()
         if described.status is WorkflowExecutionStatus.RUNNING:
-            await one.handle.terminate()
+            await upgrading.handle.terminate()
 
 
 class Upgrading:
@@ -117,12 +117,14 @@ class Upgrading:
         return [str(patch.action) for patch in self.patches if patch.reference.name == name]
 
     def annotations(self) -> dict[str, str]:
-        return {name: "P" * one.is_paused + "M" * one.is_marked for name, one in sorted(self.checks.items())}
+        return {
+            name: "P" * check.is_paused + "M" * check.is_marked for name, check in sorted(self.checks.items())
+        }
 
     @activity.defn(name=OBSERVE_UPGRADE.name)
-    async def observe(self, asked: ObserveUpgradeInput) -> UpgradeObservation:
-        self.questions.append(asked)
-        seen = UpgradeObservation(
+    async def observe(self, question: ObserveUpgradeInput) -> UpgradeObservation:
+        self.questions.append(question)
+        observation = UpgradeObservation(
             phase=self.phase,
             since=self.since,
             also_since=self.also_since,
@@ -133,17 +135,17 @@ class Upgrading:
             long_upgrade_seconds=self.long_upgrade.total_seconds(),
             seen_at=datetime.now(UTC),
         )
-        return self.changes.answer(asked, seen)
+        return self.changes.answer(question, observation)
 
     @activity.defn(name=WRITE_PAUSES.name)
-    async def write(self, asked: WritePausesInput) -> WritePausesResult:
+    async def write(self, writes: WritePausesInput) -> WritePausesResult:
         await self.gate.pass_through()
-        self.written.append(asked)
+        self.written.append(writes)
         if self.freezing:
             self.freezing -= 1
-            self.frozen.append(asked)
+            self.frozen.append(writes)
             raise RuntimeError("the worker is frozen")
-        answers = tuple(self._written(patch) for patch in asked.patches)
+        answers = tuple(self._written(patch) for patch in writes.patches)
         if self.losing:
             self.losing -= 1
             raise RuntimeError("the worker is lost")
@@ -157,8 +159,8 @@ class Upgrading:
         self.frozen.clear()
 
     @activity.defn(name=WARN_OF_LONG_UPGRADE.name)
-    async def warn(self, asked: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
-        self.warnings.append(asked)
+    async def warn(self, warning: WarnOfLongUpgradeInput) -> WarnOfLongUpgradeResult:
+        self.warnings.append(warning)
         return WarnOfLongUpgradeResult()
 
     def _written(self, patch: PausePatch) -> PauseAnswer:
@@ -166,10 +168,10 @@ class Upgrading:
         if self.refusing:
             self.refusing -= 1
             return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.FAILED, why="the server is away")
-        one = self.checks[patch.reference.name]
-        if (one.uid, one.resource_version) != (patch.uid, patch.resource_version):
+        check = self.checks[patch.reference.name]
+        if (check.uid, check.resource_version) != (patch.uid, patch.resource_version):
             return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.CONFLICT)
-        after = one.after(PauseAction(patch.action))
+        after = check.after(PauseAction(patch.action))
         self.edit(patch.reference.name, is_paused=after.is_paused, is_marked=after.is_marked)
         return PauseAnswer(uid=patch.uid, outcome=WriteOutcome.WRITTEN)
 

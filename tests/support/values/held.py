@@ -31,26 +31,26 @@ def held(*causes: Hold | Stop | CheckProblem, is_fully_paused: bool = False) -> 
 
 
 def with_holds(
-    seen: CheckSnapshot,
+    snapshot: CheckSnapshot,
     given: CheckHolds = NO_HOLDS,
     *,
     storm: Storm | None = None,
     unseen: Unseen = ALL_SEEN,
 ) -> CheckSnapshot:
     """The snapshot with `given`, and with the holds by its pause, its numbers, a storm and what is unseen."""
-    if isinstance(seen.check, InvalidCheckError):
-        return seen
+    if isinstance(snapshot.check, InvalidCheckError):
+        return snapshot
     moment = moment_of(
-        seen.check,
-        allowance=seen.allowance,
+        snapshot.check,
+        allowance=snapshot.allowance,
         unseen=unseen,
-        storm=storm_hold(storm, seen.check.storm_cooldown, NOW),
+        storm=storm_hold(storm, snapshot.check.storm_cooldown, NOW),
     )
     rows = [row for row in CHECK_HOLDS if set(row.reasons) & {*OF_THE_CHECK, *OF_SOURCES}]
     of_moment = [one for one in (row.found(moment) for row in rows) if one is not None]
-    is_fully_paused = given.is_fully_paused or seen.check.is_fully_paused_in(moment.context)
+    is_fully_paused = given.is_fully_paused or snapshot.check.is_fully_paused_in(moment.context)
     holds = CheckHolds(_in_order([*given.found, *of_moment]), given.problem, is_fully_paused)
-    return replace(seen, holds=holds, storm=storm or seen.storm)
+    return replace(snapshot, holds=holds, storm=storm or snapshot.storm)
 
 
 def moment_of(check: HealthCheck, context: ClusterContext | None = None, **fields: Any) -> CheckMoment:
