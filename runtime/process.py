@@ -1,20 +1,17 @@
 """Runs one of our processes: settings, logs, and a clean end on SIGTERM and SIGINT.
 
 Settings come from the environment; the only command line option is written into it, so that it has the same
-effect as its variable. A log line is one JSON object with a constant message, and variable parts in fixed
-keys.
+effect as its variable. `runtime.log_lines` formats the log.
 """
 
 import argparse
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import NoReturn
 
 import uvloop
@@ -22,6 +19,7 @@ from temporalio import activity, workflow
 
 from runtime.exit import leave
 from runtime.full_collections import keep_full_collections_short
+from runtime.log_lines import JsonFormatter
 from runtime.serving import CannotListen
 from runtime.settings import CHECK_KINDS_VARIABLE, Settings, SettingsError
 
@@ -31,8 +29,6 @@ BAD_SETTINGS = 2
 """Exit code where the command line or the environment says something that cannot be used."""
 _OURS = ("activities", "detector", "kube", "runtime", "worker")
 """What logs from the level on that a setting says."""
-_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
-"""What each record of a log has."""
 
 
 class _Options(argparse.ArgumentParser):
@@ -91,27 +87,13 @@ async def _until_signal(main: Awaitable[None]) -> None:
         await task
 
 
-class _JsonFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        line |= {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
-
-
 def _set_up_logs() -> None:
     """Log to standard error, from level INFO on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter())
-    # Temporal's context is a key of each record already.
-    workflow.logger.workflow_info_on_message = False
-    activity.logger.activity_info_on_message = False
+    handler.setFormatter(JsonFormatter())
+    # The formatter adds Temporal's context, to the lines of every logger.
+    workflow.logger.workflow_info_on_message = workflow.logger.workflow_info_on_extra = False
+    activity.logger.activity_info_on_message = activity.logger.activity_info_on_extra = False
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
 
 

@@ -179,6 +179,11 @@ def check_of(workflow_id: str) -> CheckReference | None:
     return None
 
 
+def target_of(workflow_id: str) -> str:
+    """The name of the target in the workflow id of an incident."""
+    return workflow_id.split("/")[-2]
+
+
 def _check(kind_name: str, namespace: str, name: str) -> CheckReference:
     kind = kind_named(kind_name)
     return CheckReference(kind=kind.kind, group=kind.group, namespace=namespace, name=name)
