@@ -8,6 +8,7 @@ and NEXT. Spare width goes to the names first, then to the details.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from rich.table import Table
@@ -46,21 +47,41 @@ def _choices(natural: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
         yield tuple(name for name in natural if name not in _LEFT_OUT[:count])
 
 
-def incident_table(
+@dataclass(frozen=True, kw_only=True)
+class FittedRows:
+    """The rows of a table that fits a width."""
+
+    widths: Mapping[str, int]
+    """The width of each column, in order."""
+    rows: Sequence[tuple[IncidentSummary, Sequence[Text]]]
+    """Each incident with its cells, in the order of the table."""
+
+
+def fitted_rows(
     summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
-) -> Table:
+) -> FittedRows:
     """The incidents at `now`; CLUSTER is shown if there are several, and CLAIM if an incident is claimed."""
     has_cluster = is_wide or len({summary.incident.cluster for summary in summaries}) > 1
     is_claimed = is_wide or any(summary.claim for summary in summaries)
     names = _columns(has_cluster=has_cluster, is_claimed=is_claimed, is_wide=is_wide)
-    rows = [_row(summary, now) for summary in sorted(summaries, key=_order)]
+    ordered = sorted(summaries, key=_order)
+    rows = [_row(summary, now) for summary in ordered]
     natural = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in names}
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     widths = column_widths(natural, width)
-    for name, wide in widths.items():
+    cells = [[row[name] for name in widths] for row in rows]
+    return FittedRows(widths=widths, rows=list(zip(ordered, cells, strict=True)))
+
+
+def incident_table(
+    summaries: Sequence[IncidentSummary], now: datetime, *, width: int, is_wide: bool
+) -> Table:
+    """The incidents at `now` as a table of rich."""
+    fitted = fitted_rows(summaries, now, width=width, is_wide=is_wide)
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for name, wide in fitted.widths.items():
         table.add_column(name, no_wrap=True, overflow="ellipsis" if name in _CUT else "crop", width=wide)
-    for row in rows:
-        table.add_row(*(row[name] for name in widths))
+    for _, cells in fitted.rows:
+        table.add_row(*cells)
     return table
 
 

@@ -1,5 +1,6 @@
 """`paramedic list`: shows the incidents and their phases."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 from temporalio.client import Client
 
-from cli.connection import temporal
+from cli.connection import command_line, temporal
 from cli.errors import carry_out
 from cli.incident_list import Filter, closed_incidents, open_incidents
 from cli.incident_queries import StateQueries
@@ -130,8 +131,7 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     )
     if is_live:
         _refuse_to_watch(output)
-        carry_out(_watch(context, wanted))
-        return
+        raise typer.Exit(carry_out(_watch(context, wanted)))
     listed = carry_out(_list(context, wanted))
     if output is ListOutput.JSON:
         typer.echo(_json(listed))
@@ -166,9 +166,15 @@ async def _nothing(client: Client, wanted: Filter) -> str:
     return f"{wanted.words}{f'; {unknown}' if unknown else ''}"
 
 
-async def _watch(context: typer.Context, wanted: Wanted) -> None:
+async def _watch(context: typer.Context, wanted: Wanted) -> int:
+    """Watch with keys, or without a keyboard only redraw. Returns the exit code."""
     async with temporal(context) as client:
-        await watch(lambda: _page(client, wanted))
+        if not sys.stdin.isatty():
+            await watch(lambda: _page(client, wanted))
+        # The terminal library costs every other command 0.3 s of CPU at its start.
+        from cli.live.running import run_live  # noqa: PLC0415
+
+        return await run_live(client, wanted, context.obj, command_line(context))
 
 
 async def _page(client: Client, wanted: Wanted) -> Page:

@@ -40,14 +40,14 @@ class PossibleOrders:
         steps = [
             f"{self._command(spec)} --step {shlex.quote(one)}" for spec, steps in self._steps for one in steps
         ]
-        return [*map(self._completed, self._offered), *steps]
+        return [*map(self._completed, self.offered), *steps]
 
     @property
     def line(self) -> str:
         steps = [
             f"{self._command(spec)} --step TEMPLATE ({' or '.join(steps)})" for spec, steps in self._steps
         ]
-        return ", ".join([*map(self._completed, self._offered), *steps])
+        return ", ".join([*map(self._completed, self.offered), *steps])
 
     def _command(self, spec: OrderSpec[Any]) -> str:
         return f"{self.command} {spec.name} {shlex.quote(self.name)} --cluster {shlex.quote(self.cluster)}"
@@ -59,7 +59,8 @@ class PossibleOrders:
         return f"{self._command(spec)} --step {shlex.quote(step)}" if step else self._command(spec)
 
     @property
-    def _offered(self) -> list[OrderSpec[Any]]:
+    def offered(self) -> list[OrderSpec[Any]]:
+        """The rows of the orders that have an effect now, the mildest first."""
         return [spec for spec in _MILDEST_FIRST if spec.is_offered(self._situation)]
 
     @property

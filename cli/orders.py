@@ -75,7 +75,7 @@ class GivenOrder:
 def command(spec: OrderSpec[Any]) -> Callable[..., None]:
     """The command of an order, with the options that its message has."""
 
-    def give(  # noqa: PLR0913  an argument for each option
+    def run(  # noqa: PLR0913  an argument for each option
         context: typer.Context,
         names: Names,
         *,
@@ -91,11 +91,11 @@ def command(spec: OrderSpec[Any]) -> Callable[..., None]:
         _send(context, names, GivenOrder(message, cluster or ""))
 
     hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
-    whole = signature(give)
+    whole = signature(run)
     options = [one for one in whole.parameters.values() if one.name not in hidden]
-    give.__name__, give.__doc__ = spec.name, spec.help
-    give.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
-    return give
+    run.__name__, run.__doc__ = spec.name, spec.help
+    run.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
+    return run
 
 
 def _step_option(spec: OrderSpec[Any]) -> OptionInfo:
@@ -130,7 +130,7 @@ async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandErro
     try:
         advice = LISTED if spec_of(order.message).blocks is None else KEPT_OUT
         summary = await find_open(client, name, order.cluster, advice)
-        answer = await send(client, summary, await _completed(client, summary, order))
+        answer = await give(client, summary, order)
     except CommandError as error:
         return error
     except RPCError as error:
@@ -139,6 +139,17 @@ async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandErro
     incident = summary.incident
     typer.echo(f"{incident.cluster}: {incident.check.name}/{incident.target.name}: {answer}")
     return None
+
+
+async def give(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
+    """Complete the order by the state of the incident, and send it. Returns the answer.
+
+    Raises:
+        CommandError: the order was not given.
+        RPCError: Temporal cannot be asked.
+
+    """
+    return await send(client, summary, await _completed(client, summary, order))
 
 
 async def _completed(client: Client, summary: IncidentSummary, order: GivenOrder) -> GivenOrder:

@@ -6,12 +6,14 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from temporalio.client import Client
 
 from cli.connection import command_line, temporal
 from cli.errors import carry_out
 from cli.history import read_story, with_refusals
 from cli.incident_page import IncidentPage, incident_page
 from cli.incident_queries import StateQueries
+from cli.incident_summary import IncidentSummary
 from cli.incident_view import PageView
 from cli.names import NAME_HELP, find_any, incident_name
 from cli.next_steps import http_address, ui_link
@@ -63,15 +65,27 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
 
 async def _read(context: typer.Context, name: str, cluster: str, ui: str) -> IncidentPage:
     async with temporal(context) as client:
-        summary = await StateQueries(client).one(await find_any(client, name, cluster))
-        story = await read_story(client, summary.incident.workflow_id, summary.run_id)
+        summary = await find_any(client, name, cluster)
+        page = await read_page(client, summary, name=name, command=command_line(context))
         link = ui_link(ui, client.namespace, summary) if ui else ""
-        return IncidentPage(
-            summary=summary,
-            story=tuple(with_refusals(story.episodes, summary.orders)),
-            lacks_beginning=story.lacks_beginning,
-            ui_link=link,
-            now=datetime.now(UTC),
-            name=name,
-            command=command_line(context),
-        )
+        return replace(page, ui_link=link)
+
+
+async def read_page(client: Client, summary: IncidentSummary, *, name: str, command: str) -> IncidentPage:
+    """The page of one incident; `name` and `command` begin the commands that it proposes.
+
+    Raises:
+        RPCError: Temporal cannot be asked.
+
+    """
+    asked = await StateQueries(client).one(summary)
+    story = await read_story(client, asked.incident.workflow_id, asked.run_id)
+    return IncidentPage(
+        summary=asked,
+        story=tuple(with_refusals(story.episodes, asked.orders)),
+        lacks_beginning=story.lacks_beginning,
+        ui_link="",
+        now=datetime.now(UTC),
+        name=name,
+        command=command,
+    )

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
@@ -48,7 +49,7 @@ Page = tuple[str, RenderableType]
 """A headline and the content below it."""
 
 
-async def watch(look: Callable[[], Awaitable[Page]]) -> None:
+async def watch(look: Callable[[], Awaitable[Page]]) -> NoReturn:
     """Draw the result of `look` until interrupted; only the first call may raise RPCError."""
     end_unheard()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, sys.exit, TERMINATED)
