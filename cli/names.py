@@ -12,14 +12,8 @@ from cli.known_clusters import unknown_cluster
 from cli.parameters import forms, kind_names, with_kind
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
-from health.model.node import EXCLUDE_LABEL
 from health.model.references import IncidentReference, check_of
 
-KEPT_OUT = (
-    f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "
-    "more in docs/cli-orders.md#before-it-fails"
-)
-"""Advice for `hold` and `abort` without an incident: the sender may want to keep out a healthy target."""
 LISTED = "paramedic list shows the open incidents"
 """Advice for other orders without an incident: the target is healthy, or its name is misspelt."""
 NEWEST = 100

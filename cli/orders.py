@@ -21,17 +21,15 @@ from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, prin
 from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_queries import AT_ONCE, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
-from cli.names import KEPT_OUT, LISTED, NAME_HELP, find_open, incident_name
+from cli.names import LISTED, NAME_HELP, find_open, incident_name
 from cli.parameters import filled
 from cli.updating import RPC_TIMEOUT, answered, ended, refused
-from health.model.order import OrderMessage, Refusal, StandingOrder
+from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
+from health.runbook.annotated_order import KEPT_OUT
 from health.runbook.orders import OrderSpec, spec_of
 from kube.bounded import bounded
 from objects.durations import in_words
 from objects.timestamps import stamp
-
-LONGEST_REASON = 1000
-"""The longest reason, in characters, as each row of a list shows it; longer texts belong in a ticket."""
 
 
 def parse_reason(text: str) -> str:

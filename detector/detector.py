@@ -140,6 +140,7 @@ class Detector:
             tasks.create_task(dispatching.ended_remediations.lead())
             tasks.create_task(dispatching.dispatch.lead())
             tasks.create_task(dispatching.upgrades.lead())
+            tasks.create_task(dispatching.annotated_orders.lead())
             tasks.create_task(reporting.reporters.lead())
             tasks.create_task(reporting.unseen_checks.lead(reporting.reporters.of_checks.changed))
             tasks.create_task(reporting.failing_workflows.lead())
@@ -154,7 +155,12 @@ class Detector:
     def _task_worker(self, temporal: Client) -> Worker:
         dispatching = self._layers.dispatching
         cluster = self._layers.state.connections.cluster
-        return dispatching.answering.worker(temporal, cluster, dispatching.upgrades.observe_upgrade)
+        return dispatching.answering.worker(
+            temporal,
+            cluster,
+            dispatching.upgrades.observe_upgrade,
+            dispatching.annotated_orders.find_recipients,
+        )
 
 
 def _handover(state: StateLayer, own_polls: OwnPolls, times: HandoverTimes) -> Handover:

@@ -15,11 +15,13 @@ from temporalio.api.common.v1 import WorkflowExecution as Execution
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from temporalio.client import Client, WorkflowExecution
 
+from health.model.order_annotations import AnnotatedOrderKey
 from health.model.references import IncidentReference
 from objects.frozen import Frozen
 from runtime import search_attributes
 from runtime.listed_incidents import UNREADABLE, listed_incident
 from runtime.payload_codec import UnreadablePayload
+from workflows.annotated_order_contracts import ANNOTATED_ORDER
 from workflows.contracts import worker_queue
 from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE, upgrade_pause_id
@@ -30,12 +32,15 @@ MOST_READ = 100
 
 class _Subject(Frozen):
     incident: IncidentReference | None = None
+    key: AnnotatedOrderKey | None = None
     cluster: str = ""
 
     @property
     def workflow_id(self) -> str:
         if self.incident is not None:
             return self.incident.workflow_id
+        if self.key is not None:
+            return self.key.workflow_id
         return upgrade_pause_id(self.cluster) if self.cluster else ""
 
 
@@ -63,7 +68,8 @@ async def strangers(client: Client, clusters: Iterable[str], rpc_timeout: timede
     """
     identities = tuple(clusters)
     query = (
-        f"WorkflowType IN ('{WORKFLOW}', '{UPGRADE_PAUSE}') AND ExecutionStatus = 'Running'"
+        f"WorkflowType IN ({_quoted((WORKFLOW, UPGRADE_PAUSE, ANNOTATED_ORDER))})"
+        " AND ExecutionStatus = 'Running'"
         f" AND ({search_attributes.CLUSTER.name} IN ({_quoted(identities)})"
         f" OR TaskQueue IN ({_quoted(map(worker_queue, identities))}))"
     )
@@ -89,6 +95,8 @@ async def _fits(execution: WorkflowExecution) -> bool:
     if execution.workflow_type == UPGRADE_PAUSE:
         cluster = execution.typed_search_attributes.get(search_attributes.CLUSTER)
         return cluster is not None and execution.id == upgrade_pause_id(cluster)
+    if execution.workflow_type == ANNOTATED_ORDER:
+        return False  # its input alone names its object
     listed = await listed_incident(execution)
     return listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
 

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from cli.orders import LONGEST_REASON
+from health.model.order import LONGEST_REASON
 from health.runbook.orders import OrderSpec
 
 

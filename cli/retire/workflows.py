@@ -27,12 +27,13 @@ from runtime.polling import queue_pollers
 from runtime.retrying import one_sentence
 from runtime.strangers import Stranger, strangers
 from runtime.temporal_trouble import is_silence
+from workflows.annotated_order_contracts import ANNOTATED_ORDER, FIND_RECIPIENTS, READ_ORDER
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=10)
-_READS = {OBSERVE.name, OBSERVE_UPGRADE.name}
+_READS = {OBSERVE.name, OBSERVE_UPGRADE.name, FIND_RECIPIENTS.name, READ_ORDER.name}
 """Activities that only read; without a detector they stay pending."""
 
 
@@ -130,7 +131,11 @@ class ClusterWorkflows:
         """Take the next step of each open incident. Returns the reasons to wait."""
         listed = await self.note_open()
         if not listed:
-            return (*await self._end_strangers(), *await self._end_upgrade_pause())
+            return (
+                *await self._end_strangers(),
+                *await self._end_annotated_orders(),
+                *await self._end_upgrade_pause(),
+            )
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
         answered = await StateQueries(self._client).all(listed) if self._needs_answers(has_worker) else listed
         for one in answered:
@@ -196,6 +201,17 @@ class ClusterWorkflows:
         """End them; a worker would end them before their first action, so they own nothing in the cluster."""
         step = IncidentStep(IncidentAction.END, "its id is not that of what it is about")
         waits = [await self._end(one.workflow_id, str(one), step) for one in await self.strangers()]
+        return tuple(wait for wait in waits if wait)
+
+    async def _end_annotated_orders(self) -> tuple[str, ...]:
+        """End them; an annotation stays, and gives no order without Paramedic."""
+        query = (
+            f"WorkflowType = '{ANNOTATED_ORDER}' AND ParamedicCluster = {quoted(self._cluster)}"
+            " AND ExecutionStatus = 'Running'"
+        )
+        step = IncidentStep(IncidentAction.END, "Paramedic no longer takes orders")
+        listed = self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
+        waits = [await self._end(one.id, one.id, step) async for one in listed]
         return tuple(wait for wait in waits if wait)
 
     async def _end_upgrade_pause(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from temporalio.service import RPCError
 
+from workflows.annotated_order_contracts import ANNOTATED_ORDER
 from workflows.messages import WORKFLOW
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 
@@ -22,6 +23,7 @@ AGAIN_SECONDS = 5.0
 SERIES = MappingProxyType(
     {
         WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
+        ANNOTATED_ORDER: ("paramedic_failing_annotated_orders", "Open orders by annotation"),
         UPGRADE_PAUSE: ("paramedic_failing_upgrade_pauses", "Open upgrade pauses"),
     }
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from detector.state.adoption import adopted
+from detector.state.annotated_objects import AnnotatedObjects
 from detector.state.check_state import CheckRecord, CheckState
 from detector.state.event_handlers import EventHandlers
 from detector.state.linked_nodes import LinkedNodes
@@ -21,6 +22,7 @@ from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.check_kind import CheckKind
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
+from health.model.order_annotations import orders_in
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import RemediationRequest
 from health.model.target import Target, TargetName
@@ -67,6 +69,8 @@ class ClusterState(StateView):
         self.linked_nodes = LinkedNodes()
         self.event_handlers = EventHandlers(guard=self.guard)
         """Handlers of changes."""
+        self.annotated = AnnotatedObjects(self.event_handlers.notify_annotation)
+        """Objects with orders in annotations."""
         self.resync = ResyncQueue(self.event_handlers.notify_change)
         """Notifications of handlers that are sent in pieces."""
 
@@ -96,6 +100,7 @@ class ClusterState(StateView):
         checks = [reference for reference in self.checks if place_of(reference) == changed.place]
         self.resync.notify_waiting(checks, changed.name)
         self.targets.put(changed, target)
+        self.annotated.see_target(changed, target)
         for reference in checks:
             self._see(reference, self.checks[reference], changed.name, target)
 
@@ -156,6 +161,9 @@ class ClusterState(StateView):
     def check_changed(self, kind: CheckKind, reference: CheckReference, record: CheckRecord | None) -> None:
         """A check was added, changed or (None) deleted."""
         known = self.checks.get(reference)
+        metadata = record.metadata if record else None
+        orders = orders_in(metadata.annotations) if metadata else ()
+        self.annotated.see_check(reference, metadata.uid if metadata else "", orders)
         if record is None:
             self.checks.pop(reference, None)
             self.act_findings.forget(reference)

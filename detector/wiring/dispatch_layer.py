@@ -9,6 +9,8 @@ from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import IncidentCalls
 from detector.dispatching.reconciler import ReconcilerDependencies
 from detector.limits.ended_remediations import EndedRemediations
+from detector.orders.annotated_orders import AnnotatedOrders
+from detector.orders.order_workflows import OrderWorkflows
 from detector.upgrade.pausable_checks import PausableChecks
 from detector.upgrade.upgrade_pauses import UpgradePauses, UpgradeSources
 from detector.upgrade.upgrade_workflow import UpgradeKey
@@ -28,6 +30,7 @@ class DispatchLayer:
     attempt_reading: AttemptReading
     ended_remediations: EndedRemediations
     upgrades: UpgradePauses
+    annotated_orders: AnnotatedOrders
 
 
 def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer) -> DispatchLayer:
@@ -49,6 +52,22 @@ def dispatch_layer(state: StateLayer, watched: WatchLayer, answers: AnswerLayer)
         attempt_reading=AttemptReading(calls, answers.attempts, cluster_state, connections.problems),
         ended_remediations=EndedRemediations(calls, answers.limits, connections.problems),
         upgrades=_upgrades(state, watched),
+        annotated_orders=_annotated_orders(state, dispatch),
+    )
+
+
+def _annotated_orders(state: StateLayer, dispatch: Dispatch) -> AnnotatedOrders:
+    return AnnotatedOrders(
+        OrderWorkflows(state.connections.temporal, state.cluster_state),
+        state.cluster_state,
+        lambda: (entry.key for entry in dispatch.open_incidents),
+        _reconciler_dependencies(state),
+    )
+
+
+def _reconciler_dependencies(state: StateLayer) -> ReconcilerDependencies:
+    return ReconcilerDependencies(
+        state.leadership.is_leader, state.now, state.cluster_state.guard, state.connections.problems
     )
 
 
@@ -71,8 +90,6 @@ def _upgrades(state: StateLayer, watched: WatchLayer) -> UpgradePauses:
             state.policy.reflectors,
             lambda annotations: is_in_shadow(annotations, cluster_state.cluster_context.policy),
         ),
-        dependencies=ReconcilerDependencies(
-            state.leadership.is_leader, state.now, cluster_state.guard, connections.problems
-        ),
+        dependencies=_reconciler_dependencies(state),
         long_upgrade=timedelta(seconds=state.settings.long_upgrade_seconds),
     )

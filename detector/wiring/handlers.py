@@ -23,6 +23,8 @@ def add_handlers(
     handlers.add_request_handler(reporting.reporters.of_checks.request_changed)
     handlers.add_request_handler(reporting.ledger.request_changed)
     handlers.add_order_handler(reporting.reporters.of_checks.ordered)
+    handlers.add_annotation_handler(dispatching.annotated_orders.changed)
+    handlers.add_context_handler(dispatching.annotated_orders.context_changed)
     handlers.add_context_handler(watched.pause_state.changed.set)
     handlers.add_context_handler(reporting.reporters.of_policy.changed)
 

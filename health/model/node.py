@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
+from health.model.order_annotations import OrderAnnotation, OrderAnnotations
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.fail_fast import FailFast
@@ -40,7 +41,7 @@ class NodeCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class NodeAnnotations:
+class NodeAnnotations(OrderAnnotations):
     """The annotations of a Node that we honour."""
 
     machine: str = Field(default="", alias="machine.openshift.io/machine")
@@ -165,6 +166,10 @@ class Node(FrozenObject):
     def has_empty_exclusion(self) -> bool:
         """True if the exclusion label has an empty value, which excludes nothing."""
         return self.metadata.labels.get(EXCLUDE_LABEL) == ""
+
+    @property
+    def orders(self) -> tuple[OrderAnnotation, ...]:
+        return self.metadata.annotations.orders
 
     @property
     def is_marked(self) -> bool:

@@ -16,6 +16,10 @@ LONGEST_ORDER = timedelta(days=366)
 """A longer time than any calendar holds would stop the workflow; without a time an order does not expire."""
 
 
+LONGEST_REASON = 1_000
+"""The longest reason, in characters, as each row of a list shows it; longer texts belong in a ticket."""
+
+
 class OrderMessage(Frozen):
     """The input of an update or signal that gives an order. The Temporal UI sends one JSON value."""
 

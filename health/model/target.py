@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from health.model.kind_names import kind_named
 from health.model.node import NO_SPEC, NodeSpec
+from health.model.order_annotations import OrderAnnotation
 from health.model.references import TargetReference
 from objects.clusters import MANAGEMENT_CLUSTER
 
@@ -145,6 +146,11 @@ class Target(Protocol):
     def is_confirmed_healthy(self) -> bool:
         """True if a person confirmed it as healthy."""
         return False
+
+    @property
+    def orders(self) -> tuple[OrderAnnotation, ...]:
+        """The annotations by which people give orders to its incidents."""
+        return ()
 
     @property
     def is_marked(self) -> bool:

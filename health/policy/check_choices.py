@@ -1,9 +1,9 @@
 """CheckChoices: settings for one check, by annotations on it named `paramedic.dev/…`.
 
 They work on any kind of check. An unknown name or unreadable value makes the whole check invalid, with field
-and value: a misspelt setting must not be ignored. A feature adds a field here, and the annotation has the
-name of the field: `proven_recovery` is `paramedic.dev/proven-recovery`. The detector reads them for each
-decision, and `act` reads them again.
+and value: a misspelt setting must not be ignored. Orders by annotation are no settings. A feature adds a
+field here, and the annotation has its name: `proven_recovery` is `paramedic.dev/proven-recovery`. The
+detector reads them for each decision, and `act` reads them again.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,13 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 
 from health.model.evidence import EvidenceStore
 from health.model.invalid_check import InvalidCheckError, problem_of
+from health.model.order_annotations import ORDER_NAMES, PREFIX, annotation_of
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
 from objects.durations import Duration, within
 from objects.timestamps import as_time
 
-PREFIX = "paramedic.dev/"
+_ORDERS = frozenset(map(annotation_of, ORDER_NAMES))
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 _WORDS = {"true": True, "false": False}
 
@@ -107,6 +108,7 @@ class CheckChoices(Bounded):
 
         """
         ours = {name: value for name, value in annotations.items() if name.startswith(PREFIX)}
+        ours = {name: value for name, value in ours.items() if name not in _ORDERS}
         try:
             return cls.model_validate(ours)
         except ValidationError as error:

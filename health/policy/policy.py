@@ -32,6 +32,8 @@ class Policy:
     """When remediations may begin."""
     held_nodes: HeldNodes = NO_NODES
     """The signs that a Node is under maintenance."""
+    orders_by_annotation: bool = True
+    """An annotation on a Node, Machine or check gives an order to its incidents; False: it is refused."""
 
 
 DEFAULTS = Policy()

@@ -51,6 +51,7 @@ class PolicyDocument(Bounded):
     shadow: StrictBool = Policy.shadow
     held_nodes: HeldNodes = Policy.held_nodes
     limits: Limits = Policy.limits
+    orders_by_annotation: StrictBool = Policy.orders_by_annotation
     maintenance_windows: Annotated[
         tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), AfterValidator(unique)
     ] = Policy.maintenance_windows

@@ -30,6 +30,7 @@ from kube.transport import Transport
 from objects.group_kind import ServedKind
 from objects.metadata import ObjectMetadata
 from tests.activities.clocks import Clocks
+from tests.activities.reading_for import ReadingFor
 from tests.activities.world import NAMESPACE
 from tests.support.values.looks import BEGAN, NOW
 from workflows.upgrade_contracts import WarnOfLongUpgradeInput, WritePausesInput
@@ -105,17 +106,6 @@ class Watched(Client):
             yield
         finally:
             self.under_way -= 1
-
-
-class ReadingFor(Client):
-    """A client without the right to patch, whose reads another client makes."""
-
-    def __init__(self, reader: Client, transport: Transport) -> None:
-        super().__init__(transport)
-        self._reader = reader
-
-    async def get(self, resource: Resource, name: str, namespace: str = "") -> Object:
-        return await self._reader.get(resource, name, namespace)
 
 
 def _seen(found: Object) -> PausableCheck:

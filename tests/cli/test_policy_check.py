@@ -20,6 +20,7 @@ outageGuard: {"minimumNodes": 3, "percentage": 60, "window": "5m", "holdLimit": 
 shadow: false (default)
 heldNodes: {"cordoned": false, "tainted": []} (default)
 limits: {"maxInFlightByLabel": {}} (default)
+ordersByAnnotation: true (default)
 maintenanceWindows: [{"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "timeZone": "UTC", \
 "remediation": "Allowed", "onlyNamed": false}]
 """
@@ -47,7 +48,7 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
     file.write_text(text)
     ran = await Command({})("policy", "check", str(file))
     assert ran.code == 0
-    assert ran.out.count("(default)") == 7
+    assert ran.out.count("(default)") == 8
     assert ran.err == (
         f"{file}: names no field; blank text, unlike {{}}, holds every check if "
         "PARAMEDIC_MISSING_POLICY=hold is set\n"

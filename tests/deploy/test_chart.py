@@ -291,6 +291,7 @@ async def test_values_that_cannot_be_used_are_refused_by_name(
 
 POLICIES: list[dict[str, Any]] = [
     {},
+    {"ordersByAnnotation": False},
     {"shadow": True, "backOffLimit": "1h30m", "stalenessLimit": "45s"},
     {"backOffLimit": 0, "outageGuard": {}},
     {"outageGuard": {"minimumNodes": 5, "percentage": 80, "window": "2m", "holdLimit": "0"}},

@@ -61,9 +61,9 @@ def test_detector_says_what_is_true_of_machines_and_does_nothing_to_them() -> No
 def test_worker_marks_machines_and_cannot_delete_them() -> None:
     assert rights(CHECKS, "paramedic-worker-cluster-api") == {
         "clusters": {"get"},
-        "machines": {"get"},
+        "machines": {"get", "patch"},
         "machines/status": {"patch"},
-        "machinehealthchecks": {"get", "list"},
+        "machinehealthchecks": {"get", "list", "patch"},
         "events": {"create"},
     }
 

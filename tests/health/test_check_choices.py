@@ -51,6 +51,13 @@ def test_annotations_of_others_are_no_choices(kind: CheckKind, check: dict[str, 
     assert kind.parse(others).choices == CheckChoices()
 
 
+@pytest.mark.parametrize(("kind", "check"), KINDS)
+def test_orders_by_annotation_are_no_choices(kind: CheckKind, check: dict[str, Any]) -> None:
+    ordered = annotated(check, **{"paramedic.dev/hold": "power work", "paramedic.dev/abort": ""})
+
+    assert kind.parse(ordered).choices == CheckChoices()
+
+
 @pytest.mark.parametrize(("kind", "check"), KINDS[1:])
 def test_bad_annotation_is_not_reported_while_the_check_is_paused(
     kind: CheckKind, check: dict[str, Any]

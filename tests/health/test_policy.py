@@ -18,7 +18,10 @@ from objects.event import Severity
 from tests.support.values.builders import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
-FIELDS = "backOffLimit, heldNodes, limits, maintenanceWindows, outageGuard, shadow, stalenessLimit"
+FIELDS = (
+    "backOffLimit, heldNodes, limits, maintenanceWindows, ordersByAnnotation, outageGuard, shadow, "
+    "stalenessLimit"
+)
 CORDONED = HeldNodes.model_validate({"cordoned": True})
 NIGHT = "{name: a, schedule: 0 22 * * *, duration: 1h, remediation: Allowed}"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
@@ -45,6 +48,7 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ("backOffLimit: 0", replace(SETTINGS, back_off_limit=timedelta())),
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
         ("shadow: true", replace(SETTINGS, shadow=True)),
+        ("ordersByAnnotation: false", replace(SETTINGS, orders_by_annotation=False)),
         ("heldNodes: {cordoned: true}", replace(SETTINGS, held_nodes=CORDONED)),
         ("limits: {maxInFlight: 3}", replace(SETTINGS, limits=limits(maxInFlight=3))),
         (

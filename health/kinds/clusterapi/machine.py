@@ -17,6 +17,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
+from health.model.order_annotations import OrderAnnotation, OrderAnnotations
 from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
@@ -30,7 +31,7 @@ INFRASTRUCTURE_READY = "InfrastructureReady"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineAnnotations:
+class MachineAnnotations(OrderAnnotations):
     """The annotations of a Machine that we honour; None: absent."""
 
     paused: str | None = Field(default=None, alias="cluster.x-k8s.io/paused")
@@ -111,6 +112,10 @@ class MachineTarget(LinkedMachineTarget):
     """
 
     machine: Machine
+
+    @property
+    def orders(self) -> tuple[OrderAnnotation, ...]:
+        return self.machine.metadata.annotations.orders
 
     @property
     def node_cluster(self) -> str:

@@ -4,7 +4,7 @@ Each Secret of a workload cluster has a right of its own (docs/cluster-api-switc
 """
 
 from health.kinds.clusterapi.group import CONTROL_PLANE_GROUP, GROUP
-from health.kinds.right import Process, Right, RightsGroup
+from health.kinds.right import ORDERS, Process, Right, RightsGroup
 
 MANAGEMENT = RightsGroup(
     "deploy/components/cluster-api/machine-health-checks.yaml",
@@ -97,6 +97,22 @@ RIGHTS = (
         verbs=("get",),
         part=MANAGEMENT,
         why="a Machine is read again before it is marked",
+    ),
+    Right(
+        process=Process.WORKER,
+        group=GROUP,
+        resource="machines",
+        verbs=("patch",),
+        part=MANAGEMENT,
+        why=ORDERS,
+    ),
+    Right(
+        process=Process.WORKER,
+        group=GROUP,
+        resource="machinehealthchecks",
+        verbs=("patch",),
+        part=MANAGEMENT,
+        why=ORDERS,
     ),
     Right(
         process=Process.WORKER,

@@ -2,7 +2,7 @@
 
 from health.kinds.nodehealthcheck.check import GROUP
 from health.kinds.nodehealthcheck.machine_health_checks import GROUP as MACHINE_GROUP
-from health.kinds.right import Process, Right, RightsGroup
+from health.kinds.right import ORDERS, Process, Right, RightsGroup
 
 WEBHOOK = RightsGroup("deploy/components/webhook/rbac.yaml", "where the webhook is installed", name="webhook")
 CONFIRMATIONS = RightsGroup(
@@ -48,6 +48,13 @@ RIGHTS = (
     ),
     Right(
         process=Process.WORKER,
+        group=GROUP,
+        resource="nodehealthchecks",
+        verbs=("patch",),
+        why=ORDERS,
+    ),
+    Right(
+        process=Process.WORKER,
         group=MACHINE_GROUP,
         resource="machines",
         verbs=("get",),
@@ -69,7 +76,7 @@ CONFIRMATION_RIGHTS = (
         resource="nodes",
         verbs=("patch",),
         part=CONFIRMATIONS,
-        why="the worker removes a person's mark of a healthy node when its requests are gone; "
+        why="the worker removes marks of healthy nodes, and orders by annotation; "
         "an admission policy allows only this",
     ),
 )

@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
+from health.model.order_annotations import OrderAnnotation, OrderAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -23,7 +24,7 @@ EXTERNAL_REMEDIATION = "host.metal3.io/external-remediation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineAnnotations:
+class MachineAnnotations(OrderAnnotations):
     """The annotations of a Machine that we honour."""
 
     external_remediation: str | None = Field(default=None, alias="host.metal3.io/external-remediation")
@@ -69,6 +70,10 @@ class MachineTarget(LinkedMachineTarget):
     """One Machine with its Node, at one moment."""
 
     machine: Machine
+
+    @property
+    def orders(self) -> tuple[OrderAnnotation, ...]:
+        return self.machine.metadata.annotations.orders
 
     @property
     def is_marked(self) -> bool:

@@ -1,0 +1,1 @@
+"""Orders by annotation: the detector's part."""

@@ -1,0 +1,100 @@
+"""Annotations of Nodes, Machines and checks that give an order: `paramedic.dev/hold`, and one for each other.
+
+The detector keeps a digest of each value, so that the slim records of a large cluster stay small. The worker
+reads the value itself.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass
+
+from health.model.references import UID_LENGTH, TypedObjectReference
+from objects.frozen import Frozen
+
+PREFIX = "paramedic.dev/"
+_DIGITS = 16
+
+
+def digest_of(value: str) -> str:
+    """A short digest of a value, which tells it from a later value of the same annotation."""
+    return sha256(value.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def _digest_if_present(value: str | None) -> str | None:
+    return None if value is None else digest_of(value)
+
+
+Digest = Annotated[str | None, AfterValidator(_digest_if_present)]
+
+
+class OrderAnnotation(NamedTuple):
+    """One annotation that gives an order, without its value."""
+
+    order: str
+    digest: str
+    """The digest of its value."""
+
+
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    config=ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True),
+)
+class OrderAnnotations:
+    """The orders among the annotations of an object, as digests; None: absent."""
+
+    abort: Digest = Field(default=None, alias="paramedic.dev/abort")
+    hold: Digest = Field(default=None, alias="paramedic.dev/hold")
+    claim: Digest = Field(default=None, alias="paramedic.dev/claim")
+    unclaim: Digest = Field(default=None, alias="paramedic.dev/unclaim")
+    skip: Digest = Field(default=None, alias="paramedic.dev/skip")
+    resume: Digest = Field(default=None, alias="paramedic.dev/resume")
+
+    @property
+    def orders(self) -> tuple[OrderAnnotation, ...]:
+        found = ((name, getattr(self, name)) for name in ORDER_NAMES)
+        return tuple(OrderAnnotation(name, digest) for name, digest in found if digest is not None)
+
+
+ORDER_NAMES = tuple(field.name for field in dataclasses.fields(OrderAnnotations))
+"""The names of all orders that an annotation can give."""
+
+
+def annotation_of(order: str) -> str:
+    """The name of the annotation that gives this order."""
+    return f"{PREFIX}{order}"
+
+
+def orders_in(annotations: Mapping[str, str]) -> tuple[OrderAnnotation, ...]:
+    """The orders among these annotations, in the order of ORDER_NAMES."""
+    values = ((name, annotations.get(annotation_of(name))) for name in ORDER_NAMES)
+    return tuple(OrderAnnotation(name, digest_of(value)) for name, value in values if value is not None)
+
+
+class AnnotatedObject(TypedObjectReference):
+    """A Node, Machine or check that may have such an annotation, told from others of its name by its uid."""
+
+    uid: str
+
+
+class AnnotatedOrderKey(Frozen):
+    """One order by annotation: the object, and the name of the order."""
+
+    cluster: str
+    subject: AnnotatedObject
+    order: str
+
+    @property
+    def annotation(self) -> str:
+        return annotation_of(self.order)
+
+    @property
+    def workflow_id(self) -> str:
+        """`order/<cluster>/<object>/<uid>/<order>`, with a part of the uid."""
+        return f"order/{self.cluster}/{self.subject}/{self.subject.uid[:UID_LENGTH]}/{self.order}"

@@ -1,0 +1,147 @@
+"""Orders by annotation: the message of a value, and the Event that answers it. Pure.
+
+A value is the reason in plain text, or a JSON object with the options of the order. People write it with any
+tool, so its size is bounded before it is parsed, and a refusal names field and value.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from health.model.node import EXCLUDE_LABEL
+from health.model.order import LONGEST_REASON, OrderMessage, Refusal
+from health.model.order_annotations import AnnotatedOrderKey
+from health.runbook.orders import ORDERS
+from objects.event import Event, Severity
+from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
+
+LONGEST_VALUE = 4_096
+"""Characters of a value: a reason of the longest size in JSON, with its options."""
+_LONGEST_QUOTE = 60
+"""Characters of a refused value in the Event."""
+_MOST_NAMED = 3
+KEPT_OUT = (
+    f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "
+    "more in docs/cli-orders.md#before-it-fails"
+)
+"""Advice for `hold` and `abort` without an incident: the sender may want to keep out a healthy target."""
+TURNED_OFF = "the policy turns orders by annotation off (ordersByAnnotation)"
+
+
+class ReceiptOutcome(StrEnum):
+    """The result of an order for one incident."""
+
+    GIVEN = "Given"
+    REFUSED = "Refused"
+    """The incident refuses it, or has ended."""
+    UNANSWERED = "Unanswered"
+    """No worker answered in time, or Temporal cannot be asked; the order is given again."""
+
+
+class Receipt(Frozen):
+    """The answer of one incident to an order."""
+
+    incident: str
+    """The check and the target, for people."""
+    outcome: OpenEnum[ReceiptOutcome]
+    words: ShortText
+
+
+def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | Refusal:
+    """The message of a value that the field manager `manager` wrote."""
+    spec = ORDERS.get(key.order)
+    if spec is None:
+        return Refusal(f"this version has no order {key.order!r}")
+    if len(value) > LONGEST_VALUE:
+        return Refusal(f"the value has {len(value):,} characters, and at most {LONGEST_VALUE:,} are read")
+    fields = _fields(value)
+    if isinstance(fields, Refusal):
+        return fields
+    if unknown := sorted(fields.keys() - spec.message.model_fields.keys() | fields.keys() & {"identity"}):
+        known = ", ".join(sorted(spec.message.model_fields.keys() - {"identity"}))
+        return Refusal(f"it has no field {_quoted(unknown[0])}; the fields are {known}")
+    reason = fields.get("reason", "")
+    if isinstance(reason, str) and len(reason) > LONGEST_REASON:
+        return Refusal(
+            f"has {len(reason):,} characters, and at most {LONGEST_REASON:,} are allowed", field="reason"
+        )
+    identity = f"kubectl annotation on {key.subject}" + (f" (manager {manager})" if manager else "")
+    try:
+        message: OrderMessage = spec.message.model_validate({**fields, "identity": identity})
+    except ValidationError as error:
+        return _refused(error)
+    return message
+
+
+def _fields(value: str) -> dict[str, object] | Refusal:
+    """The fields of a value; plain text is the reason."""
+    if not value.lstrip().startswith("{"):
+        return {"reason": value.strip()}
+    try:
+        fields = from_json(value)
+    except ValueError as error:
+        return Refusal(f"the value begins with {{ and is no JSON: {error}")
+    return fields if isinstance(fields, dict) else Refusal("the value is no JSON object")
+
+
+def _refused(error: ValidationError) -> Refusal:
+    first = error.errors(include_url=False, include_context=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    return Refusal(f"{first['msg']}, and it is {_quoted(first['input'])}", field=field)
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+
+
+def no_incident(key: AnnotatedOrderKey) -> str:
+    """Why an order without an open incident has no effect, and what to use instead."""
+    spec = ORDERS.get(key.order)
+    advice = f"; {KEPT_OUT}" if spec is not None and spec.blocks is not None else ""
+    return f"{key.subject} has no open incident, and orders are for open incidents{advice}"
+
+
+def refused_event(key: AnnotatedOrderKey, seed: str, refusal: Refusal) -> Event:
+    """The Event of an order that no incident got."""
+    field = f"{refusal.field} " if refusal.field else ""
+    return _event(key, seed, f"refused: {field}{refusal.why}", is_refused=True)
+
+
+def answered_event(key: AnnotatedOrderKey, seed: str, receipts: Sequence[Receipt], left_out: int) -> Event:
+    """The Event of an order that incidents answered; `left_out` further ones did not get it."""
+    given = [one for one in receipts if one.outcome == ReceiptOutcome.GIVEN]
+    others = [one for one in receipts if one.outcome != ReceiptOutcome.GIVEN]
+    parts = [_listed(given), f"refused by {_listed(others)}" if others else ""]
+    if left_out:
+        parts.append(f"{left_out} more incidents did not get it: annotate their targets")
+    return _event(key, seed, "; ".join(filter(None, parts)), is_refused=not given)
+
+
+def kept_event(key: AnnotatedOrderKey, seed: str, why: str) -> Event:
+    """The Event of an annotation that the worker may not remove."""
+    words = f"stays, because the worker may not remove it, and is not taken again; remove it yourself: {why}"
+    return Event(
+        seed=f"{seed}\nkept",
+        severity=Severity.WARNING,
+        reason="OrderAnnotationKept",
+        message=f"{key.annotation} {words}",
+    )
+
+
+def _listed(receipts: Sequence[Receipt]) -> str:
+    named = "; ".join(f"{one.incident}: {one.words}" for one in receipts[:_MOST_NAMED])
+    more = len(receipts) - _MOST_NAMED
+    return f"{named}; and {more} more" if more > 0 else named
+
+
+def _event(key: AnnotatedOrderKey, seed: str, words: str, *, is_refused: bool) -> Event:
+    return Event(
+        seed=seed,
+        severity=Severity.WARNING if is_refused else Severity.NORMAL,
+        reason="OrderRefused" if is_refused else "OrderTaken",
+        message=f"{key.annotation}: {words}",
+    )

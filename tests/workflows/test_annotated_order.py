@@ -1,0 +1,115 @@
+"""The workflow of an order by annotation, on a real Temporal server with a scripted cluster."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from temporalio.client import WorkflowFailureError
+from temporalio.exceptions import CancelledError
+from temporalio.testing import WorkflowEnvironment
+
+from tests.support.story.annotating import Annotating
+from workflows.annotated_order import AnnotatedOrder
+
+FIRST_RETRY, A_DAY = timedelta(seconds=6), timedelta(days=1)
+HELD = "paramedic.dev/hold: workers/node-4: does nothing new for Node/node-4"
+
+
+@pytest.fixture
+async def annotating(time_skipping: WorkflowEnvironment) -> AsyncIterator[Annotating]:
+    one = Annotating(time_skipping)
+    async with one.processes():
+        yield one
+
+
+async def test_order_is_given_once_answered_and_removed(annotating: Annotating) -> None:
+    await annotating.start()
+    assert await annotating.result() == HELD
+    (given,) = annotating.given
+    assert given.message == {
+        "reason": "replacing its disk",
+        "identity": "kubectl annotation on Node/node-4 (manager kubectl-annotate)",
+        "for_seconds": None,
+    }
+    assert annotating.events == [HELD]
+    assert annotating.value is None
+
+
+async def test_annotation_that_is_gone_gives_no_order(annotating: Annotating) -> None:
+    annotating.value = None
+    await annotating.start()
+    assert await annotating.result() == ""
+    assert not annotating.given
+    assert not annotating.events
+
+
+@pytest.mark.parametrize(
+    ("value", "refused", "why"),
+    [
+        ('{"for_seconds": -1}', "", "refused: for_seconds "),
+        ("disk", "Node/node-4 has no open incident", "refused: Node/node-4 has no open incident"),
+    ],
+)
+async def test_refusal_is_answered_and_the_annotation_is_removed(
+    annotating: Annotating, value: str, refused: str, why: str
+) -> None:
+    annotating.value, annotating.refused = value, refused
+    await annotating.start()
+    assert why in await annotating.result()
+    assert not annotating.given
+    assert annotating.value is None
+
+
+async def test_incident_that_does_not_answer_gets_the_same_update_again(annotating: Annotating) -> None:
+    annotating.unanswered = 1
+    await annotating.start()
+    await annotating.rests()
+    assert not annotating.events
+    await annotating.passes(FIRST_RETRY)
+    assert await annotating.result() == HELD
+    assert [one.update_id for one in annotating.given] == [annotating.given[0].update_id] * 2
+
+
+async def test_annotation_that_cannot_be_removed_is_not_taken_again(annotating: Annotating) -> None:
+    annotating.may_remove = False
+    await annotating.start()
+    await annotating.rests()
+    await annotating.passes(A_DAY)
+    await annotating.rests()
+    assert (len(annotating.given), annotating.events) == (1, [HELD])
+    annotating.may_remove = True
+    await annotating.handle.signal(AnnotatedOrder.wake)
+    await annotating.result()
+    assert (len(annotating.given), annotating.events) == (1, [HELD])
+
+
+async def test_newer_value_is_the_next_order(annotating: Annotating) -> None:
+    annotating.next_value = "the disk came"
+    await annotating.start()
+    await annotating.result()
+    assert annotating.reasons == ["replacing its disk", "the disk came"]
+    assert annotating.events == [HELD, HELD]
+
+
+async def test_same_value_after_a_kept_one_is_a_new_order(annotating: Annotating) -> None:
+    annotating.may_remove = False
+    await annotating.start()
+    await annotating.rests()
+    for value in ("the disk came", "replacing its disk"):
+        annotating.value = value
+        await annotating.handle.signal(AnnotatedOrder.wake)
+        await annotating.rests()
+    annotating.may_remove = True
+    await annotating.handle.signal(AnnotatedOrder.wake)
+    await annotating.result()
+    assert annotating.reasons == ["replacing its disk", "the disk came", "replacing its disk"]
+
+
+async def test_cancel_while_it_rests_ends_it(annotating: Annotating) -> None:
+    annotating.may_remove = False
+    handle = await annotating.start()
+    await annotating.rests()
+    await handle.cancel()
+    with pytest.raises(WorkflowFailureError) as ended:
+        await handle.result()
+    assert isinstance(ended.value.cause, CancelledError)

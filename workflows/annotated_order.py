@@ -1,0 +1,192 @@
+"""AnnotatedOrder: the workflow of one order that a person gives by an annotation.
+
+It reads the annotation, asks the detector for the incidents, gives them the order, emits an Event with the
+answer, and removes the annotation. The detector starts it with nothing but the name of the annotation, so an
+annotation that is gone meanwhile gives no order. The workflow stays open as long as the annotation
+exists, so no value is taken twice, even by another detector or after a long time.
+"""
+
+import asyncio
+import contextlib
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from health.model.order import OrderMessage, Refusal
+    from health.runbook.annotated_order import (
+        Receipt,
+        ReceiptOutcome,
+        answered_event,
+        parsed,
+        refused_event,
+    )
+    from objects.backoff import Backoff
+    from objects.event import Event
+    from objects.frozen import Frozen
+    from objects.short_text import short
+    from workflows.annotated_order_contracts import (
+        ANNOTATED_ORDER,
+        ANSWER_ORDER,
+        FIND_RECIPIENTS,
+        GIVE_ORDER,
+        READ_ORDER,
+        WAKE_ANNOTATED_ORDER,
+        AnnotatedOrderInput,
+        AnnotatedOrderMemory,
+        AnnotatedOrderResult,
+        AnswerOrderInput,
+        AnswerOrderResult,
+        FindRecipientsInput,
+        GiveOrderInput,
+        GiveOrderResult,
+        OrderAnswer,
+        ReadOrderInput,
+        ReadOrderResult,
+        Recipients,
+        RemovalOutcome,
+    )
+    from workflows.contracts import detector_queue
+    from workflows.kit.calls import Contract, FinishedCalls, in_words
+    from workflows.kit.runs import begin_a_new_run, is_new_run_due, refuse_other_id
+    from workflows.kit.wakes import Wakes
+
+Result = TypeVar("Result")
+RETRIES = Backoff(timedelta(seconds=5), timedelta(hours=1))
+"""Between two attempts to read, give or remove. The annotation may stay for ever without a right."""
+
+
+class _TryAgain(Exception):
+    """The order could not be read, given or removed now; the message says why."""
+
+
+@workflow.defn(name=ANNOTATED_ORDER)
+class AnnotatedOrder:
+    """The workflow of one annotation; `run` ends when the annotation is gone."""
+
+    @workflow.init
+    def __init__(self, start: AnnotatedOrderInput) -> None:
+        self._key = start.key
+        self._memory = start.memory if start.is_handed_over() else AnnotatedOrderMemory()
+        self._wakes = Wakes()
+        self._calls = FinishedCalls(self._cancel)
+        self._is_cancelled = False
+        self._failures = 0
+        self._details = ""
+
+    @workflow.run
+    async def run(self, start: AnnotatedOrderInput) -> AnnotatedOrderResult:
+        """Take the order, and each later one by the same annotation, until the annotation is gone."""
+        refuse_other_id(start.key.workflow_id)
+        while not self._is_cancelled:
+            self._wakes.answer()
+            try:
+                is_gone = await self._take()
+            except _TryAgain as problem:
+                self._failures += 1
+                await self._rest(str(problem))
+                continue
+            self._failures = 0
+            if is_gone and not self._wakes.has_new:
+                return AnnotatedOrderResult(answer=self._details)
+        raise asyncio.CancelledError
+
+    @workflow.signal(name=WAKE_ANNOTATED_ORDER)
+    def wake(self) -> None:
+        """Read the annotation again; the signal carries no value."""
+        self._wakes.receive()
+
+    def _cancel(self) -> None:
+        self._is_cancelled = True
+
+    async def _take(self) -> bool:
+        """Take the value of the annotation once; returns True if there is no annotation any more."""
+        read = await self._call(READ_ORDER, ReadOrderInput(key=self._key), ReadOrderResult)
+        if read.problem:
+            raise _TryAgain(f"{self._key.subject} cannot be read: {read.problem}")
+        if not read.digest:
+            return True
+        if read.digest != self._memory.taken:
+            await self._give(read)
+        return await self._remove()
+
+    async def _give(self, read: ReadOrderResult) -> None:
+        number = self._memory.number + bool(self._memory.taken)
+        self._memory = AnnotatedOrderMemory(number=number)
+        event = await self._given(read, f"{workflow.info().first_execution_run_id}/{number}/{read.digest}")
+        answer = OrderAnswer(severity=event.severity, reason=event.reason, message=event.message)
+        self._memory = AnnotatedOrderMemory(number=number, taken=read.digest, answer=answer)
+        self._say(event.message)
+
+    async def _given(self, read: ReadOrderResult, seed: str) -> Event:
+        """Give the order to the incidents of the object; returns the Event that answers."""
+        message = parsed(self._key, read.value, read.manager)
+        if isinstance(message, Refusal):
+            return refused_event(self._key, seed, message)
+        recipients = await self._call(
+            FIND_RECIPIENTS,
+            FindRecipientsInput(key=self._key),
+            Recipients,
+            task_queue=detector_queue(self._key.cluster),
+        )
+        if recipients.refused:
+            return refused_event(self._key, seed, Refusal(recipients.refused))
+        receipts = await self._receipts(message, recipients, seed)
+        if waiting := [one for one in receipts if one.outcome == ReceiptOutcome.UNANSWERED]:
+            raise _TryAgain(f"{waiting[0].incident}: {waiting[0].words}")
+        return answered_event(self._key, seed, receipts, recipients.left_out)
+
+    async def _receipts(
+        self, message: OrderMessage, recipients: Recipients, seed: str
+    ) -> tuple[Receipt, ...]:
+        asked = GiveOrderInput(
+            order=self._key.order,
+            message=message.model_dump(mode="json"),
+            update_id=seed,
+            incidents=recipients.incidents,
+        )
+        return (await self._call(GIVE_ORDER, asked, GiveOrderResult)).receipts
+
+    async def _remove(self) -> bool:
+        """Answer, and remove the annotation; returns True if there is none any more."""
+        memory = self._memory
+        seed = f"{workflow.info().first_execution_run_id}/{memory.number}/{memory.taken}"
+        asked = AnswerOrderInput(key=self._key, digest=memory.taken, seed=seed, answer=memory.answer)
+        result = await self._call(ANSWER_ORDER, asked, AnswerOrderResult)
+        self._memory = memory.model_copy(update={"answer": None})
+        if result.outcome not in (RemovalOutcome.GONE, RemovalOutcome.CHANGED):
+            raise _TryAgain(f"{self._key.annotation} could not be removed: {result.why}")
+        self._memory = AnnotatedOrderMemory(number=memory.number + 1)
+        return result.outcome == RemovalOutcome.GONE
+
+    async def _call(
+        self, contract: Contract, asked: Frozen, result: type[Result], task_queue: str | None = None
+    ) -> Result:
+        """The answer of an activity, which is awaited to its end also after a cancel.
+
+        Raises:
+            _TryAgain: no worker completed it in time.
+
+        """
+        summary = f"{self._key.annotation} on {self._key.subject}"
+        try:
+            return await self._calls.call(contract, asked, result, summary=summary, task_queue=task_queue)
+        except ActivityError as error:
+            raise _TryAgain(f"{contract.name}: {in_words(error)}") from error
+
+    async def _rest(self, problem: str) -> None:
+        """Wait until the next attempt or a wake."""
+        self._say(problem)
+        if is_new_run_due():
+            begin_a_new_run(AnnotatedOrderInput(key=self._key, memory=self._memory))
+        wait = RETRIES.wait(self._failures, workflow.random().random())
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: self._wakes.has_new, timeout=wait, timeout_summary="tries again"
+            )
+
+    def _say(self, words: str) -> None:
+        self._details = short(words)
+        workflow.set_current_details(self._details)
