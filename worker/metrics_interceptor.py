@@ -6,6 +6,7 @@ A replay is not counted. If a wake overtakes the end of an incident, the end is 
 reached again: Temporal refuses the first completion after it was counted.
 """
 
+from datetime import datetime
 from typing import Any
 
 from temporalio import activity, workflow
@@ -110,13 +111,21 @@ class _CountedActivity(ActivityInboundInterceptor):
                 self._metrics.act_ended(HELD, hold.reason)
             case RequestsLost():
                 self._metrics.act_ended(LOST)
-            case RequestExists():
+            case RequestExists(request=made, lease_acquired_at=acquired):
                 self._metrics.act_ended(REQUESTED)
+                self._count_delay(request, made.created if acquired else None)
             case TargetDisrupted(lease_acquired_at=acquired):
                 self._metrics.act_ended(DONE)
+                self._count_delay(request, acquired)
                 # Steps that were already under way needed no Lease.
                 if request.step.action is Action.DELETE and acquired is not None:
                     self._metrics.target_deleted(request.incident.check)
+
+    def _count_delay(self, request: ActInput, requested: datetime | None) -> None:
+        """Count the delay of a first step taken at `requested`; None: an earlier act took the step."""
+        if request.delay is not None and requested is not None:
+            kind = request.incident.check.kind_name
+            self._metrics.times.remediation_requested(kind, request.delay.parts(requested))
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):
@@ -124,5 +133,5 @@ class _CountedWorkflow(WorkflowInboundInterceptor):
         result = await super().execute_workflow(input)
         if workflow.info().workflow_type == WORKFLOW and not workflow.unsafe.is_replaying():
             start: RemediationInput = input.args[0]
-            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check.kind_name, result.outcome)
+            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check, result)
         return result

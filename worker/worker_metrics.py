@@ -8,10 +8,12 @@ from prometheus_client import CollectorRegistry, Counter
 
 from activities.registry import KIND_ACTIVITIES
 from health.kinds.registry import CHECK_KINDS
+from health.model.incident_result import IncidentResult
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome
 from health.model.references import CheckReference
 from health.runbook.maintenance import MaintenanceTask
+from worker.incident_times import IncidentTimes
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"
@@ -22,6 +24,7 @@ class WorkerMetrics:
     """The counters of one worker process, in its registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.times = IncidentTimes(registry)
         self._incidents = _incidents(registry)
         self._acts = _acts(registry)
         self._task_failures = _task_failures(registry)
@@ -45,9 +48,10 @@ class WorkerMetrics:
             for outcome in Outcome:
                 self._incidents.labels(kind, outcome)
 
-    def incident_ended(self, check_kind: str, outcome: str) -> None:
-        """Count an ended incident. Workflows run in threads: the counter has a lock."""
-        self._incidents.labels(check_kind, outcome).inc()
+    def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
+        """Count an ended incident. Workflows run in threads: the metrics have locks."""
+        self._incidents.labels(check.kind_name, result.outcome).inc()
+        self.times.incident_ended(check, result)
 
     def act_ended(self, result: str, reason: str = "") -> None:
         self._acts.labels(result, reason).inc()

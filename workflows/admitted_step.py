@@ -17,6 +17,7 @@ from health.model.evidence import EvidenceRecord, evidence_name
 from health.model.moves import RecordStep, TakeStep
 from health.model.observation import Hold, HoldReason, Observation, failed
 from health.model.references import Action, IncidentReference, RequestReference, Step
+from health.runbook.delays import RequestDelay
 from health.runbook.escalation import Plan
 from health.runbook.incident import due_after_loss
 from health.runbook.state import Memory
@@ -74,7 +75,13 @@ class AdmittedStep:
             attempt=self.before.attempt_of(self.observation),
             holds_lease=self.before.lease.is_held,
             requests=tuple(request.reference for request in self.observation.requests),
+            delay=self._delay,
         )
+
+    @property
+    def _delay(self) -> RequestDelay | None:
+        is_first = self.before.is_before_the_first_step
+        return self.before.delays.before_act(self.began) if is_first else None
 
     @property
     def _due_after_loss(self) -> datetime | None:

@@ -26,6 +26,7 @@ from health.model.order import OrderRecord
 from health.model.references import IncidentReference, RequestReference, Step
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
+from health.runbook.delays import RequestDelay
 from health.runbook.maintenance import MaintenanceTask, TaskFailure
 from objects.frozen import Frozen, OpenEnum
 from workflows.kit.calls import FOR_EVER, ONCE, TWICE, Contract
@@ -83,6 +84,8 @@ class ActInput(Frozen):
     """Whether the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
     """The requests for the target that the detector sees; the act reads the relevant ones again."""
+    delay: RequestDelay | None = None
+    """For the first step: the times since the failure, for a metric."""
 
 
 class EvidenceInput(Frozen):

@@ -116,6 +116,8 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         reason=str(end.details),
         started=started,
         ended=now,
+        failed=memory.delays.fact.since if memory.delays.fact else None,
+        recovered=_recovered(end, memory, now),
         attempts=memory.attempt,
         deleted=memory.disruption.deleted_at,
         requests=ended(memory.records, now),
@@ -123,3 +125,10 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         shadow=memory.shadow if memory.has_been_in_shadow else None,
         evidence=memory.evidence,
     )
+
+
+def _recovered(end: End, memory: Memory, now: datetime) -> datetime | None:
+    """When the failure was over: a deleted Machine is replaced at the end of its incident."""
+    if end.outcome not in (Outcome.RECOVERED, Outcome.REMEDIATED):
+        return None
+    return memory.recovery.healthy_since or now

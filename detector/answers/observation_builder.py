@@ -154,6 +154,7 @@ class ObservationBuilder:
             reason=verdict.reason,
             remaining_seconds=(max(timedelta(), deadline - self.now) + JUST_AFTER).total_seconds(),
             fact=verdict.fact,
+            deadline=deadline,
             hold=self._hold(check, target, failed, deadline),
             steps=check.steps_for(target),
             under_way=check.under_way(target),

@@ -19,6 +19,10 @@ class IncidentResult(Frozen):
     started: datetime
     """When the first run of the workflow started."""
     ended: datetime
+    failed: datetime | None = None
+    """When the condition began that the incident is about; None: it saw none."""
+    recovered: datetime | None = None
+    """When it saw the target healthy again, or replaced; None: neither."""
     attempts: int = 0
     """The number of the latest remediation in a row of the target; 0: nothing was done."""
     deleted: datetime | None = None

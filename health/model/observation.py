@@ -152,6 +152,8 @@ class Observation(Frozen):
     remaining_seconds: Annotated[float, WakeRule.NEVER] = 0
     """Time until the deadline, in the state Waiting."""
     fact: Annotated[Fact | None, WakeRule.IF_ANOTHER_FACT] = None
+    deadline: Annotated[datetime | None, WakeRule.NEVER] = None
+    """When the duration of the check is over, or was; None: the target is not unhealthy."""
     hold: Annotated[Hold | None, WakeRule.IF_HELD_OTHERWISE] = None
     """Why nothing may be done now. None permits nothing: only `admission` does."""
     admission: Annotated[Admission | None, WakeRule.NEVER] = None

@@ -24,10 +24,22 @@ _SEEN = frozenset({TargetState.HEALTHY, TargetState.WAITING, TargetState.EXPIRED
 def learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
     """The memory after an observation; the order of the calls matters."""
     memory = shadow.entered_or_left(memory, observation)
-    memory = memory.model_copy(update={"recovery": memory.recovery.observed(observation, now)})
+    memory = _timing(memory, observation, now)
     if memory.is_shadow:
         return _learned_in_shadow(memory, observation, now)
     return _learned(memory, observation, now)
+
+
+def _timing(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    delays = memory.delays.observed(
+        observation,
+        now,
+        is_blocked=memory.is_blocked,
+        is_before_the_first_step=memory.is_before_the_first_step,
+    )
+    return memory.model_copy(
+        update={"recovery": memory.recovery.observed(observation, now), "delays": delays}
+    )
 
 
 def _learned_in_shadow(memory: Memory, observation: Observation, now: datetime) -> Memory:

@@ -18,6 +18,7 @@ from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
 from health.model.task_subject import TaskSubject
+from health.runbook.delays import Delays
 from health.runbook.escalation import Plan, Stepped, lease_duration
 from health.runbook.failures import FailingActs, after_failure, lasts
 from health.runbook.maintenance import (
@@ -102,6 +103,8 @@ class Memory(Frozen):
     """The orders of people that stand, each until its time is over or another order ends it."""
     evidence: EvidenceRecord | None = None
     """The result of saving evidence; None: not tried."""
+    delays: Delays = Delays()
+    """The failure, and how long its remediation was held and queued."""
     is_shadow: bool = False
     """Whether it was in shadow at the last observation that could tell."""
     shadow: ShadowRecord = NO_SHADOW

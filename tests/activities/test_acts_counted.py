@@ -1,7 +1,7 @@
 """Counters of an activity, by its input and its result."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from health.model.observation import Hold, HoldReason
 from health.model.references import Action, CheckReference, IncidentReference, Step, TargetReference
 from health.model.verdict import Fact
+from health.runbook.delays import RequestDelay
 from health.runbook.maintenance import TaskFailure
 from tests.support.values.metric_samples import Series, scrape, series
 from worker.metrics_interceptor import MetricsInterceptor
@@ -20,6 +21,7 @@ from workflows.contracts import ACT, ANNOTATE, CLEAN_UP, RENEW, ActInput, ActRes
 from workflows.kit.calls import Contract
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
 DELETED = series("mapi_machinehealthcheck_remediation_success_total", name="workers", namespace="machines")
 ISSUED = ActResult.disrupted(NOW)
 UNDER_WAY = ActResult.disrupted()
@@ -48,6 +50,12 @@ def order(action: Action) -> ActInput:
     )
 
 
+def delayed(request: ActInput) -> ActInput:
+    """The same for a first step, 5 min of duration and 2 min of a hold after the failure."""
+    times = RequestDelay(failed=NOW - MINUTE * 10, deadline=NOW - MINUTE * 5, hold_seconds=120)
+    return request.model_copy(update={"delay": times})
+
+
 async def counted(name: str, asked: object, result: object) -> dict[Series, float]:
     registry = CollectorRegistry()
     interceptor = MetricsInterceptor(WorkerMetrics(registry)).intercept_activity(Answering(result))
@@ -55,7 +63,11 @@ async def counted(name: str, asked: object, result: object) -> dict[Series, floa
     environment.info = replace(environment.info, activity_type=name)
     call = ExecuteActivityInput(fn=Answering, args=[asked], executor=None, headers={})
     assert await environment.run(interceptor.execute_activity, call) is result
-    return {key: value for key, value in scrape(registry).items() if value}
+    return {
+        key: value
+        for key, value in scrape(registry).items()
+        if value and not key[0].endswith(("_bucket", "_count"))
+    }
 
 
 def acted(result: str, reason: str = "") -> Series:
@@ -92,6 +104,24 @@ async def test_each_failure_of_a_task_is_counted(contract: Contract, label: str)
     assert await counted(contract.name, None, result) == {
         series("paramedic_maintenance_failures_total", task=label, reason="Failed"): 1,
         series("paramedic_maintenance_failures_total", task=label, reason="Forbidden"): 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("result", "minutes"),
+    [
+        pytest.param(ISSUED, {"wait": 5, "hold": 2, "act": 3}, id="first-step"),
+        pytest.param(UNDER_WAY, {}, id="taken-by-an-earlier-act"),
+        pytest.param(HELD, {}, id="held"),
+    ],
+)
+async def test_time_to_a_first_step_is_counted_by_its_parts(
+    result: ActResult, minutes: dict[str, int]
+) -> None:
+    found = await counted(ACT.name, delayed(order(Action.MARK)), result)
+    assert {key: value for key, value in found.items() if "delay" in key[0]} == {
+        series("paramedic_request_delay_seconds_sum", check_kind="MachineHealthCheck", part=part): 60 * value
+        for part, value in minutes.items()
     }
 
 

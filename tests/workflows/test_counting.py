@@ -1,5 +1,6 @@
 """The worker's counters of incidents and acts, on a real Temporal server."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -25,6 +26,7 @@ CHORES = ("annotate", "renew", "clean_up")
 """The names in docs/metrics.md."""
 
 EVIDENCE = {result: series("paramedic_evidence_total", result=result) for result in ("Saved", "NotSaved")}
+STEP = "Reboot/t"
 LONG_UPGRADES = series("paramedic_long_upgrades_total")
 
 
@@ -37,11 +39,31 @@ class Counted:
         return {key: value for key, value in self.shown().items() if value}
 
     def shown(self) -> dict[Series, float]:
-        return scrape(self._registry)
+        """The counters; the histograms are in `times`."""
+        is_of_time = re.compile(r"_seconds_(bucket|sum|count)$")
+        return {key: value for key, value in scrape(self._registry).items() if not is_of_time.search(key[0])}
+
+    def times(self) -> dict[Series, float]:
+        """The number of observations of each histogram that has any."""
+        found = scrape(self._registry).items()
+        return {key: value for key, value in found if value and key[0].endswith("_seconds_count")}
 
 
 def ended(outcome: Outcome, kind: str = "NodeHealthCheck") -> Series:
     return series("paramedic_incidents_total", check_kind=kind, outcome=outcome.value)
+
+
+def requested(kind: str = "NodeHealthCheck") -> dict[Series, float]:
+    """One remediation in the histogram of delays."""
+    parts = ("wait", "hold", "queue", "act")
+    return {series("paramedic_request_delay_seconds_count", check_kind=kind, part=part): 1 for part in parts}
+
+
+def recovered(outcome: Outcome, *steps: str, check: str = "NodeHealthCheck/workers") -> dict[Series, float]:
+    """One recovery in the histograms of recoveries."""
+    whole = series("paramedic_failure_to_recovery_seconds_count", check=check, outcome=outcome)
+    of_steps = (series("paramedic_step_to_recovery_seconds_count", check=check, step=step) for step in steps)
+    return dict.fromkeys([whole, *of_steps], 1)
 
 
 def acted(result: str, reason: str = "") -> Series:
@@ -93,11 +115,14 @@ async def test_incident_is_counted_by_its_outcome_when_it_ends_and_each_act_with
             ended(Outcome.REMEDIATED): 1,
         }
         assert counted.all() == acted_and_ended
+        times = requested() | recovered(Outcome.REMEDIATED, STEP)
+        assert counted.times() == times
 
         await bare_incident.start(waiting())
         await bare_incident.sees(healthy())
         assert await bare_incident.outcome() is Outcome.RECOVERED
     assert counted.all() == acted_and_ended | {ended(Outcome.RECOVERED): 1}
+    assert counted.times() == times | recovered(Outcome.RECOVERED)
 
 
 async def test_replay_of_an_end_counts_nothing(bare_incident: IncidentDriver) -> None:
@@ -118,7 +143,7 @@ async def test_replay_of_an_end_counts_nothing(bare_incident: IncidentDriver) ->
     )
     for history in await bare_incident.histories():
         await replayer.replay_workflow(history)
-    assert counted.all() == {}
+    assert counted.all() == counted.times() == {}
 
 
 async def test_worker_that_takes_over_counts_the_end_once(bare_incident: IncidentDriver) -> None:
@@ -132,3 +157,5 @@ async def test_worker_that_takes_over_counts_the_end_once(bare_incident: Inciden
             await bare_incident.outcome()
     assert first.all() == {acted("Requested"): 1}
     assert second.all() == {ended(Outcome.REMEDIATED): 1}
+    assert first.times() == requested()
+    assert second.times() == recovered(Outcome.REMEDIATED, STEP)

@@ -71,7 +71,13 @@ def hold(reason: HoldReason, again: timedelta = timedelta(minutes=30)) -> Hold:
 
 def _unhealthy(state: TargetState) -> Observation:
     return Observation(
-        state=state, subject="Node/node-1", reason="Ready is False", fact=FACT, steps=(STEP,), generation=1
+        state=state,
+        subject="Node/node-1",
+        reason="Ready is False",
+        fact=FACT,
+        deadline=FACT.since + FIVE_MINUTES,
+        steps=(STEP,),
+        generation=1,
     )
 
 
