@@ -96,7 +96,10 @@ def temporal_core() -> TemporalCore:
 
 def _core(port: int) -> TemporalCore:
     metrics = PrometheusConfig(
-        bind_address=f"127.0.0.1:{port}", counters_total_suffix=True, durations_as_seconds=True
+        bind_address=f"127.0.0.1:{port}",
+        counters_total_suffix=True,
+        unit_suffix=True,
+        durations_as_seconds=True,
     )
     return TemporalCore(Runtime(telemetry=TelemetryConfig(logging=_LOGGING, metrics=metrics)), port)
 

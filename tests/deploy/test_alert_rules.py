@@ -1,6 +1,5 @@
 """The alerts of deploy/components/prometheus, as Prometheus itself reads and evaluates them (promtool)."""
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -8,19 +7,9 @@ from typing import Any
 
 import pytest
 
-from devcluster.go_programs import PROMTOOL
 from tests.deploy.alert_cases import CASES, AlertCase
 from tests.support.alert_rules import FILE, rules
-
-
-async def promtool(*arguments: str) -> tuple[int, str]:
-    """Return its exit status, and its output on both streams."""
-    process = await asyncio.create_subprocess_exec(
-        PROMTOOL.binary(), *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    out, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, out.decode()
+from tests.support.promtool import promtool
 
 
 @pytest.fixture(scope="module")

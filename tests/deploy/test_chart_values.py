@@ -33,6 +33,7 @@ METRICS: dict[str, Any] = {
         "scrapeTimeout": "5s",
     },
     "prometheusRule": {"enabled": True, "labels": {"release": "monitoring"}},
+    "dashboard": {"enabled": True},
 }
 FITTED: dict[str, Any] = OUTSIDE | {
     "commonLabels": {"team": "sre"},
@@ -295,9 +296,21 @@ async def test_links_of_alerts_lead_to_the_published_page(chart: Path) -> None:
     ]
 
 
+def test_dashboard_is_the_map_of_the_component(fitted: tuple[Object, ...], tmp_path: Path) -> None:
+    by_chart = named(fitted, "ConfigMap", "paramedic-dashboard")
+    by_kustomize = named(
+        combined(tmp_path, "temporal-external", "grafana"), "ConfigMap", "paramedic-dashboard"
+    )
+    assert by_chart["data"] == by_kustomize["data"]
+    assert by_chart["metadata"]["namespace"] == by_kustomize["metadata"]["namespace"]
+    assert by_chart["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert by_kustomize["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
 async def test_no_monitor_is_installed_by_default(chart: Path) -> None:
     objects = await release(chart, OUTSIDE)
     assert of_kind(objects, "PodMonitor", "PrometheusRule", "Service") == []
+    assert "paramedic-dashboard" not in {one["metadata"]["name"] for one in of_kind(objects, "ConfigMap")}
 
 
 async def test_release_upgrades_the_crds_and_keeps_them_when_it_ends(chart: Path) -> None:

@@ -9,12 +9,11 @@ import pytest
 
 from detector.metrics.observed_phase import ObservedPhase
 from health.model.observation import HoldReason
+from tests.pages.metric_tables import NAME, PAGE, documented
 from tests.pages.page import modules, named, part, rows, strings_of
 from tests.support.alert_rules import alerts
 from worker.worker_metrics import NOT_SAVED, SAVED
 
-PAGE = "metrics.md"
-NAME = re.compile(r"(?:paramedic|nodehealthcheck|mapi_machinehealthcheck)_[a-z_]+")
 FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
 OF_TEMPORAL = {"paramedic_incident_ended"}
 """Names that are none of metrics: a signal."""
@@ -25,22 +24,6 @@ WORDS = {
     ("paramedic_evidence_total", "result"): {SAVED, NOT_SAVED},
 }
 """What labels can say that alerts ask for."""
-
-
-def documented() -> dict[str, set[str]]:
-    """The labels of each series of the page."""
-    tables = [*rows(part(PAGE, "## Detector")), *rows(part(PAGE, "## Worker")), *rows(part(PAGE, "## Both"))]
-    found: dict[str, set[str]] = {}
-    for first, *others in tables:
-        for name in named(first):
-            if NAME.fullmatch(name):
-                found[name] = found[[*found][-1]] if others[1] == "the same" else _labels_in(others[1])
-    return found
-
-
-def _labels_in(cell: str) -> set[str]:
-    """But not the values that stand in brackets, nor what else the cell explains them by."""
-    return {label for label in named(re.sub(r"\(.*?\)", "", cell)) if label.isidentifier()}
 
 
 @cache

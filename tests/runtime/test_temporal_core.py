@@ -1,14 +1,20 @@
 """The core of the SDK: its metrics beside ours, and its logs."""
 
 import asyncio
+import re
 import socket
+from datetime import timedelta
+from uuid import uuid4
 
 import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
+from temporalio import activity, workflow
 from temporalio.runtime import Runtime
 from temporalio.service import RPCError
+from temporalio.worker import Worker
 
+from devcluster.manifests import ROOT
 from devcluster.temporal import TemporalServer
 from runtime import temporal_core as module
 from runtime.exposition import metrics_route
@@ -17,6 +23,7 @@ from runtime.temporal import connect
 from runtime.temporal_core import LARGEST_TEXT, TemporalCore, temporal_core
 from tests.support.api.ports import free_port
 from tests.support.api.tcp_proxy import TcpProxy
+from tests.support.temporal_metrics import TEMPORAL_LABELS, TEMPORAL_SERIES
 from tests.support.values.metric_samples import samples_in, series
 
 
@@ -29,6 +36,40 @@ async def scraped(core: TemporalCore) -> str:
         session.get("/metrics") as answer,
     ):
         return await answer.text()
+
+
+@activity.defn(name="nothing")
+async def nothing() -> None:
+    """An activity for the metrics of activities."""
+
+
+@workflow.defn(name="Nothing", sandboxed=False)
+class Nothing:
+    """A workflow for the metrics of workflows."""
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.execute_activity(nothing, start_to_close_timeout=timedelta(seconds=10))
+
+
+async def test_sdk_exports_every_series_that_the_dashboard_and_the_page_name(
+    temporal_server: TemporalServer,
+) -> None:
+    core, queue = temporal_core(), "metrics"
+    environment = {"TEMPORAL_ADDRESS": temporal_server.address, "TEMPORAL_NAMESPACE": "default"}
+    client = await connect(environment=environment, runtime=core.runtime)
+    async with Worker(client, task_queue=queue, workflows=[Nothing], activities=[nothing]):
+        await client.execute_workflow(Nothing.run, id=f"nothing-{uuid4()}", task_queue=queue)
+        with pytest.raises(RPCError):
+            await client.get_workflow_handle("none").describe()
+        names, labels = set(), set()
+        for name, pairs in samples_in(await scraped(core)):
+            names.add(name.removesuffix("_bucket"))
+            labels |= {label for label, _ in pairs}
+    assert names >= TEMPORAL_SERIES
+    assert labels >= TEMPORAL_LABELS
+    on_page = re.findall(r"`(temporal_\w+)`", (ROOT / "docs" / "metrics.md").read_text())
+    assert set(on_page) == TEMPORAL_SERIES
 
 
 async def test_metrics_of_the_sdk_follow_ours(temporal_server: TemporalServer) -> None:
