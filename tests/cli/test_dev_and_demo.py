@@ -84,15 +84,17 @@ async def test_demo_whose_servers_are_broken_says_why_within_seconds_and_keeps_i
     servers = short / "servers"
     servers.mkdir()
     for name in ("etcd", "kube-apiserver", "kube-controller-manager"):
-        (servers / name).write_text("#!/bin/sh\necho wrong architecture >&2\nexit 3\n")
+        version = "etcd Version: 3.6.8" if name == "etcd" else "Kubernetes v1.36.3"
+        states = f'test "$1" = --version && echo "{version}" && exit'
+        (servers / name).write_text(f"#!/bin/sh\n{states}\necho no memory >&2\nexit 3\n")
         (servers / name).chmod(0o755)
     (short / "kept").mkdir()
     ran = await Command({"TMPDIR": str(short / "kept"), "KUBEBUILDER_ASSETS": str(servers)})("demo")
     assert ran.code == 1
-    assert "etcd ended with status 3, 3 times in a row, and said 'wrong architecture': see " in ran.out
+    assert "etcd ended with status 3, 3 times in a row, and said 'no memory': see " in ran.out
     (kept,) = (short / "kept").iterdir()
     assert f"Logs: {kept}/logs" in ran.out
-    assert "wrong architecture" in (kept / "logs" / "etcd.log").read_text()
+    assert "no memory" in (kept / "logs" / "etcd.log").read_text()
 
 
 @pytest.mark.cluster

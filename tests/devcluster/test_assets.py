@@ -36,15 +36,65 @@ COMPILES = GO + 'while test "$1" != -o; do shift; done; echo built >> "$2"'
 FAILS = GO + "echo 'no space left on device' >&2; exit 1"
 
 
-def test_given_servers_are_taken_and_the_others_are_built(
-    tmp_path: Path, compilers: Path, monkeypatch: pytest.MonkeyPatch
+def server(folder: Path, name: str, version: str) -> Path:
+    words = "etcd Version:" if name == "etcd" else "Kubernetes"
+    prefix = "" if name == "etcd" else "v"
+    return executable(folder / name, f'echo "{words} {prefix}{version}"')
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    """A folder with servers of versions that fit together."""
+    for name, version in (
+        ("kube-apiserver", "1.33.2"),
+        ("kube-controller-manager", "1.33.0"),
+        ("etcd", "3.5.21"),
+    ):
+        server(tmp_path / "given", name, version)
+    return tmp_path / "given"
+
+
+@pytest.mark.parametrize("place", ["KUBEBUILDER_ASSETS", "PATH"])
+def test_servers_that_fit_are_taken_and_nothing_is_built(
+    given: Path, cache: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executable(compilers / "go", COMPILES)
-    given = executable(tmp_path / "assets" / "kube-apiserver", "")
-    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv(place, str(given) if place != "PATH" else f"{given}{os.pathsep}{os.environ['PATH']}")
     servers = assets.find()
-    assert servers.kube_apiserver == (str(given),)
-    assert servers.etcd == (str(CONTROL_PLANE.binary()), "etcd")
+    assert servers.kube_apiserver == (str(given / "kube-apiserver"),)
+    assert servers.kube_controller_manager == (str(given / "kube-controller-manager"),)
+    assert servers.etcd == (str(given / "etcd"),)
+    assert not cache.exists()
+
+
+UNFIT = {
+    "no manager, as of envtest": ("kube-controller-manager", None, "there is no kube-controller-manager in "),
+    "old server": ("kube-apiserver", 'echo "Kubernetes v1.29.9"', "has version 1.29, older than 1.30"),
+    "old etcd": ("etcd", 'echo "etcd Version: 3.4.30"', "has version 3.4, older than 3.5"),
+    "other manager": ("kube-controller-manager", 'echo "Kubernetes v1.36.3"', "has version 1.36, and "),
+    "wrong architecture": ("kube-apiserver", "exit 126", "--version states no version"),
+    "another program": ("etcd", "echo hello", "--version states no version"),
+}
+
+
+@pytest.mark.parametrize("row", UNFIT.values(), ids=UNFIT)
+def test_servers_that_do_not_fit_are_not_mixed_with_ours(
+    given: Path,
+    compilers: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    row: tuple[str, str | None, str],
+) -> None:
+    name, script, why = row
+    executable(compilers / "go", COMPILES)
+    if script is None:
+        (given / name).unlink()
+    else:
+        executable(given / name, script)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(given))
+    servers = assets.find()
+    ours = str(CONTROL_PLANE.binary())
+    assert (servers.kube_apiserver, servers.etcd) == ((ours, "kube-apiserver"), (ours, "etcd"))
+    assert why in capsys.readouterr().err
 
 
 def test_built_asset_is_not_built_again(compilers: Path, cache: Path) -> None:

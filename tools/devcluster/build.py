@@ -10,20 +10,31 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
 from devcluster import go_toolchain
 from devcluster.bound import bind
+from devcluster.build_progress import BuildState, BuildWork, announcement, read_state, sentence
 from devcluster.errors import BuildError
 from devcluster.progress import in_words, print_progress
 
-REPORT_EVERY = timedelta(seconds=5)
+LOOK_EVERY = timedelta(seconds=1)
+REPORT_EVERY = timedelta(seconds=15)
+"""Between two lines where there is no terminal."""
+WITHOUT_DEBUG_INFORMATION = "all=-dwarf=false"
+"""For the compiler: the linker leaves it out anyway. Saves a seventh of the CPU time."""
+COLLECT_RARELY = {"GOGC": "400", "GOMEMLIMIT": "1500MiB"}
+"""For the compiler, each of whose processes is short: saves a tenth more. Of a person, theirs count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +46,11 @@ class GoProgram:
     package: str
     linker_flags: str
     title: str
-    lasts: str
-    """How long the build takes, for the message."""
-    packages: str
-    """The approximate number of packages to compile."""
+    work: BuildWork
     tags: str = ""
     """Build tags, with commas."""
     instead: str = ""
-    """What else a person can do if the build fails."""
+    """The alternative to the build, as advice to a person."""
 
     @property
     def name(self) -> str:
@@ -92,9 +100,10 @@ def _build(program: GoProgram, built: Path) -> None:
     go = go_toolchain.find()
     log = built.with_suffix(".log")
     partial = built.with_suffix(".partial")
-    print_progress(
-        f"building {program.title} from its sources: the first time only, {program.lasts} on 2 cores"
-    )
+    lasts = announcement(program.work, _cores())
+    print_progress(f"building {program.title} from its sources: the first time only, {lasts}")
+    if program.instead:
+        print_progress(f"  to use others instead, end this, and {program.instead}")
     with log.open("w") as output, _compile(program, go, partial, output) as process:
         status = _report_until_done(program, process, log)
     if status != 0:
@@ -104,29 +113,60 @@ def _build(program: GoProgram, built: Path) -> None:
 
 
 def _compile(program: GoProgram, go: Path, target: Path, output: IO[str]) -> subprocess.Popen[bytes]:
-    flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", program.linker_flags]
+    flags = ["-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-gcflags", WITHOUT_DEBUG_INFORMATION]
+    flags += ["-ldflags", program.linker_flags]
     flags += ["-tags", program.tags] if program.tags else []
     return subprocess.Popen(  # noqa: S603  a fixed command
         # Without `bind`, an orphaned build could write into the file of the next one.
         bind([str(go), "build", *flags, "-o", str(target), program.package]),
         cwd=program.folder,
-        env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+        env={**COLLECT_RARELY, **os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
         stdout=output,
         stderr=output,
     )
 
 
 def _report_until_done(program: GoProgram, process: subprocess.Popen[bytes], log: Path) -> int:
-    began = time.monotonic()
-    while True:
-        try:
-            return process.wait(REPORT_EVERY.total_seconds())
-        except subprocess.TimeoutExpired:
-            elapsed = in_words(timedelta(seconds=time.monotonic() - began))
-            print_progress(f"  {elapsed}: {_progress(program, log.read_text().splitlines())}")
+    with _report(program) as report:
+        began, compiling_since = time.monotonic(), 0.0
+        while True:
+            try:
+                return process.wait(LOOK_EVERY.total_seconds())
+            except subprocess.TimeoutExpired:
+                now = time.monotonic()
+            lines = log.read_text(errors="replace").splitlines()
+            state = read_state(lines, timedelta(seconds=now - compiling_since if compiling_since else 0))
+            compiling_since = compiling_since or (now if state.begun else 0)
+            report(state, timedelta(seconds=now - began))
 
 
-def _progress(program: GoProgram, lines: list[str]) -> str:
-    downloaded = sum(line.startswith("go: downloading") for line in lines)
-    compiled = len(lines) - downloaded
-    return f"{downloaded} modules downloaded, {compiled} of about {program.packages} packages compiled"
+@contextmanager
+def _report(program: GoProgram) -> Iterator[Callable[[BuildState, timedelta], None]]:
+    """Where the progress is shown: as a bar on a terminal, else as a line now and then."""
+    work, cores = program.work, _cores()
+    if sys.stderr.isatty():
+        columns = (TextColumn("  {task.fields[clock]}"), BarColumn(30), TextColumn("{task.description}"))
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task("", total=1, clock="")
+            yield lambda state, elapsed: progress.update(
+                bar,
+                completed=work.done(state.begun),
+                description=sentence(work, state, cores),
+                clock=in_words(elapsed),
+            )
+        return
+    last = timedelta()
+
+    def print_now_and_then(state: BuildState, elapsed: timedelta) -> None:
+        nonlocal last
+        if elapsed - last >= REPORT_EVERY:
+            last = elapsed
+            print_progress(f"  {in_words(elapsed)}: {sentence(work, state, cores)}")
+
+    yield print_now_and_then
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
