@@ -15,10 +15,12 @@ SIDE_BY_SIDE := --numprocesses 7 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 GO_TOOLCHAIN := tools/devcluster/controlplane/go-toolchain
 
-.PHONY: types tests help install servers helm demo test fast bench format lock release histories conformance rights english site
+.PHONY: types tests help install packages servers helm demo test fast bench format lock release histories conformance rights english site
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+packages: $(INSTALLED) ## the Python packages alone: enough for `paramedic demo --context NAME`
 
 install: $(INSTALLED) servers ## set everything up, and nothing else
 

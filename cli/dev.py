@@ -11,6 +11,7 @@ import typer
 
 from cli.errors import UsageError, fail
 from cli.parameters import at_least, one_of
+from kube.errors import NotConfigured
 
 PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60
 
@@ -106,8 +107,30 @@ def _scenario(text: str) -> str:
     return one_of(Scenario)(text)
 
 
-def demo(
+DespiteChecks = Annotated[
+    bool,
+    typer.Option(
+        "--despite-checks",
+        help="With --context: begin although the cluster has health checks or controllers for them.",
+    ),
+]
+CleanUp = Annotated[
+    bool, typer.Option("--clean-up", help="With --context: only remove what a killed demo left.")
+]
+Context = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Play in the cluster of this context of your kubeconfig, with simulated nodes, and remove all.",
+    ),
+]
+
+
+def demo(  # noqa: PLR0913  each is an option
     *,
+    context: Context = None,
+    despite_checks: DespiteChecks = False,
+    clean_up: CleanUp = False,
     scenario: Annotated[
         str,
         typer.Option(
@@ -130,14 +153,41 @@ def demo(
     from devcluster.demo.settings import DemoSettings, Scenario  # noqa: PLC0415  see above
     from devcluster.demo.story import FAILURE, run  # noqa: PLC0415  see above
     from devcluster.errors import OptionsError  # noqa: PLC0415  see above
+    from devcluster.user_cluster.refusals import RefusedError  # noqa: PLC0415  see above
+    from devcluster.user_cluster.story import UserClusterSettings  # noqa: PLC0415  see above
+    from devcluster.user_cluster.story import run as run_in_user_cluster  # noqa: PLC0415  see above
 
+    if wrong := _wrong_combination(context, scenario, despite_checks=despite_checks, clean_up=clean_up):
+        raise fail(UsageError(wrong))
     where = directory or Path(tempfile.mkdtemp(prefix="paramedic-demo-"))
     code = FAILURE
     try:
-        code = asyncio.run(run(DemoSettings(where, stay=stay, scenario=Scenario(scenario))))
-    except OptionsError as error:
+        if context is None:
+            code = asyncio.run(run(DemoSettings(where, stay=stay, scenario=Scenario(scenario))))
+        else:
+            settings = UserClusterSettings(
+                directory=where,
+                context=context,
+                stay=stay,
+                despite_checks=despite_checks,
+                clean_up_only=clean_up,
+            )
+            code = asyncio.run(run_in_user_cluster(settings))
+    except (OptionsError, NotConfigured) as error:
         raise fail(UsageError(str(error))) from error
+    except RefusedError as error:
+        raise fail(error) from error
     finally:
-        if directory is None and code != FAILURE:
+        if directory is None and (code != FAILURE or not (where / "logs").exists()):
             shutil.rmtree(where, ignore_errors=True)  # a killed server may still write
     raise typer.Exit(code)
+
+
+def _wrong_combination(context: str | None, scenario: str, *, despite_checks: bool, clean_up: bool) -> str:
+    """Why these options do not fit together; "" if they do."""
+    if context is not None:
+        return "" if scenario == "node" else f"--context plays the scenario node only, not {scenario}"
+    for option, is_given in (("--despite-checks", despite_checks), ("--clean-up", clean_up)):
+        if is_given:
+            return f"{option} needs --context"
+    return ""

@@ -77,7 +77,10 @@ def _run(output: Output) -> int:
     except ModuleNotFoundError as error:
         if error.name != "devcluster":
             raise
-        print_error("dev and demo need a source checkout of Paramedic: there, `make demo` runs them")
+        print_error(
+            "dev and demo need a source checkout of Paramedic: there, `make demo` runs the demo, "
+            "and `.venv/bin/paramedic demo --context NAME` runs it in your cluster"
+        )
         code = ExitCode.FAILED
     except SystemExit as error:
         code = error.code

@@ -216,7 +216,8 @@ def test_command_beside_packages_of_others_asks_for_a_checkout_to_run_a_cluster_
 
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == (
-        "paramedic: dev and demo need a source checkout of Paramedic: there, `make demo` runs them\n"
+        "paramedic: dev and demo need a source checkout of Paramedic: there, `make demo` runs the demo, "
+        "and `.venv/bin/paramedic demo --context NAME` runs it in your cluster\n"
     )
 
 

@@ -183,7 +183,10 @@ class _Dev:
 
     async def _start_simulation(self, cluster: ControlPlane) -> None:
         layout, count = self._layout, self._settings.simulate_nodes
-        programs = [processes.kubelets(layout, cluster, count), processes.remediator(layout, cluster)]
+        programs = [
+            processes.kubelets(layout, cluster, count),
+            processes.remediator(layout, cluster.kubeconfig),
+        ]
         if (provisioning := self._settings.machine_provisioning) is not None:
             programs.append(processes.machine_controllers(layout, cluster, provisioning))
         for program in programs:

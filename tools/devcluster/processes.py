@@ -20,7 +20,15 @@ CLUSTER = "dev"
 
 def ours(name: str, layout: Layout, control_plane: ControlPlane, temporal: TemporalServer) -> Program:
     kubeconfigs = {"detector": control_plane.detector_kubeconfig, "worker": control_plane.worker_kubeconfig}
-    return _process(name, layout, kubeconfigs[name], temporal)
+    kinds = {CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values())}
+    return _process(name, layout, kubeconfigs[name], temporal, {"PARAMEDIC_CLUSTER": CLUSTER, **kinds})
+
+
+def of_user_cluster(
+    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
+) -> Program:
+    """One of our processes for a cluster of the user; `settings` are variables of its environment."""
+    return _process(name, layout, kubeconfig, temporal, settings)
 
 
 def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program:
@@ -31,10 +39,17 @@ def kubelets(layout: Layout, control_plane: ControlPlane, count: int) -> Program
     return _module("kubelets", (*arguments, *every), layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
 
 
-def remediator(layout: Layout, control_plane: ControlPlane) -> Program:
+def guests(layout: Layout, kubeconfig: Path) -> Program:
+    """Simulated kubelets whose Nodes join a cluster that also has real ones; the socket adds each."""
+    arguments = ("--count", "0", "--control", str(layout.kubelets_socket), "--guests")
+    every = ("--renew-every", "1", "--look-every", "1")
+    return _module("kubelets", (*arguments, *every), layout, {"KUBECONFIG": str(kubeconfig)})
+
+
+def remediator(layout: Layout, kubeconfig: Path) -> Program:
     """The demo remediator, which power-cycles simulated nodes."""
     arguments = ("--control", str(layout.kubelets_socket))
-    return _module("remediator", arguments, layout, {"KUBECONFIG": str(control_plane.kubeconfig)})
+    return _module("remediator", arguments, layout, {"KUBECONFIG": str(kubeconfig)})
 
 
 def machine_controllers(
@@ -76,18 +91,19 @@ def ready_url(layout: Layout, name: str) -> str:
     return f"http://{layout.address(name)}/readyz"
 
 
-def _process(name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer) -> Program:
+def _process(
+    name: str, layout: Layout, kubeconfig: Path, temporal: TemporalServer, settings: Mapping[str, str]
+) -> Program:
     environment = {
         "KUBECONFIG": str(kubeconfig),
         "TEMPORAL_ADDRESS": temporal.address,
         "TEMPORAL_NAMESPACE": temporal.namespace,
         "TEMPORAL_CONFIG_FILE": os.devnull,  # the user's own profile is for another server
-        "PARAMEDIC_CLUSTER": CLUSTER,
-        CHECK_KINDS_VARIABLE: ",".join(kind.resource_name for kind in CHECK_KINDS.values()),
         "PARAMEDIC_READY_ADDRESS": layout.address(name),
         # There is one process of each kind on a directory, so a restarted one may renew its own Lease at
         # once.
         "PARAMEDIC_IDENTITY": f"{name}-of-{CLUSTER}",
+        **settings,
     }
     return Program(name, (sys.executable, "-m", name), layout.log(name), environment)
 

@@ -9,11 +9,10 @@ from collections.abc import Awaitable, Callable
 
 from devcluster.demo import incident
 from devcluster.demo.facts import ConditionSeen, MachineSeen, MarkSeen, RequestSeen
-from devcluster.demo.fixtures import CHECK
+from devcluster.demo.fixtures import CHECK, SPARE
 from devcluster.demo.incident import seen
 from devcluster.demo.machine_view import MachineView
 from devcluster.demo.stage import Stage
-from devcluster.demo.upgrade_fixtures import SPARE
 from devcluster.demo.upgrade_view import pause_of, unpause
 from devcluster.simulation.control_socket import send_request
 from health.upgrade.memory import Handled
@@ -84,7 +83,7 @@ async def node_reboots(stage: Stage) -> str:
 
 async def workflow_starts(stage: Stage) -> None:
     environment = stage.environment
-    id_ = incident.workflow_id(environment.dev.cluster, stage.target)
+    id_ = incident.workflow_id(environment.dev.cluster, stage.target, environment.nodes.check)
     stage.run = await seen(lambda: incident.started(environment.temporal, id_, stage.failed_at))
 
 

@@ -6,38 +6,38 @@ Every method raises KubernetesError.
 from typing import Any
 
 from devcluster.demo import fixtures
+from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import ConditionSeen, NodeSeen, RequestSeen
-from devcluster.demo.fixtures import ensure, remove
-from devcluster.demo.upgrade_fixtures import SPARE
+from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures, ensure, remove
 from devcluster.simulation.remediation import NODE_NAME
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
 from kube.client import Client
+from kube.errors import NotFound
 from kube.resource import NODES, Object
 
 
 class ClusterView:
     """One cluster, read with the rights of its admin."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, demo: NodeFixtures = OWN_CLUSTER) -> None:
         self._client = client
+        self._demo = demo
 
     async def set_up(self) -> bool:
-        """Create the template and the check; objects of an earlier demo are reused.
-
-        MachineHealthChecks are removed first: while there is one, every NodeHealthCheck is disabled.
-        """
-        for check in (fixtures.CHECK, SPARE):
+        """Create the template and the check; objects of an earlier demo are reused."""
+        demo = self._demo
+        for check in demo.rivals:
             await remove(self._client, fixtures.CHECKS, check, fixtures.NAMESPACE)
-        await ensure(self._client, TEMPLATES, fixtures.template(), fixtures.NAMESPACE)
-        await ensure(self._client, NODE_HEALTH_CHECKS, fixtures.node_health_check())
+        await ensure(self._client, TEMPLATES, demo.template(), demo.namespace)
+        await ensure(self._client, NODE_HEALTH_CHECKS, demo.node_health_check())
         return True
 
     async def healthy_fleet(self) -> list[NodeSeen] | None:
         """All nodes, once each is Ready and the check counts them as healthy."""
         nodes = await self._client.list(NODES)
-        if len(nodes) < fixtures.NODES or any(_ready(node).status != "True" for node in nodes):
+        if len(nodes) < self._demo.nodes or any(_ready(node).status != "True" for node in nodes):
             return None
-        check = await self._client.get(NODE_HEALTH_CHECKS, fixtures.CHECK)
+        check = await self._client.get(NODE_HEALTH_CHECKS, self._demo.check)
         status = check.get("status", {})
         if not status.get("healthyNodes") == status.get("observedNodes") == len(nodes):
             return None
@@ -48,8 +48,14 @@ class ClusterView:
         return {node["metadata"]["name"]: _node(node) for node in nodes}
 
     async def ready_condition(self, node: str, status: str) -> ConditionSeen | None:
-        """The Ready condition of that node, once it has that status."""
-        ready = _ready(await self._client.get(NODES, node))
+        """The Ready condition of that node, once it has that status.
+
+        Raises DemoFailedError if the Node is gone: no part of the demo deletes it.
+        """
+        try:
+            ready = _ready(await self._client.get(NODES, node))
+        except NotFound as error:
+            raise DemoFailedError(f"Another controller deleted the simulated Node {node}.") from error
         return ready if ready.status == status else None
 
     async def new_boot(self, node: NodeSeen) -> str | None:

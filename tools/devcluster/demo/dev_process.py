@@ -1,4 +1,4 @@
-"""Runs `paramedic dev` as a child process of the demo, which never outlives the demo.
+"""Runs the servers as a child process of the demo, mostly `paramedic dev`; it never outlives the demo.
 
 The demo may end early: by a signal, or because its output is no longer read.
 """
@@ -23,7 +23,7 @@ from devcluster.demo.incident import seen
 INTERRUPTED = 130
 UNHEARD = 128 + signal.SIGPIPE
 PATIENCE = timedelta(seconds=40)
-"""Long, because `paramedic dev` ends its own children one after the other."""
+"""Long, because the servers are ended one after the other."""
 
 
 class Ending:
@@ -64,7 +64,7 @@ class PipeConsole(Console):
 
 
 class DevProcess:
-    """A running `paramedic dev`, and the file that describes it."""
+    """The running servers, and the file that describes them."""
 
     def __init__(self, process: asyncio.subprocess.Process, description_file: Path) -> None:
         """`process` writes `description_file` when it is ready."""
@@ -86,15 +86,18 @@ class DevProcess:
     async def death(self) -> None:
         """Wait until it ends by itself; raises DemoFailedError then."""
         status = await self._process.wait()
-        raise DemoFailedError(f"paramedic dev ended with status {status}.")
+        raise DemoFailedError(f"The servers ended with status {status}.")
 
 
 @asynccontextmanager
 async def dev_process(
-    directory: Path, arguments: Sequence[str], hear: Callable[[str], None]
+    directory: Path, module: Sequence[str], hear: Callable[[str], None]
 ) -> AsyncIterator[DevProcess]:
-    """Run `paramedic dev` on `directory` while the block runs; `hear` gets each line of its output."""
-    process = await _spawn(directory, arguments)
+    """Run a module with its arguments on `directory` while the block runs; `hear` gets each line of output.
+
+    The module writes dev.json when all is ready, and ends on SIGTERM.
+    """
+    process = await _spawn(directory, module)
     listening = asyncio.create_task(_listen(process, hear))
     try:
         yield DevProcess(process, directory / "dev.json")
@@ -103,8 +106,8 @@ async def dev_process(
         await listening
 
 
-async def _spawn(directory: Path, arguments: Sequence[str]) -> asyncio.subprocess.Process:
-    command = (sys.executable, "-m", "cli.main", "dev", "--dir", str(directory), *arguments)
+async def _spawn(directory: Path, module: Sequence[str]) -> asyncio.subprocess.Process:
+    command = (sys.executable, "-m", *module, "--dir", str(directory))
     return await asyncio.create_subprocess_exec(
         *bind(command),
         stdin=asyncio.subprocess.DEVNULL,

@@ -12,6 +12,7 @@ from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.dev_description import DevDescription
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
 from devcluster.demo.machine_view import ClusterApiView, OpenShiftView
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.upgrade_view import SimulatedUpgrade
@@ -39,6 +40,9 @@ class Environment:
     """The control socket of the simulated kubelets."""
     stays: bool
     """Whether everything keeps running after the scenario."""
+    nodes: NodeFixtures = OWN_CLUSTER
+    kubectl_options: str = ""
+    """How a person reaches the cluster; "": by the kubeconfig of the description."""
 
     async def wake_kubelets(self) -> bool:
         """Start kubelets that an interrupted demo left stopped; raises SimulationError."""
@@ -61,7 +65,8 @@ class Environment:
 
     def kubectl(self, arguments: str) -> str:
         """A command line for this cluster, for a person to copy."""
-        return f"{kubectl()} --kubeconfig {self.dev.kubeconfig} {arguments}"
+        options = self.kubectl_options or f"--kubeconfig {self.dev.kubeconfig}"
+        return f"{kubectl()} {options} {arguments}"
 
     def kubectl_of_workload(self, arguments: str) -> str:
         return f"{kubectl()} --kubeconfig {self.dev.workload_kubeconfig} {arguments}"
@@ -72,7 +77,12 @@ class Environment:
 
 
 @asynccontextmanager
-async def environment(process: DevProcess, settings: DemoSettings) -> AsyncIterator[Environment]:
+async def environment(
+    process: DevProcess,
+    settings: DemoSettings,
+    nodes: NodeFixtures = OWN_CLUSTER,
+    kubectl_options: str = "",
+) -> AsyncIterator[Environment]:
     """Connect to a devcluster as soon as it is ready."""
     dev = await process.ready()
     temporal = await _connect_to_temporal(dev)
@@ -85,7 +95,7 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
             return Client(transport, "paramedic-demo")
 
         client = await connected(dev.kubeconfig)
-        cluster = ClusterView(await connected(workload) if workload else client)
+        cluster = ClusterView(await connected(workload) if workload else client, nodes)
         machines, of_cluster_api = OpenShiftView(client, cluster), ClusterApiView(client, cluster)
         upgrade = SimulatedUpgrade(client, machines, cluster)
         yield Environment(
@@ -98,6 +108,8 @@ async def environment(process: DevProcess, settings: DemoSettings) -> AsyncItera
             temporal=temporal,
             kubelets=control,
             stays=settings.stay,
+            nodes=nodes,
+            kubectl_options=kubectl_options,
         )
 
 

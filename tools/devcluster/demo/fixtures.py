@@ -5,8 +5,9 @@ Machines. `node` and `machine` first remove the check of the other. Functions th
 KubernetesError.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from devcluster.dev_cluster_api import CLUSTER
 from devcluster.simulation.cluster_api import SET_NAME, ClusterApi
@@ -20,6 +21,8 @@ from kube.resource import Object, Resource, resource_of
 
 NODES = 6
 CHECK = "demo"
+SPARE = "spare"
+"""The second check of the scenario `upgrade`."""
 NAMESPACE = "default"
 CONDITION_SECONDS = 5
 POWER_OFF_SECONDS = 2
@@ -42,33 +45,61 @@ async def remove(client: Client, resource: Resource, name: str, namespace: str =
         await client.delete(resource, name, namespace)
 
 
-def template() -> Object:
-    return _object(TEMPLATES, {"template": {"spec": {"powerOffSeconds": POWER_OFF_SECONDS}}})
+@dataclass(frozen=True, kw_only=True)
+class NodeFixtures:
+    """The objects of the scenario `node` in one cluster."""
+
+    check: str
+    """The name of the check and of its template."""
+    namespace: str
+    """The namespace of the template and of the requests."""
+    nodes: int
+    selector: Object
+    """Selects the nodes of the check."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the check."""
+    rivals: tuple[str, ...] = ()
+    """MachineHealthChecks to remove first: while there is one, every NodeHealthCheck is disabled."""
+
+    def template(self) -> Object:
+        return {
+            "apiVersion": TEMPLATES.api_version,
+            "kind": TEMPLATES.kind,
+            "metadata": {"name": self.check, "namespace": self.namespace},
+            "spec": {"template": {"spec": {"powerOffSeconds": POWER_OFF_SECONDS}}},
+        }
+
+    def node_health_check(self) -> Object:
+        """The check: selected nodes not Ready for a few seconds, as long as most are healthy."""
+        return {
+            "apiVersion": NODE_HEALTH_CHECKS.api_version,
+            "kind": NODE_HEALTH_CHECKS.kind,
+            "metadata": {"name": self.check, "labels": dict(self.labels)},
+            "spec": {
+                "selector": self.selector,
+                "minHealthy": "51%",
+                "unhealthyConditions": [
+                    {"type": "Ready", "status": status, "duration": f"{CONDITION_SECONDS}s"}
+                    for status in ("Unknown", "False")
+                ],
+                "remediationTemplate": {
+                    "apiVersion": TEMPLATES.api_version,
+                    "kind": TEMPLATES.kind,
+                    "name": self.check,
+                    "namespace": self.namespace,
+                },
+            },
+        }
 
 
-def node_health_check() -> Object:
-    """The check: workers not Ready for a few seconds, as long as most are healthy."""
-    return {
-        "apiVersion": NODE_HEALTH_CHECKS.api_version,
-        "kind": NODE_HEALTH_CHECKS.kind,
-        "metadata": {"name": CHECK},
-        "spec": {
-            "selector": {
-                "matchExpressions": [{"key": "node-role.kubernetes.io/worker", "operator": "Exists"}]
-            },
-            "minHealthy": "51%",
-            "unhealthyConditions": [
-                {"type": "Ready", "status": status, "duration": f"{CONDITION_SECONDS}s"}
-                for status in ("Unknown", "False")
-            ],
-            "remediationTemplate": {
-                "apiVersion": TEMPLATES.api_version,
-                "kind": TEMPLATES.kind,
-                "name": CHECK,
-                "namespace": NAMESPACE,
-            },
-        },
-    }
+OWN_CLUSTER = NodeFixtures(
+    check=CHECK,
+    namespace=NAMESPACE,
+    nodes=NODES,
+    selector={"matchExpressions": [{"key": "node-role.kubernetes.io/worker", "operator": "Exists"}]},
+    rivals=(CHECK, SPARE),
+)
+"""The objects in the control plane that the demo starts."""
 
 
 def machine_set(api: MachineApi, label: str, **more: object) -> Object:

@@ -46,9 +46,9 @@ async def _look(look: Callable[[], Awaitable[T | None]]) -> T | None:
         return None
 
 
-def workflow_id(cluster: str, target: NodeSeen | MachineSeen) -> str:
+def workflow_id(cluster: str, target: NodeSeen | MachineSeen, check_of_nodes: str = CHECK) -> str:
     """The id of the workflow that the detector starts for that Node or Machine."""
-    check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=CHECK)
+    check = CheckReference(kind=NODE_HEALTH_CHECKS.kind, name=check_of_nodes)
     what = TargetReference(kind=NODES.kind, name=target.name, uid=target.uid)
     if isinstance(target, MachineSeen):
         place = {"group": target.group, "namespace": NAMESPACE}

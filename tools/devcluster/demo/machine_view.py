@@ -11,7 +11,14 @@ from devcluster.demo import fixtures
 from devcluster.demo.cluster_view import ClusterView
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.facts import MachineSeen, MarkSeen, NodeSeen, RequestSeen
-from devcluster.demo.fixtures import CHECK, NAMESPACE, MachineFixtures, ensure, remove
+from devcluster.demo.fixtures import (
+    CHECK,
+    NAMESPACE,
+    OWN_CLUSTER,
+    MachineFixtures,
+    ensure,
+    remove,
+)
 from devcluster.simulation.machine_conditions import HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED
 from devcluster.simulation.machine_object import RUNNING, MachineObject
 from devcluster.simulation.resources import NODE_HEALTH_CHECKS, REQUESTS, TEMPLATES
@@ -84,7 +91,7 @@ class OpenShiftView(MachineView):
     async def set_up(self) -> bool:
         """Create also the template; the check does not name it."""
         await remove(self._client, NODE_HEALTH_CHECKS, CHECK)
-        await ensure(self._client, TEMPLATES, fixtures.template(), NAMESPACE)
+        await ensure(self._client, TEMPLATES, OWN_CLUSTER.template(), NAMESPACE)
         await super().set_up()
         return await self._name_template(None)
 

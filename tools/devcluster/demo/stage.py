@@ -1,13 +1,13 @@
 """The stage of one scenario: its environment, and what its rows have seen so far."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from devcluster.demo import fixtures
 from devcluster.demo.environment import Environment
 from devcluster.demo.facts import MachineSeen, NodeSeen, Run
-from devcluster.demo.upgrade_fixtures import SPARE, TIMEOUT_SECONDS
+from devcluster.demo.upgrade_fixtures import TIMEOUT_SECONDS
 from devcluster.dev_cluster_api import CLUSTER
 from devcluster.simulation.resources import TEMPLATES
 
@@ -19,7 +19,7 @@ CONSTANTS = {
     "power_off_seconds": fixtures.POWER_OFF_SECONDS,
     "provisioning_seconds": fixtures.PROVISIONING_SECONDS,
     "template_kind": TEMPLATES.kind,
-    "spare": SPARE,
+    "spare": fixtures.SPARE,
     "timeout_seconds": TIMEOUT_SECONDS,
     "workload": CLUSTER,
 }
@@ -40,8 +40,9 @@ class Stage:
     pid: int
     """The process of the worker that is killed."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, constants: Mapping[str, object] = CONSTANTS) -> None:
         self.environment = environment
+        self._constants = constants
         self._began: float | None = None
 
     @property
@@ -59,4 +60,4 @@ class Stage:
     def words(self, text: str, it: object = None) -> str:
         """The text with the values of the constants and of the stage."""
         elapsed = 0.0 if self._began is None else time.monotonic() - self._began
-        return text.format(**CONSTANTS, **vars(self), elapsed=elapsed, it=it)
+        return text.format(**self._constants, **vars(self), elapsed=elapsed, it=it)

@@ -1,7 +1,8 @@
 """`paramedic demo`: runs a devcluster, plays the chosen scenario on it, and prints what happens."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -9,11 +10,13 @@ from devcluster import layout
 from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_process
 from devcluster.demo.environment import environment
 from devcluster.demo.errors import DemoFailedError
+from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
 from devcluster.demo.narrator import Narrator
 from devcluster.demo.player import play
+from devcluster.demo.row import Row
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings
-from devcluster.demo.stage import Stage
+from devcluster.demo.stage import CONSTANTS, Stage
 from devcluster.errors import DevclusterError
 from kube.errors import KubernetesError
 
@@ -22,6 +25,20 @@ LONGEST = timedelta(seconds=120)
 AT_ONCE_AGAIN = ("--back-off-limit", "0")
 """Without back-off, so that the demo can be played twice on one directory."""
 SUCCESS, FAILURE = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Performance:
+    """The rows to play in one cluster."""
+
+    rows: Sequence[Row]
+    constants: Mapping[str, object] = field(default_factory=lambda: CONSTANTS)
+    """The values that the texts of the rows name."""
+    longest: timedelta = LONGEST
+    nodes: NodeFixtures = OWN_CLUSTER
+    kubectl_options: str = ""
+    """How a person reaches the cluster; "": by the kubeconfig of the servers."""
+    stays: str = "Everything keeps running until Ctrl-C."
 
 
 async def run(settings: DemoSettings) -> int:
@@ -36,10 +53,12 @@ async def run(settings: DemoSettings) -> int:
     narrator = Narrator(PipeConsole(ending))
     parts = "A Kubernetes control plane, Temporal, a detector and a worker"
     narrator.remark(f"{parts} start in {settings.directory}.")
-    arguments = (*SCRIPTS[settings.scenario].dev_arguments, *AT_ONCE_AGAIN)
-    async with dev_process(settings.directory, arguments, narrator.remark) as process:
+    script = SCRIPTS[settings.scenario]
+    module = ("cli.main", "dev", *script.dev_arguments, *AT_ONCE_AGAIN)
+    performance = Performance(rows=script.rows)
+    async with dev_process(settings.directory, module, narrator.remark) as process:
         try:
-            return await _play(process, settings, narrator, ending)
+            return await perform(performance, process, settings, narrator, ending)
         except (DevclusterError, KubernetesError) as error:
             narrator.print_failure(str(error))
             narrator.show("Logs", str(settings.directory / "logs"))
@@ -48,27 +67,36 @@ async def run(settings: DemoSettings) -> int:
             narrator.remark("Everything is being ended.")
 
 
-async def _play(process: DevProcess, settings: DemoSettings, narrator: Narrator, ending: Ending) -> int:
-    story = asyncio.create_task(_run_scenario(process, settings, narrator))
+async def perform(
+    performance: Performance, process: DevProcess, settings: DemoSettings, narrator: Narrator, ending: Ending
+) -> int:
+    """Play on the servers as soon as they are ready; the exit code of the process.
+
+    Raises DevclusterError if an expected event is missing or the servers end.
+    """
+    story = asyncio.create_task(_run_scenario(performance, process, settings, narrator))
     ends = (asyncio.create_task(process.death()), asyncio.create_task(ending.requested()))
     try:
         if story not in await _first((story, *ends)):
             return ending.code
         if settings.stay:
-            narrator.print_success("Everything keeps running until Ctrl-C.")
+            narrator.print_success(performance.stays)
             await _first(ends)
         return SUCCESS
     finally:
         await _cancel((story, *ends))
 
 
-async def _run_scenario(process: DevProcess, settings: DemoSettings, narrator: Narrator) -> None:
-    async with environment(process, settings) as ready:
+async def _run_scenario(
+    performance: Performance, process: DevProcess, settings: DemoSettings, narrator: Narrator
+) -> None:
+    nodes, longest = performance.nodes, performance.longest.total_seconds()
+    async with environment(process, settings, nodes, performance.kubectl_options) as ready:
         try:
-            async with asyncio.timeout(LONGEST.total_seconds()):
-                await play(SCRIPTS[settings.scenario].rows, Stage(ready), narrator)
+            async with asyncio.timeout(longest):
+                await play(performance.rows, Stage(ready, performance.constants), narrator)
         except TimeoutError as error:
-            raise DemoFailedError(f"The story did not end within {LONGEST.total_seconds():.0f} s.") from error
+            raise DemoFailedError(f"The story did not end within {longest:.0f} s.") from error
 
 
 async def _first(tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:

@@ -1,10 +1,9 @@
 """The objects of the scenario `upgrade`: a ClusterVersion, and a second check, which selects nothing."""
 
-from devcluster.demo.fixtures import NAMESPACE, machine_health_check
+from devcluster.demo.fixtures import NAMESPACE, SPARE, machine_health_check
 from devcluster.simulation.resources import DEFINITIONS
 from kube.resource import Object, Resource
 
-SPARE = "spare"
 TIMEOUT_SECONDS = 10
 """Long enough for a node to report again after the end of the upgrade."""
 CLUSTER_VERSIONS = Resource("config.openshift.io/v1", "ClusterVersion", "clusterversions", namespaced=False)

@@ -24,9 +24,10 @@ from devcluster.errors import DevclusterError
 from devcluster.simulation import node_api
 from devcluster.simulation.control_socket import Answer, count, seconds, serve
 from devcluster.simulation.fleet import Fleet
+from devcluster.simulation.guest_node import GUEST
 from devcluster.simulation.machine import SimulatedMachine
 from devcluster.simulation.machine_room import MachineRoom
-from devcluster.simulation.node_api import NodeApi
+from devcluster.simulation.node_api import WORKER, Appearance, NodeApi
 from devcluster.simulation.retrying import BACKOFF, FailureLog
 from devcluster.simulation.termination import run_until_terminated
 from kube.errors import KubernetesError
@@ -100,12 +101,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         room = MachineRoom(options.control.with_suffix(".machines.json"), options.count)
         intervals = Intervals(options.renew_every, options.look_every)
-        asyncio.run(run_until_terminated(_run(room, options.control, intervals)))
+        appearance = GUEST if options.guests else WORKER
+        asyncio.run(run_until_terminated(_run(room, options.control, intervals, appearance)))
     except (DevclusterError, KubernetesError) as error:
         sys.exit(f"kubelets: {error}")
 
 
-async def simulate(transport: Transport, room: MachineRoom, control: Path, intervals: Intervals) -> None:
+async def simulate(
+    transport: Transport,
+    room: MachineRoom,
+    control: Path,
+    intervals: Intervals,
+    appearance: Appearance = WORKER,
+) -> None:
     """Run the kubelets of all machines, and the control socket, until cancelled."""
     fleet: asyncio.Future[Fleet] = asyncio.get_running_loop().create_future()
 
@@ -113,16 +121,16 @@ async def simulate(transport: Transport, room: MachineRoom, control: Path, inter
         return await (await fleet).handle(fields)
 
     async with serve(control, handle), asyncio.TaskGroup() as tasks:
-        api = NodeApi(transport)
+        api = NodeApi(transport, appearance)
         fleet.set_result(Fleet(room, lambda machine: Kubelet(machine, api, intervals).run(), tasks))
         await retry_forever("kubelets", api.ensure_lease_namespace, (KubernetesError,), FailureLog(), BACKOFF)
         fleet.result().start_all()
         await asyncio.Event().wait()
 
 
-async def _run(room: MachineRoom, control: Path, intervals: Intervals) -> None:
+async def _run(room: MachineRoom, control: Path, intervals: Intervals, appearance: Appearance) -> None:
     async with await Transport.connect(user_agent="kubelet/simulated") as transport:
-        await simulate(transport, room, control, intervals)
+        await simulate(transport, room, control, intervals, appearance)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -142,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         default=default.look,
         help="seconds between looks at the Node (%(default)s)",
     )
+    parser.add_argument("--guests", action="store_true", help="join a cluster that also has real nodes")
     return parser
 
 

@@ -7,7 +7,7 @@ transition, and a repeated report does not.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +24,22 @@ KUBELET_VERSION = "v1.36.3"
 PODS = "110"
 RESOURCES = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": PODS}
 FIELD_MANAGER = "kubelet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appearance:
+    """How the simulated Nodes appear to the other controllers of their cluster."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    operating_system: str = "linux"
+    resources: Mapping[str, str] = field(default_factory=lambda: RESOURCES)
+    has_address: bool = True
+
+
+WORKER = Appearance(labels={"node-role.kubernetes.io/worker": ""})
+"""A worker in a cluster of simulated nodes alone."""
 
 
 def lease(node_name: str, node_uid: str, now: datetime) -> dict[str, Any]:
@@ -69,37 +85,45 @@ HEALTHY = (
 )
 
 
-def node(machine: SimulatedMachine, now: datetime) -> dict[str, Any]:
+def node(machine: SimulatedMachine, now: datetime, appearance: Appearance = WORKER) -> dict[str, Any]:
     """The Node with which a kubelet registers itself."""
+    taints = {"taints": [dict(taint) for taint in appearance.taints]} if appearance.taints else {}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": machine.name, "labels": labels(machine)},
-        "spec": {"providerID": provider_id(machine.name)},
-        "status": status(machine, (), now),
+        "metadata": {
+            "name": machine.name,
+            "labels": labels(machine, appearance),
+            "annotations": dict(appearance.annotations),
+        },
+        "spec": {"providerID": provider_id(machine.name)} | taints,
+        "status": status(machine, (), now, appearance),
     }
 
 
-def labels(machine: SimulatedMachine) -> dict[str, str]:
+def labels(machine: SimulatedMachine, appearance: Appearance) -> dict[str, str]:
     """The labels of a Node at its registration."""
     return {
         "kubernetes.io/hostname": machine.name,
-        "kubernetes.io/os": "linux",
+        "kubernetes.io/os": appearance.operating_system,
         "kubernetes.io/arch": "amd64",
-        "node-role.kubernetes.io/worker": "",
+        **appearance.labels,
     }
 
 
-def status(machine: SimulatedMachine, shown: Sequence[Mapping[str, Any]], now: datetime) -> dict[str, Any]:
+def status(
+    machine: SimulatedMachine,
+    shown: Sequence[Mapping[str, Any]],
+    now: datetime,
+    appearance: Appearance = WORKER,
+) -> dict[str, Any]:
     """The full report of a healthy kubelet; `shown` are the present conditions of the Node."""
+    internal = [{"type": "InternalIP", "address": machine.address}] if appearance.has_address else []
     return {
-        "capacity": RESOURCES,
-        "allocatable": RESOURCES,
-        "addresses": [
-            {"type": "InternalIP", "address": machine.address},
-            {"type": "Hostname", "address": machine.name},
-        ],
-        "nodeInfo": node_info(machine),
+        "capacity": dict(appearance.resources),
+        "allocatable": dict(appearance.resources),
+        "addresses": [*internal, {"type": "Hostname", "address": machine.name}],
+        "nodeInfo": node_info(machine) | {"operatingSystem": appearance.operating_system},
         "conditions": conditions(shown, now),
     }
 
@@ -155,9 +179,10 @@ def _condition(opinion: Opinion, before: Mapping[str, Any] | None, now: datetime
 class NodeApi:
     """The requests of all kubelets, over one transport. Every method raises KubernetesError."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, appearance: Appearance = WORKER) -> None:
         self._transport = transport
         self._client = Client(transport, FIELD_MANAGER)
+        self._appearance = appearance
 
     async def ensure_lease_namespace(self) -> None:
         """Create the namespace of the Leases, as kube-apiserver does some seconds after its start."""
@@ -170,7 +195,7 @@ class NodeApi:
     async def register(self, machine: SimulatedMachine, now: datetime) -> None:
         """Create the Node; an existing one is reused."""
         try:
-            await self._client.create(NODES, node(machine, now))
+            await self._client.create(NODES, node(machine, now, self._appearance))
         except AlreadyExists:
             return
 
@@ -188,7 +213,7 @@ class NodeApi:
             "PATCH",
             NODES.path(name=machine.name, subresource="status"),
             query=[("fieldManager", FIELD_MANAGER)],
-            body=_bound_to(node, status(machine, shown, now)),
+            body=_bound_to(node, status(machine, shown, now, self._appearance)),
             content_type="application/strategic-merge-patch+json",
         )
 

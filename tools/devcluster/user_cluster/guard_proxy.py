@@ -1,0 +1,120 @@
+"""The only way of the demo to the user's cluster: a proxy on loopback that asks the guard about each request.
+
+Its clients present a token that this run of the demo made, so no other user of this machine can use the
+credentials behind it.
+"""
+
+import json
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+from devcluster.files import write
+from devcluster.user_cluster.guard import ApiRequest, Refuse, judge
+from devcluster.user_cluster.upstream import Upstream
+from kube.errors import KubernetesError
+
+MOST_OF_A_BODY = 4 * 1024**2
+ASKED, ANSWERED = ("Accept", "Content-Type", "User-Agent"), ("Content-Type", "Date", "Retry-After", "Warning")
+"""The headers that pass. The Date shows the clock of the API server."""
+_log = logging.getLogger(__name__)
+
+
+class GuardProxy:
+    """Answers requests by the API server, as far as the guard lets them pass."""
+
+    def __init__(self, upstream: Upstream, token: str) -> None:
+        self._upstream = upstream
+        self._authorization = f"Bearer {token}"
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if not secrets.compare_digest(request.headers.get("Authorization", ""), self._authorization):
+            return _refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "this proxy belongs to a demo")
+        asked = ApiRequest(
+            method=request.method,
+            path=request.rel_url.raw_path,
+            query=tuple(request.query.items()),
+            body=await request.read(),
+        )
+        verdict = judge(asked)
+        if isinstance(verdict, Refuse):
+            _log.warning("%s %s is refused: %s", asked.method, asked.path, verdict.reason)
+            return _refusal(HTTPStatus.FORBIDDEN, "Forbidden", f"the demo may not: {verdict.reason}")
+        headers = {name: request.headers[name] for name in ASKED if name in request.headers}
+        try:
+            async with self._upstream.send(asked, verdict.query, headers) as answer:
+                return await _pass_on(answer, request)
+        except (KubernetesError, aiohttp.ClientConnectionError, TimeoutError, OSError) as error:
+            return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", _words(error))
+
+
+async def _pass_on(answer: aiohttp.ClientResponse, request: web.Request) -> web.StreamResponse:
+    headers = {name: answer.headers[name] for name in ANSWERED if name in answer.headers}
+    passed = web.StreamResponse(status=answer.status, headers=headers)
+    await passed.prepare(request)
+    try:
+        async for piece in answer.content.iter_any():
+            await passed.write(piece)
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        # Half an answer must not look complete, and its status is sent already.
+        if request.transport is not None:
+            request.transport.abort()
+        return passed
+    await passed.write_eof()
+    return passed
+
+
+def _refusal(status: HTTPStatus, reason: str, message: str) -> web.Response:
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "reason": reason,
+        "message": message,
+        "code": status.value,
+    }
+    return web.json_response(body, status=status)
+
+
+def _words(error: BaseException) -> str:
+    """The error without the URL of a proxy, which the library quotes and which may contain secrets."""
+    return str(error) if isinstance(error, KubernetesError | OSError) else type(error).__name__
+
+
+@asynccontextmanager
+async def guarded_kubeconfig(upstream: Upstream, directory: Path) -> AsyncIterator[Path]:
+    """Run the proxy while the block runs; the kubeconfig that leads through it."""
+    token = secrets.token_hex(24)
+    application = web.Application(client_max_size=MOST_OF_A_BODY)
+    application.router.add_route("*", "/{path:.*}", GuardProxy(upstream, token).handle)
+    file = directory / "guarded.kubeconfig"
+    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        write(file, _kubeconfig(f"http://{host}:{port}", token))
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
+        await runner.cleanup()
+
+
+def _kubeconfig(server: str, token: str) -> str:
+    """A kubeconfig in JSON, which YAML parsers read."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "guarded", "cluster": {"server": server}}],
+        "users": [{"name": "demo", "user": {"token": token}}],
+        "contexts": [{"name": "guarded", "context": {"cluster": "guarded", "user": "demo"}}],
+        "current-context": "guarded",
+    }
+    return json.dumps(content, indent=2) + "\n"
