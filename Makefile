@@ -56,10 +56,10 @@ format: $(INSTALLED) ## lay the code out, and mend what can be mended
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-release: $(INSTALLED) ## VERSION=1.2.3 IMAGE=registry/name [SIGN_KEY=key.pem]: what is published of a version, into dist/
+release: $(INSTALLED) ## VERSION=1.2.3 IMAGE=registry/name [SIGN_KEY=key.pem] [DOWNLOAD_URL=https://…]: what is published of a version, into dist/
 	@test -n "$(VERSION)" -a -n "$(IMAGE)" || { echo "Say which: make release VERSION=1.2.3 IMAGE=registry.example.com/paramedic" >&2; exit 2; }
 	@rm -rf dist.new
-	@$(BIN)/python -m release "$(VERSION)" --image "$(IMAGE)" --into dist.new $(if $(SIGN_KEY),--sign-key "$(SIGN_KEY)")
+	@$(BIN)/python -m release "$(VERSION)" --image "$(IMAGE)" --into dist.new $(if $(SIGN_KEY),--sign-key "$(SIGN_KEY)") $(if $(DOWNLOAD_URL),--download-url "$(DOWNLOAD_URL)")
 	@rm -rf dist && mv dist.new dist
 
 histories: $(INSTALLED) ## record the incidents that have no history yet: see CONTRIBUTING.md

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,8 +22,16 @@ from release.release import LOCK, Release, write
 ROOT = Path(__file__).parents[2]
 VERSION = wheel.version_of(ROOT)
 COMMIT = "c" * 40
-RELEASE = Release(VERSION, "registry.example.com/paramedic", datetime(2026, 11, 1, 12, tzinfo=UTC), COMMIT)
+RELEASE = Release(
+    version=VERSION,
+    image="registry.example.com/paramedic",
+    time=datetime(2026, 11, 1, 12, tzinfo=UTC),
+    commit=COMMIT,
+    download_url="https://example.com/v1/",
+)
 SCRIPT = "deploy/image/build.sh"
+PLUGIN = "deploy/krew/kubectl-paramedic"
+PROGRAMS = {Path(SCRIPT).name, Path(PLUGIN).name}
 IN_THE_WHEEL = ["pyproject.toml", "README.md", "LICENSE"]
 MANIFESTS = {
     "base/kustomization.yaml": {"resources": ["worker.yaml"]},
@@ -50,7 +59,9 @@ def copy(into: Path) -> Path:
     for name in (*IN_THE_WHEEL, str(LOCK)):
         (into / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, into / name)
-    shutil.copy(ROOT / SCRIPT, into / SCRIPT)
+    for name in (SCRIPT, PLUGIN):
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, into / name)
     for name, content in MANIFESTS.items():
         file = into / "deploy" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +86,7 @@ def test_same_sources_give_the_same_bytes_elsewhere(released: Path, tmp_path: Pa
     source = copy(tmp_path / "elsewhere")
     for file in source.rglob("*.*"):
         os.utime(file, (0, 1_000_000_000))
-        file.chmod(0o600 if file.is_file() and file.name != "build.sh" else 0o700)
+        file.chmod(0o600 if file.is_file() and file.name not in PROGRAMS else 0o700)
 
     write(RELEASE, source, again)
 
@@ -95,7 +106,47 @@ def test_every_file_has_its_checksum(released: Path) -> None:
     assert set(files) == {
         f"paramedic-{VERSION}-{kind}"
         for kind in ("deploy.tar.gz", "plain.yaml", "py3-none-any.whl", "requirements.lock")
-    } | {f"paramedic-{VERSION}.cdx.json", f"paramedic-{VERSION}.tgz", f"paramedic-{VERSION}.provenance.json"}
+    } | {
+        f"paramedic-{VERSION}.cdx.json",
+        f"paramedic-{VERSION}.tgz",
+        f"paramedic-{VERSION}.provenance.json",
+        f"kubectl-paramedic-{VERSION}.tar.gz",
+        f"kubectl-paramedic-{VERSION}.krew.yaml",
+    }
+
+
+def test_manifest_of_the_plugin_names_the_archive_with_its_checksum(released: Path) -> None:
+    archive = released / f"kubectl-paramedic-{VERSION}.tar.gz"
+    spec = yaml.safe_load((released / f"kubectl-paramedic-{VERSION}.krew.yaml").read_text())["spec"]
+    assert spec["version"] == f"v{VERSION}"
+    for platform in spec["platforms"]:
+        assert platform["uri"] == f"https://example.com/v1/{archive.name}"
+        assert platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
+    with tarfile.open(archive) as packed:
+        assert {one["from"] for one in platform["files"]} == set(packed.getnames())
+        assert packed.getmember(platform["bin"]).mode == 0o755
+
+
+def test_plugin_runs_the_command_in_the_path_else_the_released_one(released: Path, tmp_path: Path) -> None:
+    with tarfile.open(released / f"kubectl-paramedic-{VERSION}.tar.gz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    for name in ("uvx", "paramedic"):
+        program = tmp_path / name
+        program.write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        program.chmod(0o755)
+
+    def run() -> str:
+        command = ["/bin/sh", str(tmp_path / "kubectl-paramedic"), "list", "--check", "a b"]
+        ran = subprocess.run(  # noqa: S603  ours
+            command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+        )
+        return ran.stdout or ran.stderr
+
+    assert run() == "paramedic list --check a b\n"
+    (tmp_path / "paramedic").unlink()
+    assert run() == f"uvx --from paramedic=={VERSION} paramedic list --check a b\n"
+    (tmp_path / "uvx").unlink()
+    assert run().startswith("kubectl paramedic needs the command paramedic in PATH")
 
 
 def test_manifests_name_the_image_of_the_release(released: Path) -> None:
@@ -148,7 +199,7 @@ def reached(name: str, needs: dict[str, list[str]]) -> set[str]:
 
 def test_version_other_than_that_of_the_project_is_not_released(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match=r"pyproject.toml says version .*, and the release is to be 99\.0"):
-        write(Release("99.0", RELEASE.image, RELEASE.time, COMMIT), ROOT, tmp_path)
+        write(replace(RELEASE, version="99.0"), ROOT, tmp_path)
 
 
 def test_image_that_would_be_built_from_what_is_not_committed_is_not_released(tmp_path: Path) -> None:

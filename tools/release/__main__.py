@@ -39,6 +39,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("version", help="the version in pyproject.toml")
     parser.add_argument("--image", required=True, help="name of the image, without a tag")
     parser.add_argument("--into", required=True, type=Path, help="an empty folder, or a new one")
+    parser.add_argument("--download-url", default="", help="address of the published files, for krew")
     parser.add_argument("--sign-key", type=Path, help="a private key for ECDSA, in PEM")
     return parser.parse_args()
 
@@ -51,7 +52,13 @@ def _release(options: argparse.Namespace) -> None:
         with tarfile.open(fileobj=BytesIO(_git(ROOT, "archive", "HEAD"))) as archive:
             archive.extractall(source, filter="data")
         commit = _git(ROOT, "rev-parse", "HEAD").decode().strip()
-        release = Release(options.version, options.image, time, commit)
+        release = Release(
+            version=options.version,
+            image=options.image,
+            time=time,
+            commit=commit,
+            download_url=options.download_url,
+        )
         write(release, Path(source), options.into.absolute(), signer)
 
 

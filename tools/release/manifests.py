@@ -66,7 +66,7 @@ def render(overlay: Path) -> str:
 def pack(source: Path, into: Path, time: datetime) -> None:
     """Write the folder `deploy` into an archive; its files are dated `time` and have no owner."""
     found = sorted((source / "deploy").rglob("*"))
-    _write_archive(into, {str(path.relative_to(source)): path for path in found}, time)
+    write_archive(into, {str(path.relative_to(source)): path for path in found}, time)
 
 
 def pack_chart(source: Path, into: Path, time: datetime) -> None:
@@ -79,10 +79,11 @@ def pack_chart(source: Path, into: Path, time: datetime) -> None:
         for name in names
         if name not in ignored
     }
-    _write_archive(into, dict(sorted(found.items())), time)
+    write_archive(into, dict(sorted(found.items())), time)
 
 
-def _write_archive(into: Path, files: Mapping[str, Path], time: datetime) -> None:
+def write_archive(into: Path, files: Mapping[str, Path], time: datetime) -> None:
+    """Write a compressed archive of these files by name, dated `time` and without an owner."""
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, path in files.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from release import manifests, wheel
+from release import krew, manifests, wheel
 from release.attestation import Signer, provenance
 from release.bill_of_materials import bill, read_lock
 from release.errors import ReleaseError
@@ -16,7 +16,7 @@ CHECKSUMS = "SHA256SUMS"
 """In the format of `sha256sum --check`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Release:
     """The version, the image and the time of a release."""
 
@@ -27,6 +27,8 @@ class Release:
     """The time of the commit."""
     commit: str
     """The hash of the commit."""
+    download_url: str = ""
+    """The address below which the files are published, for the manifest of krew; "": no such manifest."""
 
 
 def write(release: Release, source: Path, into: Path, signer: Signer | None = None) -> None:
@@ -44,14 +46,25 @@ def write(release: Release, source: Path, into: Path, signer: Signer | None = No
     (into / f"{prefix}.cdx.json").write_text(bill(release.version, _sha256(built), locked, release.time))
     shutil.copyfile(source / LOCK, into / f"{prefix}-requirements.lock")
     manifests.choose_image(source, release.image, release.version)
+    krew.choose_version(source, release.version)
     manifests.pack(source, into / f"{prefix}-deploy.tar.gz", release.time)
     manifests.pack_chart(source, into / f"{prefix}.tgz", release.time)
     for overlay in manifests.overlays(source):
         (into / f"{prefix}-{overlay.name}.yaml").write_text(manifests.render(overlay))
+    _write_plugin(release, source, into)
     _attest(release, into, prefix, signer)
     _write_checksums(into)
     if signer is not None:
         (into / f"{CHECKSUMS}.sig").write_text(signer.signature((into / CHECKSUMS).read_bytes()) + "\n")
+
+
+def _write_plugin(release: Release, source: Path, into: Path) -> None:
+    archive = into / f"{krew.PROGRAM}-{release.version}.tar.gz"
+    krew.pack_plugin(source, archive, release.time)
+    if release.download_url:
+        uri = f"{release.download_url.rstrip('/')}/{archive.name}"
+        manifest = krew.plugin_manifest(release.version, uri, _sha256(archive))
+        (into / f"{krew.PROGRAM}-{release.version}.krew.yaml").write_text(manifest)
 
 
 def _attest(release: Release, into: Path, prefix: str, signer: Signer | None) -> None:
