@@ -76,8 +76,13 @@ def choose_temporal(
     for option, value in given.items():
         if value == "":
             raise typer.BadParameter("must not be empty", param_hint=f"--{option}")
-    written = {f"TEMPORAL_{option.upper()}": value for option, value in given.items() if value is not None}
-    context.obj = os.environ | written
+    choose_environment(context, given)
+
+
+def choose_environment(context: typer.Context, options: Mapping[str, str | None]) -> None:
+    """Give the command the environment of this process, with the given options in place of variables."""
+    given = {name: value for name in _OPTIONS if (value := options.get(name)) is not None}
+    context.obj = os.environ | {f"TEMPORAL_{name.upper()}": value for name, value in given.items()}
 
 
 def command_line(context: typer.Context) -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -33,7 +34,6 @@ from runtime.utf8 import in_utf8
 app = typer.Typer(
     name="paramedic",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -71,7 +71,7 @@ def run() -> NoReturn:
 def _run(output: Output) -> int:
     try:
         sys.argv[1:] = map(_argument, sys.argv[1:])
-        code = app(standalone_mode=False)  # typer would draw a box around an error
+        code = app(prog_name=program_name(), standalone_mode=False)  # typer would draw a box around an error
     except TyperException as error:
         return print_usage_error(error)
     except ModuleNotFoundError as error:
@@ -89,6 +89,12 @@ def _run(output: Output) -> int:
             raise
         code = ExitCode.FAILED
     return code if isinstance(code, int) else int(bool(code))
+
+
+def program_name() -> str:
+    """The name in help texts: kubectl runs the command as its plugin `kubectl-paramedic`."""
+    name = Path(sys.argv[0]).name
+    return name.replace("kubectl-", "kubectl ", 1) if name.startswith("kubectl-") else "paramedic"
 
 
 def _argument(text: str) -> str:

@@ -16,6 +16,7 @@ from temporalio.service import RPCError
 from typer.models import OptionInfo
 
 from cli.ages import OrderTime
+from cli.completing import open_incident_names
 from cli.connection import because, identity_of, temporal
 from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
 from cli.history import is_of_a_failing_task, read_task_failure
@@ -39,7 +40,12 @@ def parse_reason(text: str) -> str:
     return filled(text)
 
 
-Names = Annotated[list[str], typer.Argument(parser=incident_name, metavar="NAME...", help=NAME_HELP)]
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        parser=incident_name, metavar="NAME...", help=NAME_HELP, autocompletion=open_incident_names
+    ),
+]
 Reason = Annotated[
     str | None,
     typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from temporalio.client import Client
 
+from cli.completing import open_incident_names
 from cli.connection import command_line, temporal
 from cli.errors import carry_out
 from cli.history import read_story, with_refusals
@@ -30,7 +31,12 @@ class PageOutput(StrEnum):
 
 def show(  # noqa: PLR0913  typer reads one option a parameter
     context: typer.Context,
-    name: Annotated[str, typer.Argument(parser=incident_name, metavar="NAME", help=NAME_HELP)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            parser=incident_name, metavar="NAME", help=NAME_HELP, autocompletion=open_incident_names
+        ),
+    ],
     *,
     cluster: Annotated[
         str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")

@@ -26,6 +26,14 @@ def command() -> NoReturn:
     run()
 
 
+def kubectl_completion() -> None:
+    see_packages()
+    with loading():
+        from cli.kubectl_plugin import complete  # noqa: PLC0415  not on sys.path before
+
+    complete(sys.argv[1:])
+
+
 def detector() -> NoReturn:
     see_packages()
     with loading():
