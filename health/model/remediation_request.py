@@ -75,10 +75,16 @@ def _object(status: object) -> object:
     return status if isinstance(status, Mapping | RequestStatus) else {}
 
 
+class RequestMetadata(ObjectMetadata):
+    """The metadata of a request, with the finalizers of its remediator."""
+
+    finalizers: tuple[str, ...] = ()
+
+
 class RemediationRequest(FrozenObject):
     """A request as the cluster shows it, with what its annotations say."""
 
-    metadata: ObjectMetadata
+    metadata: RequestMetadata
     status: Annotated[RequestStatus, BeforeValidator(_object)] = RequestStatus()
 
     @property
@@ -150,6 +156,7 @@ class RemediationRequest(FrozenObject):
             reference=self.reference(api_version, kind),
             created=self.metadata.creation_timestamp,
             is_being_deleted=self.is_being_deleted,
+            has_finalizers=bool(self.metadata.finalizers),
             succeeded=self._condition("Succeeded"),
             is_node_deletion_expected=self._condition("PermanentNodeDeletionExpected") is True,
             timed_out_at=as_time(annotations.get(TIMED_OUT)),

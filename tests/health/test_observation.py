@@ -130,6 +130,12 @@ def with_templates(observation: Observation, templates: str) -> Observation:
             id="the request that it is removing went",
         ),
         pytest.param(
+            answer(TargetState.HEALTHY, requests=(request_snapshot(has_finalizers=True),)),
+            HEALTHY,
+            True,
+            id="the request that it is removing went when its remediator had removed its finalizer",
+        ),
+        pytest.param(
             DELAYED,
             DELAYED.model_copy(update={"requests": ()}),
             True,

@@ -115,6 +115,11 @@ def test_request_that_is_being_deleted_says_so() -> None:
     assert kept.snapshot("a/v1", "B").is_being_deleted
 
 
+def test_request_with_a_finalizer_waits_for_its_remediator_when_it_is_deleted() -> None:
+    assert not request_with().snapshot("a/v1", "B").has_finalizers
+    assert request_with(finalizers=["example.com/reboot"]).snapshot("a/v1", "B").has_finalizers
+
+
 @pytest.mark.rule("rule 39")
 @pytest.mark.parametrize(
     ("mark", "time"),
