@@ -196,7 +196,8 @@ class World(RuleBasedStateMachine):
         seen = self.memory.complete(self.look())
         claimed = learned(ordered(self.memory, ClaimOrder(), self.now), seen, self.now)
         unclaimed = ordered(claimed, UnclaimOrder(), self.now)
-        without = learned(self.memory, seen, self.now)
+        # Any order has a pending clean-up tried at once.
+        without = learned(self.memory.model_copy(update={"clean_up_at": None}), seen, self.now)
         moves = [next_move(seen, one, self.now) for one in (without, claimed, unclaimed)]
         assert moves[1:] == moves[:1] * 2, self.log
 
