@@ -16,7 +16,7 @@ class RequestSnapshot(Frozen):
     is_being_deleted: bool = False
     """Whether it has a deletionTimestamp: only a finalizer keeps it."""
     has_finalizers: bool = False
-    """Whether its deletion has to wait for its remediator."""
+    """True if its deletion has to wait for its remediator."""
     succeeded: bool | None = None
     """The condition Succeeded; None while the remediator has not decided."""
     is_node_deletion_expected: bool = False

@@ -369,6 +369,10 @@ async def test_changed_secret_rolls_the_pods_with_the_next_upgrade(
         ({"extraEnv": [{"name": "A B"}]}, "does not match pattern"),
         ({"extraEnv": [{"name": "A"}, {"name": "A"}]}, "extraEnv: A is there twice"),
         ({"extraVolumes": [{"name": "payload-keys"}]}, "extraVolumes: the chart has a volume payload-keys"),
+        (
+            {"extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}]},
+            "extraVolumeMounts: there is no volume ca",
+        ),
         ({"settings": {"TEMPORAL_API_KEY": "key"}}, "put it into temporal.secret"),
         ({"worker.serviceAccount.name": "default"}, "worker.serviceAccount.name: must not be default"),
         ({"openshift.machineHealthChecks": True}, "needs openshift.enabled"),
@@ -386,6 +390,7 @@ async def test_changed_secret_rolls_the_pods_with_the_next_upgrade(
         ({"image.tag": "a\nb"}, "/image/tag"),
         ({"temporal.dev": {"enabled": True, "storage": "1Gi}"}}, "/temporal/dev/storage"),
         ({"networkPolicy.apiServers.cidrs": ["10.0.0.1"]}, "/networkPolicy/apiServers/cidrs"),
+        ({"networkPolicy.temporal.cidrs": ["10.0.0.0/33"]}, "/networkPolicy/temporal/cidrs"),
         ({"networkPolicy.egress": [{}]}, "/networkPolicy/egress"),
         ({"commonLabels": {"a": "b c"}}, "/commonLabels"),
         ({"webhook": {"enabled": True, "caBundle": "a b"}}, "/webhook/caBundle"),
