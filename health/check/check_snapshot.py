@@ -52,10 +52,10 @@ class TargetSnapshot:
         """Why the last creation of a request for it failed; "" otherwise."""
         return "" if self.found is None else self.found.request_error
 
-    def held_by(self, reasons: Collection[str]) -> Hold | None:
-        """The hold for one of these reasons: the detector's own, or the finding of the latest act."""
+    def own_hold(self, *, besides: Collection[str]) -> Hold | None:
+        """The first hold for another reason than these: the detector's own, or the finding of the act."""
         holds = (self.hold, self.found)
-        return next((hold for hold in holds if hold is not None and hold.reason in reasons), None)
+        return next((hold for hold in holds if hold is not None and hold.reason not in besides), None)
 
     @property
     def is_published(self) -> bool:

@@ -5,9 +5,9 @@ pass, and only for the threshold; we emit it once, and also for other holds of t
 the check has that one Event and its Machines have none (rule 6). A paused check gets no Events. For an
 unknown policy the ConfigMap has the Event.
 
-A Machine that waits for back-off, or that another holder has, gets RemediationRestricted too; the reference
-controllers have it for whole checks only (rules 13 and 14). The seed of an act's Event names the incident and
-its run, so a repeated attempt emits no second Event.
+A Machine that a hold of its own delays, such as back-off or another holder, gets RemediationRestricted too;
+the reference controllers have it for whole checks only (rules 13 and 14). The seed of an act's Event names
+the incident and its run, so a repeated attempt emits no second Event.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -40,7 +40,15 @@ RESTRICTED, _UNREADABLE = "RemediationRestricted", "InvalidSpec"
 """Two reasons; a check that cannot be read has the same reason in its condition."""
 REMEDIATE = "Remediate"
 """The action in Events about a remediation."""
-_TAKEN = frozenset({HoldReason.TAKEN, HoldReason.TAKEN_BY_REQUEST})
+_REPORTED_OTHERWISE = frozenset(
+    {
+        HoldReason.NO_CONTROLLER,
+        HoldReason.REFUSED,
+        HoldReason.SUSPECTED_OUTAGE,
+        HoldReason.TEMPLATE,
+    }
+)
+"""Holds with an Event or a condition of their own, and those of many Machines at once (rule 6)."""
 
 Stored: TypeAlias = Mapping[str, Any]
 """The status of a check before the new one."""
@@ -213,9 +221,10 @@ def _target_restrictions(before: TargetSnapshot | None, after: TargetSnapshot) -
     back_off = after.new_back_off(before)
     if back_off is not None:
         yield back_off, f"back-off {after.earlier_attempts}"
-    taken, earlier = after.held_by(_TAKEN), before.held_by(_TAKEN) if before is not None else None
-    if taken is not None and (earlier is None or earlier.reason is not taken.reason):
-        yield taken, taken.reason
+    hold = after.own_hold(besides=_REPORTED_OTHERWISE)
+    earlier = before.own_hold(besides=_REPORTED_OTHERWISE) if before is not None else None
+    if hold is not None and (earlier is None or earlier.reason != hold.reason):
+        yield hold, hold.reason
 
 
 def _of_target(

@@ -13,17 +13,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from health.check.check_snapshot import CheckSnapshot
+from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
 from health.gate.check_holds import BRIEF_REASONS
 from health.kinds.nodehealthcheck.disabled import disabled
 from health.kinds.nodehealthcheck.status import stored_hold
 from health.kinds.nodehealthcheck.storm import stored_storm, storm_notes
-from health.kinds.nodehealthcheck.target_events import request_notes, target_notes
+from health.kinds.nodehealthcheck.target_events import SKIPPED, request_notes, target_notes
 from health.model.invalid_check import InvalidCheckError
+from health.model.node import NODES
 from health.model.observation import HoldReason
 from health.model.stored_status import stored_condition, string
-from objects.event import Event, Severity
+from objects.event import Event, InvolvedObject, Severity
 
 PREFIX = "[remediation] "
 _WORDS_OF_THE_OPERATOR: Mapping[str, str] = {
@@ -159,7 +160,19 @@ def _of_targets(before: CheckSnapshot | None, after: CheckSnapshot) -> Iterator[
     reported = {} if before is None or before.suppresses_target_events else before.targets
     for target in after.expired:
         for note in target_notes(after.check, reported.get(target.name), target):
-            yield _note(after, note.severity, note.reason, note.message, seed=note.seed)
+            event = _note(after, note.severity, note.reason, note.message, seed=note.seed)
+            yield event
+            if note.reason == SKIPPED:
+                words = "" if note.why in event.message else f": {note.why}"
+                yield _on_node(event, f"{event.message}{words} ({after.check.reference})", target)
+
+
+def _on_node(event: Event, message: str, target: TargetSnapshot) -> Event:
+    """The Event about the Node, for a person that describes the Node; the operator has none."""
+    subject = InvolvedObject(
+        api_version=NODES.api_version, kind=NODES.kind, namespace="", name=target.name, uid=target.uid
+    )
+    return replace(event, seed=f"{event.seed}\nnode", message=message, subject=subject)
 
 
 def _of_requests(before: CheckSnapshot | None, after: CheckSnapshot, now: datetime) -> Iterator[Event]:

@@ -11,7 +11,7 @@ any cause: another actor, or our clean-up after an order.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot, TargetSnapshot
@@ -29,14 +29,16 @@ _SKIPPED: Mapping[str, str] = {
         "going to retry in a minute"
     ),
     HoldReason.TAKEN: "Skipped remediation of node: {name}, because node lease is already taken: {why}",
-    # The NodeHealthCheck operator has no message for a request of another owner.
-    HoldReason.TAKEN_BY_REQUEST: "Skipped remediation of node: {name}, because {why}",
 }
+_OTHERS = "Skipped remediation of node: {name}, because {why}"
+"""The message for a hold that the NodeHealthCheck operator does not have."""
+_OF_MANY = frozenset({HoldReason.SUSPECTED_OUTAGE})
+"""Holds of many Nodes at once, for which each Node has no Event (rule 6)."""
 _YOUNG = timedelta(minutes=10)
 """A new leader emits the Event of a request this recent, or one made while no detector led."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetNote:
     """An Event about a Node; equal seeds are one Event."""
 
@@ -44,6 +46,8 @@ class TargetNote:
     reason: str
     message: str
     seed: tuple[str, ...]
+    why: str = ""
+    """The words of the hold, where the message of the operator does not have them."""
 
 
 def skipped_because_of(back_off: object, node: str) -> str:
@@ -64,12 +68,12 @@ def target_notes(
 
 
 def _skipped(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
-    hold = after.held_by(_SKIPPED)
-    earlier = before.held_by(_SKIPPED) if before is not None else None
+    hold = after.own_hold(besides=_OF_MANY)
+    earlier = before.own_hold(besides=_OF_MANY) if before is not None else None
     if hold is None or (earlier is not None and earlier.reason == hold.reason):
         return
-    message = _SKIPPED[hold.reason].format(name=after.name, why=hold.message)
-    yield _note(after, SKIPPED, message, hold.reason)
+    message = _SKIPPED.get(hold.reason, _OTHERS).format(name=after.name, why=hold.message)
+    yield replace(_note(after, SKIPPED, message, hold.reason), why=hold.message)
 
 
 def _backed_off(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
@@ -110,7 +114,12 @@ def _failed(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[Ta
 
 
 def _note(target: TargetSnapshot, reason: str, message: str, *seed: str) -> TargetNote:
-    return TargetNote(Severity.WARNING, reason, message, (target.uid, str(target.verdict.fact), *seed))
+    return TargetNote(
+        severity=Severity.WARNING,
+        reason=reason,
+        message=message,
+        seed=(target.uid, str(target.verdict.fact), *seed),
+    )
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ def test_finding_of_both_the_detector_and_an_act_is_reported_once(seen: Hold, fo
     assert skipped(reporter, hold=seen) == []
 
 
-@pytest.mark.parametrize("reason", [HoldReason.REFUSED, HoldReason.TEMPLATE, HoldReason.FAILED])
-def test_of_what_else_an_act_finds_the_operator_tells_nothing(reason: HoldReason) -> None:
-    assert skipped(Reporter(), found=Hold(reason=reason, message="denied")) == []
+@pytest.mark.parametrize("reason", [HoldReason.REFUSED, HoldReason.TEMPLATE])
+def test_other_finding_of_an_act_is_reported_in_our_words(reason: HoldReason) -> None:
+    words = "[remediation] Skipped remediation of node: node-1, because denied"
+    assert skipped(Reporter(), found=Hold(reason=reason, message="denied")) == [words]

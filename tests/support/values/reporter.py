@@ -22,8 +22,9 @@ class Reporter:
         self.led_until: datetime | None = None
 
     def sees(self, after: CheckSnapshot, now: datetime = NOW) -> list[tuple[Severity, str, str]]:
-        """The Events that were not emitted before."""
-        return [(note.severity, note.reason, note.message) for note in self.tells(after, now)]
+        """The new Events, without the copies of those about Nodes that the Nodes get."""
+        new = self.tells(after, now)
+        return [(one.severity, one.reason, one.message) for one in new if not _is_on_node(one)]
 
     def tells(self, after: CheckSnapshot, now: datetime = NOW) -> list[Event]:
         """The same, with all that they say."""
@@ -49,3 +50,7 @@ class Reporter:
         self.restarts()
         self.events.clear()
         self.led_until = led_until
+
+
+def _is_on_node(event: Event) -> bool:
+    return event.subject is not None and event.subject.kind == "Node"
