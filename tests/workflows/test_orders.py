@@ -1,14 +1,16 @@
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 
 from health.model.moves import Phase
-from health.runbook.orders import AbortOrder, HoldOrder, ResumeOrder
+from health.runbook.orders import ORDERS, AbortOrder, HoldOrder, ResumeOrder
 from health.runbook.state import Memory
 from objects.short_text import CUT, LONGEST_TEXT
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.settling import settle
 from tests.support.values.longest import payload_bytes
 from tests.support.values.observations import held
+from workflows.messages import ORDER_REFUSED
 
 NO_TIMES = ("soon", 0, -60, 1e12, float("inf"))
 """The last but one is beyond the calendar."""
@@ -39,6 +41,30 @@ async def test_orders_take_one_json_value_whose_reason_may_be_long_and_in_any_sc
     await incident.reaches(Phase.HELD)
     await incident.abort(AbortOrder(reason="停電 " * 400, for_seconds=600))
     assert "停電" in (await incident.reaches(Phase.LEFT_ALONE)).details
+
+
+@pytest.mark.parametrize("name", ORDERS)
+async def test_every_order_takes_one_json_value_as_an_update_and_as_a_signal(
+    incident: IncidentDriver, name: str
+) -> None:
+    """A refusal of the state is an answer too, unlike an error about the JSON value."""
+    await incident.start(held())
+    value = {"reason": f"{name} by JSON", "identity": "ada"}
+    value |= {"step": "reboot"} if "step" in ORDERS[name].message.model_fields else {}
+    assert f"{name} by JSON" in await _answer(incident, name, value)
+    await incident.handle.signal(name, value | {"reason": f"{name} by signal"})
+    given = [one for one in (await incident.state()).memory.orders if one.order == name]
+    assert (given[-1].reason, given[-1].identity) == (f"{name} by signal", "ada")
+
+
+async def _answer(incident: IncidentDriver, name: str, value: dict[str, str]) -> str:
+    """The answer of the update; for an order that the state refuses its reason."""
+    try:
+        return str(await incident.handle.execute_update(name, value))
+    except WorkflowUpdateFailedError as error:
+        if isinstance(error.cause, ApplicationError) and error.cause.type == ORDER_REFUSED:
+            return value["reason"]
+        raise
 
 
 @pytest.mark.parametrize("kind", [AbortOrder, HoldOrder, ResumeOrder])
