@@ -15,7 +15,7 @@ from tests.activities.machine_world import STRATEGY, MachineWorld
 from tests.activities.overtaken import EventsRefused, EventsUnanswered, Overtaken, Refused, Without
 from tests.activities.worker_activities import WorkerActivities
 from tests.activities.world import NAMESPACE
-from workflows.contracts import ActResult, TargetDisrupted
+from workflows.contracts import ACT, ActResult, TargetDisrupted
 
 pytestmark = pytest.mark.cluster
 
@@ -247,7 +247,7 @@ async def test_deletion_that_is_refused_is_reported_once_and_gives_the_lease_bac
 async def test_deletion_counts_as_done_though_its_event_is_not_written(
     machine_world: MachineWorld, worker_transport: Transport, client: type[Client]
 ) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(ACT.attempt.total_seconds()):
         worker = WorkerActivities(worker_transport, client=client(worker_transport, "tests"))
         assert isinstance((await worker.act(machine_world.order())).outcome, TargetDisrupted)
     assert await machine_world.is_being_deleted()

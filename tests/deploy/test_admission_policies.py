@@ -29,7 +29,7 @@ FILES = (
 POLICIES = {
     document["metadata"]["name"]: document["spec"]
     for file in FILES
-    for document in yaml.safe_load_all(file.read_text())
+    for document in yaml.load_all(file.read_text(), yaml.CSafeLoader)
     if document["kind"] == "ValidatingAdmissionPolicy"
 }
 WRITES = POLICIES["paramedic-detector-writes"]

@@ -33,7 +33,7 @@ from tests.support.values.builders import check_object
 pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 1.1/webhook/endpoint")]
 
 FOLDER = ROOT / "deploy" / "components" / "webhook"
-CONFIGURATION = yaml.safe_load((FOLDER / "configuration.yaml").read_text())
+CONFIGURATION = yaml.load((FOLDER / "configuration.yaml").read_text(), yaml.CSafeLoader)
 PATH = CONFIGURATION["webhooks"][0]["clientConfig"]["service"]["path"]
 INFRASTRUCTURES = Resource("config.openshift.io/v1", "Infrastructure", "infrastructures", namespaced=False)
 PREFIX = "reviewed-"

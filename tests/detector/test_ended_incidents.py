@@ -147,7 +147,7 @@ async def test_incident_that_temporal_refuses_for_good_keeps_no_other_from_being
     leading = asyncio.create_task(made.dispatch.lead())
     for name in (*sorted(made.calls.refused), "good"):
         made.fail(name)
-    await eventually(lambda: made.calls.names == ["good"], 1)
+    await eventually(lambda: made.calls.names == ["good"], 10)
     leading.cancel()
     with suppress(asyncio.CancelledError):
         await leading

@@ -123,7 +123,7 @@ async def test_kind_that_is_removed_is_empty_and_refused_and_is_back_before_the_
     await eventually(lambda: not watched.is_served, 10)
     assert watched.names == set()
     told = watched.told
-    await eventually(lambda: watched.told > told or watched.refusal, 2)
+    await eventually(lambda: watched.told > told or watched.refusal, SOON_SECONDS)
     assert "serves no kind ResetTemplate" in watched.refusal
     assert watched.refusal in watched.problem
 
@@ -144,7 +144,7 @@ async def test_right_that_is_missing_is_reported_until_it_is_granted(
     assert list(watched.watches.ages().values()) == [None]
 
     await other.grant()
-    await eventually(lambda: watched.names == {"reset"}, SOON_SECONDS + 1)
+    await eventually(lambda: watched.names == {"reset"}, SOON_SECONDS)
     assert watched.problems.sentences == ()
 
 

@@ -81,7 +81,7 @@ async def test_missing_rights_for_machines_hold_the_checks_of_machines_alone(
         assert observer.sources.of_checks.is_read(OF_NODES)
         assert observer.age(OF_MACHINES) is None
         assert not observer.sources.of_checks.is_read(OF_MACHINES)
-        await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences), 5)
+        await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences))
 
 
 @pytest.mark.rule("rule 3")
@@ -98,7 +98,7 @@ async def test_missing_rights_for_checks_of_nodes_hold_them_alone(observer: Obse
 async def test_nothing_settles_without_the_nodes(observer: Observer) -> None:
     observer.may_not_read(NODES)
     settling = asyncio.create_task(_settle(observer))
-    await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences), 5)
+    await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences))
     assert not settling.done()
     settling.cancel()
     with suppress(asyncio.CancelledError):

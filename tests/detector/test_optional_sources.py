@@ -99,7 +99,7 @@ async def test_kinds_that_are_not_served_make_nothing_stale_and_no_process_unrea
         assert observer.freshness.unread_context == ""
         assert not any("ClusterVersion" in source for source in observer.sources.ages())
         assert observer.cluster_state.cluster_context.upgrade == NEVER_UPGRADED
-        await eventually(lambda: observer.problems.sentences == (), 5)
+        await eventually(lambda: observer.problems.sentences == ())
 
 
 @pytest.mark.rule("rule 3")
@@ -115,7 +115,7 @@ async def test_kind_that_is_served_and_cannot_be_read_holds_and_does_not_hide_th
 
         assert "Forbidden" in observer.freshness.unread_context
         assert observer.freshness.age is not None
-        await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences), 5)
+        await eventually(lambda: any("Forbidden" in sentence for sentence in observer.problems.sentences))
 
 
 @pytest.mark.rule("rule 36", "rule 3")
@@ -171,7 +171,7 @@ async def test_signal_that_is_served_and_cannot_be_read_holds_as_well(observer: 
 
         assert observer.cluster_state.cluster_context.upgrade.phase is UpgradePhase.UNKNOWN
         assert "Fleet (example.com/v1): " in observer.freshness.unread_context
-        await eventually(lambda: any("Fleet" in sentence for sentence in observer.problems.sentences), 5)
+        await eventually(lambda: any("Fleet" in sentence for sentence in observer.problems.sentences))
 
 
 @pytest.mark.rule("rule 36", "rule 3")

@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.rule("NHC 2.0/template", "NHC 2.1
 
 CHECK = CheckReference(kind="NodeHealthCheck", name="workers")
 LIMIT = timedelta(minutes=1)
-SOON_SECONDS = 2.5
-"""Two seconds, and a margin for a busy machine."""
+SOON_SECONDS = 10
+"""It takes two seconds on a quiet machine; by itself a reflector looks again after fifteen."""
 NEVER, OFTEN = timedelta(hours=1), timedelta(seconds=0.2)
 
 
@@ -130,7 +130,7 @@ async def test_right_to_get_is_enough_to_know_the_templates_that_are_named(
     assert polled.unread() == "ResetTemplate/default/reset: they were not read completely yet"
     await other.grant("get")
 
-    await eventually(lambda: polled.is_known, SOON_SECONDS + 1)
+    await eventually(lambda: polled.is_known, SOON_SECONDS)
     assert polled.is_polled
     assert polled.problems.sentences == ()
     (age,) = polled.watches.ages().values()
@@ -140,7 +140,7 @@ async def test_right_to_get_is_enough_to_know_the_templates_that_are_named(
 
 @pytest.mark.rule("rule 3")
 @seldom
-async def test_right_that_is_missing_altogether_is_named_and_noticed_within_two_seconds_when_it_is_granted(
+async def test_right_that_is_missing_altogether_is_named_and_noticed_soon_after_it_is_granted(
     polled: Polled, other: OtherKind
 ) -> None:
     await eventually(lambda: "cannot get resource" in polled.reason("reset"), 10)
@@ -151,9 +151,9 @@ async def test_right_that_is_missing_altogether_is_named_and_noticed_within_two_
     told = polled.told
 
     await other.grant("get")
-    await eventually(lambda: polled.reason("reset") == "", SOON_SECONDS + 1)
+    await eventually(lambda: polled.reason("reset") == "", SOON_SECONDS)
     assert polled.told > told
-    await eventually(lambda: polled.problems.sentences == (), 1)
+    await eventually(lambda: polled.problems.sentences == (), SOON_SECONDS)
 
 
 @seldom
@@ -199,7 +199,7 @@ async def test_list_is_tried_again_and_takes_over_when_it_is_allowed(
     told = polled.told
 
     await other.grant("get", "list", "watch")
-    await eventually(lambda: not polled.is_polled, SOON_SECONDS + 1)
+    await eventually(lambda: not polled.is_polled, SOON_SECONDS)
     assert polled.watches.problem([polled.kind], LIMIT) == ""
     await eventually(lambda: polled.told > told, SOON_SECONDS)
 

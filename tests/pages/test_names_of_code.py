@@ -1,6 +1,7 @@
 """Names of code in the pages for contributors: each is a word of the code."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -9,7 +10,13 @@ from tests.conformance.citations import texts
 
 NAME = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\w*\))?`")
 FILE = re.compile(r".*\.(?:json|md|py|toml|yaml)")
-WORDS = {word for path, text in texts() if not path.endswith(".md") for word in re.findall(r"\w+", text)}
+
+
+@cache
+def words() -> frozenset[str]:
+    """The words of all code, read by a test: each process of a run imports this file."""
+    code = (text for path, text in texts() if not path.endswith(".md"))
+    return frozenset(word for text in code for word in re.findall(r"\w+", text))
 
 
 def unknown(page: str) -> list[str]:
@@ -19,7 +26,7 @@ def unknown(page: str) -> list[str]:
 
 
 def _is_known(part: str) -> bool:
-    return part in WORDS or (part.endswith("_") and any(word.startswith(part) for word in WORDS))
+    return part in words() or (part.endswith("_") and any(word.startswith(part) for word in words()))
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])

@@ -21,7 +21,7 @@ from kube.resource import Object, Resource
 from tests.cli.doctor.test_of_leases import lease
 
 FILE = KIND.operator_policies.file if KIND.operator_policies else ""
-SHIPPED: list[Object] = list(yaml.safe_load_all(Path(FILE).read_text()))
+SHIPPED: list[Object] = list(yaml.load_all(Path(FILE).read_text(), yaml.CSafeLoader))
 POLICIES = [document for document in SHIPPED if document["kind"] == "ValidatingAdmissionPolicy"]
 BINDINGS = [document for document in SHIPPED if document["kind"] == "ValidatingAdmissionPolicyBinding"]
 GROUP = "infrastructure.cluster.x-k8s.io"
