@@ -8,7 +8,8 @@ of it. Otherwise the request has changed owner, and the incident forgets it.
 Each request is deleted separately: a failure stops no other. The Lease is released only when no request is
 left: while one exists, kept by a finalizer or after a failed deletion, its remediator may still work. A
 person's confirmation of health is removed before the Lease is released (NHC 2.6), but its failure keeps no
-Lease. A worker that may not write to targets leaves the confirmation to the person.
+Lease. So is a person's order that is over. A worker that may not write to targets leaves the confirmation to
+the person.
 """
 
 import asyncio
@@ -16,13 +17,14 @@ import asyncio
 from temporalio import activity
 
 from activities.maintenance import TaskAttempt
+from activities.order_removal import OrderRemoval
 from activities.own_requests import NotOwn, OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
 from health.model.references import RequestReference
-from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
-from health.runbook.maintenance import deleting, releasing_lease, removing_confirmation
-from kube.client import Client
+from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
+from health.runbook.maintenance import deleting, releasing_lease, removing_confirmation, removing_order
+from kube.connection import ClusterConnection
 from kube.resource import Object
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
 
@@ -32,13 +34,14 @@ class CleanUp:
 
     def __init__(
         self,
-        client: Client,
+        management: ClusterConnection,
         requests: OwnRequests,
         leases: TargetLeases,
         *,
         removes_confirmations: bool = True,
     ) -> None:
-        self._client = client
+        self._client = management.client
+        self._orders = OrderRemoval(management)
         self._removes_confirmations = removes_confirmations
         self._requests = requests
         self._leases = leases
@@ -54,6 +57,7 @@ class CleanUp:
         if hanging or attempt.failures:
             return CleanUpResult(remaining=hanging, failures=attempt.failures, has_lease=True)
         await self._remove_confirmation(clean_up, attempt)
+        await self._remove_order(clean_up, attempt)
         has_lease = await self._give_back(clean_up, attempt) is None
         return CleanUpResult(failures=attempt.failures, has_lease=has_lease)
 
@@ -94,3 +98,8 @@ class CleanUp:
             target = clean_up.incident.target
             removal = kind.remove_confirmation(self._client, target)
             await attempt.item(OF_CONFIRMATION, removing_confirmation(target), removal)
+
+    async def _remove_order(self, clean_up: CleanUpInput, attempt: TaskAttempt) -> None:
+        if clean_up.order is not None:
+            removal = self._orders.remove(clean_up.order, clean_up.incident)
+            await attempt.item(OF_ORDER, removing_order(clean_up.incident.target), removal)

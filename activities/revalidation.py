@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from activities.live_objects import LiveObjects
 from activities.step_result import StepHeld
 from health.check.health_check import HealthCheck
+from health.check.ordered import is_by_order, order_on
 from health.check.same_boot import still_states
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.global_stop import Stop
@@ -31,6 +32,7 @@ from kube.absence import none_if_absent
 from kube.errors import KindUnknown, NotFound
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
+from objects.timestamps import stamp
 
 ASK_AGAIN_SECONDS = 2.0
 """The detector sees the same change within milliseconds; if its state lags, this bounds the loop."""
@@ -75,6 +77,8 @@ def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | N
     """Refuse a step in shadow, and one without a slot under the limits that apply to its check now."""
     if policy is not None and policy.shadow:
         raise _in_shadow("every check")
+    if policy is not None and is_by_order(judged.fact) and not policy.orders_by_annotation:
+        raise not_true("the policy refuses orders by annotation")
     admitted = judged.admission
     live = Admission(
         policy_limits=admitted.policy_limits if policy is None else str(policy.limits),
@@ -146,7 +150,14 @@ class Revalidation:
             raise not_true(f"no longer true of {target.metadata.name}: {judged.fact}")
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
+        if is_by_order(judged.fact):
+            self._refuse_expired_order(check, target)
         return Confirmed(target, check, owner, context)
+
+    def _refuse_expired_order(self, check: HealthCheck, target: Target) -> None:
+        order = order_on(check.reference, target)
+        if order is not None and self.live.management.server_clock.now() >= order.until:
+            raise not_true(f"the order to remediate {target.metadata.name} expired at {stamp(order.until)}")
 
     async def _refuse_if_stopped(self) -> None:
         namespace = await none_if_absent(self.live.shared.get(NAMESPACES, self._lease_namespace))

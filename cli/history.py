@@ -31,6 +31,7 @@ from health.model.moves import Phase
 from health.model.order import OrderMessage, OrderRecord, StandingOrder, StepOrder
 from health.runbook.orders import ORDERS
 from objects.durations import in_words
+from objects.timestamps import stamp
 from runtime.payload_codec import UnreadablePayload
 from workflows.contracts import ACT, CLEAN_UP, SAVE_EVIDENCE
 from workflows.wait_summary import WaitSummary
@@ -112,7 +113,7 @@ def _continued(events: Sequence[HistoryEvent]) -> str:
 
 
 def with_refusals(episodes: Sequence[Episode], orders: Iterable[OrderRecord]) -> list[Episode]:
-    """The episodes of one run, and the refusals that no event has: an answer of the detector decided them."""
+    """The episodes, with the refusals and orders that no event has: an answer of the detector had them."""
     refusals = [
         Episode(
             when=one.decided,
@@ -122,7 +123,19 @@ def with_refusals(episodes: Sequence[Episode], orders: Iterable[OrderRecord]) ->
         for one in orders
         if one.decided and one.refused and episodes and one.decided >= episodes[0].when
     ]
-    return sorted([*episodes, *refusals], key=lambda one: one.when)
+    given = [
+        Episode(when=one.given, what=one.order, words=_of_the_target(one))
+        for one in orders
+        if one.order not in ORDERS
+    ]
+    return sorted([*given, *episodes, *refusals], key=lambda one: one.when)
+
+
+def _of_the_target(order: OrderRecord) -> str:
+    """An order that no message gave: it is an annotation of the target."""
+    by = f" by {order.identity}" if order.identity else ""
+    until = f", until {stamp(order.until)}" if order.until else ""
+    return f"ordered{by}{' with --force' if order.is_forced else ''}{until}: {order.reason}"
 
 
 async def _decrypted(event: HistoryEvent, codec: PayloadCodec | None) -> HistoryEvent:

@@ -18,6 +18,7 @@ from health.model.moves import Phase
 from health.model.observation import Observation
 from health.model.order import OrderRecord
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.by_order import REMEDIATE
 from health.runbook.escalation import Plan
 from health.runbook.orders import ORDERS, ended_by
 from health.runbook.recovery import words
@@ -143,6 +144,8 @@ def _lines(page: IncidentPage) -> Iterator[Line]:
     yield "Cluster", incident.cluster
     yield "Phase", phase_text(summary.phase, is_held=summary.is_held)
     yield "Details", summary.details
+    if ordered := [one for one in summary.orders if one.order == REMEDIATE]:
+        yield "Ordered", _ordered(ordered[-1], now)
     yield "Started", ago(summary.started, now)
     if summary.closed is not None:
         yield "Ended", ago(summary.closed, now)
@@ -268,6 +271,14 @@ def _order(order: OrderRecord, now: datetime) -> str:
     by = f"by {order.identity}" if order.identity else ""
     until = f"until {ended_by(order)}" if order.until is None else f"ends {_in(order.until, now)}"
     return "; ".join(part for part in (order.reason, by, until) if part)
+
+
+def _ordered(order: OrderRecord, now: datetime) -> str:
+    """The order on the target that began the incident, also once it is over."""
+    by = f" by {order.identity}" if order.identity else ""
+    forced = " with --force" if order.is_forced else ""
+    until = f", until {order.until:%Y-%m-%d %H:%M:%SZ}" if order.until else ""
+    return f"{ago(order.given, now)}{by}{forced}{until}: {order.reason}"
 
 
 def _decision(order: OrderRecord) -> str:

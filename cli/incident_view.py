@@ -25,6 +25,7 @@ class OrderView(Frozen):
     reason: str
     identity: str
     given_at: datetime
+    is_forced: bool
     is_pending: bool
     refused: str
     until: datetime | None
@@ -39,6 +40,7 @@ class OrderView(Frozen):
             reason=order.reason,
             identity=order.identity,
             given_at=order.given,
+            is_forced=order.is_forced,
             is_pending=order.is_pending,
             refused=order.refused,
             until=order.until,

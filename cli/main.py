@@ -15,6 +15,7 @@ from cli.doctor.command import doctor
 from cli.errors import ExitCode, print_error, print_usage_error
 from cli.inspection.check import check
 from cli.inspection.explain import explain
+from cli.inspection.remediate import remediate
 from cli.inspection.simulate import simulate
 from cli.listing import list_incidents
 from cli.orders import command as order_command
@@ -45,6 +46,7 @@ commands: tuple[Callable[..., None], ...] = (
     history,
     shadow,
     *orders,
+    remediate,
     stop,
     start,
     explain,

@@ -24,6 +24,7 @@ from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
 from health.model.order import OrderRecord
 from health.model.references import IncidentReference, RequestReference, Step
+from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.runbook.delays import RequestDelay
@@ -203,6 +204,8 @@ class CleanUpInput(Frozen):
     """Whether to release the control-plane lock too."""
     is_confirmed: bool = False
     """Whether to remove a person's confirmation from the target."""
+    order: RemediationOrder | None = None
+    """The person's order to remove from the target, which is over; None: there is none."""
 
 
 class CleanUpResult(Frozen):

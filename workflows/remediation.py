@@ -280,7 +280,7 @@ class Remediation:
         if not is_answer(seen):
             self._seen = None
         elif self._memory.clean_up_at is None:
-            self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False})
+            self._seen = seen.model_copy(update={"requests": (), "is_confirmed": False, "order": None})
 
     async def _do(self, task: tasks.TaskCall[tasks.Result]) -> None:
         result = await task.done(self._calls)

@@ -121,6 +121,7 @@ def result_of(end: End, memory: Memory, started: datetime, now: datetime) -> Inc
         attempts=memory.attempt,
         deleted=memory.disruption.deleted_at,
         requests=ended(memory.records, now),
+        ordered=memory.order,
         orders=memory.orders,
         shadow=memory.shadow if memory.has_been_in_shadow else None,
         evidence=memory.evidence,

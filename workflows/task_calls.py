@@ -16,7 +16,7 @@ from health.model.moves import AnnotationPatch
 from health.model.observation import Observation
 from health.model.references import IncidentReference
 from health.model.request_snapshot import RequestSnapshot
-from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
+from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
 from health.runbook.maintenance import (
     LeftBehind,
     MaintenanceTask,
@@ -25,6 +25,7 @@ from health.runbook.maintenance import (
     next_try_of,
     releasing_lease,
     removing_confirmation,
+    removing_order,
     renewing_lease,
 )
 from health.runbook.state import Memory
@@ -148,6 +149,7 @@ def clean_up(
         doubtful=tuple(one.uid for one in memory.requests if one.uid not in visible),
         is_of_control_plane=memory.may_hold_control_plane_lock,
         is_confirmed=observation.is_confirmed,
+        order=None if memory.is_shadow else observation.order,
     )
     return _cleaning(asked, partial(_cleaned_up, asked, before))
 
@@ -175,6 +177,8 @@ def _cleaning(
     tried[OF_LEASE] = releasing_lease(asked.incident.target)
     if asked.is_confirmed:
         tried[OF_CONFIRMATION] = removing_confirmation(asked.incident.target)
+    if asked.order is not None:
+        tried[OF_ORDER] = removing_order(asked.incident.target)
     return TaskCall(
         task=MaintenanceTask.CLEAN_UP,
         contract=CLEAN_UP,

@@ -55,6 +55,7 @@ class ClusterChoice:
     kubeconfig_context: str | None
     cluster: str | None
     check_kinds: str | None
+    user_agent: str = USER_AGENT
 
     @property
     def environment(self) -> dict[str, str]:
@@ -89,7 +90,9 @@ async def reading_cluster(choice: ClusterChoice, policy: Policy | None = None) -
 
 @asynccontextmanager
 async def _connected(choice: ClusterChoice) -> AsyncIterator[tuple[Settings, Connections]]:
-    async with await Transport.connect(context=choice.kubeconfig_context, user_agent=USER_AGENT) as transport:
+    async with await Transport.connect(
+        context=choice.kubeconfig_context, user_agent=choice.user_agent
+    ) as transport:
         management = ClusterConnection.over(transport)
         settings, identity = await _settings(choice, management)
         problems = Problems()

@@ -16,6 +16,7 @@ from detector.limits.remediation_limits import Limiting, LimitQuestion, Remediat
 from detector.state.cluster_state import ClusterState
 from detector.state.facts import acquired_at, check_holds, target_facts
 from health.check.health_check import HealthCheck
+from health.check.ordered import is_by_order, order_in_force, order_on
 from health.check.same_boot import same_boot, what_tells_a_boot
 from health.check.template_validity import version_of
 from health.gate.admission import Question, admission, holds
@@ -89,7 +90,7 @@ class ObservationBuilder:
             return self._unknown(hold)
         check = self.cluster_state.checks.get(self.incident.check)
         if check is None:
-            return self._ended(TargetState.RELEASED, f"{self.incident.check} is gone")
+            return self._released(f"{self.incident.check} is gone")
         if isinstance(check.check, InvalidCheckError):
             message = f"{self.incident.check} cannot be read: {check.check}"
             return self._unknown(Hold(reason=HoldReason.INVALID_CHECK, message=message))
@@ -120,7 +121,7 @@ class ObservationBuilder:
         if seen.metadata.uid != target.uid:
             return self._replaced(check, seen)
         if not check.selects(seen):
-            return self._ended(TargetState.RELEASED, f"{self.incident.check} no longer selects {target}")
+            return self._released(f"{self.incident.check} no longer selects {target}")
         return self._judged(check, seen)
 
     def _replaced(self, check: HealthCheck, other: Target) -> Observation:
@@ -167,6 +168,9 @@ class ObservationBuilder:
             replaced_by=self._replaced_by(check),
             templates=self._templates(check, target),
             evidence=check.choices.evidence,
+            order=order_on(check.reference, target),
+            # For an order that the incident ends: the target then counts as healthy.
+            healthy_delay_seconds=check.healthy_delay.total_seconds() if is_by_order(verdict.fact) else 0,
             seen_at=self.now,
         )
 
@@ -218,7 +222,7 @@ class ObservationBuilder:
         reference, freshness = self.incident.check, self.freshness
         unread = (freshness.unread_context, freshness.unread_templates, freshness.unread_requests)
         return Question(
-            check_holds(
+            of_check=check_holds(
                 self.cluster_state,
                 reference,
                 self.now,
@@ -226,7 +230,8 @@ class ObservationBuilder:
                 allowance=self.cluster_state.allowance(reference),
                 storm=self.storm,
             ),
-            target_facts(self.cluster_state, reference, target, self.now),
+            target=target_facts(self.cluster_state, reference, target, self.now),
+            order=order_in_force(reference, target, self.cluster_state.cluster_context),
             back_off=self._back_off(target, failed) if failed else None,
         )
 
@@ -253,11 +258,19 @@ class ObservationBuilder:
             is_marked=target.is_marked,
             is_confirmed=target.is_confirmed_healthy,
             generation=check.generation,
+            order=order_on(check.reference, target),
             seen_at=self.now,
         )
 
     def _ended(self, state: TargetState, reason: str) -> Observation:
         return Observation(state=state, reason=reason, requests=self._requests, seen_at=self.now)
+
+    def _released(self, reason: str) -> Observation:
+        """The answer if the check does not select the target, whose order is then removed."""
+        target = self.cluster_state.targets.get(self.incident.check, self.incident.target.name)
+        is_same = target is not None and target.metadata.uid == self.incident.target.uid
+        order = order_on(self.incident.check, target) if target is not None and is_same else None
+        return self._ended(TargetState.RELEASED, reason).model_copy(update={"order": order})
 
     def _unknown(self, hold: Hold) -> Observation:
         return Observation(

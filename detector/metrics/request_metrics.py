@@ -6,7 +6,7 @@ counted.
 
 Lateness is the time from the deadline of a target until its request was created, including holds, for example
 by a threshold or a Lease. Both are times of the API server, in whole seconds. Later steps of an escalation
-are not counted: they wait for the timeout of the previous step.
+are not counted: they wait for the timeout of the previous step. Nor are remediations that a person ordered.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ from prometheus_client import Histogram
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watched_kind import RequestSeries
+from health.check.ordered import is_by_order
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.verdict import HEALTHY, Verdict
@@ -40,7 +41,8 @@ class FailureToRequest:
     def request_appeared(self, request: SeenRequest, check: CheckReference, now: datetime) -> None:
         """Observe the lateness of a new request of `check`."""
         target = request.request.target_name
-        deadline = self._verdict(check, target, now).deadline
+        verdict = self._verdict(check, target, now)
+        deadline = None if is_by_order(verdict.fact) else verdict.deadline
         if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
             return
         late = request.request.metadata.creation_timestamp - deadline

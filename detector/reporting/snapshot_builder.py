@@ -15,6 +15,7 @@ from detector.state.state_view import StateView
 from detector.state.target_store import place_of
 from health.check.check_snapshot import CheckSnapshot, TargetSnapshot
 from health.check.health_check import HealthCheck
+from health.check.ordered import order_in_force
 from health.check.storm import Storm, storm_hold
 from health.gate.admission import target_hold
 from health.gate.back_off import RemediationBackOff
@@ -86,6 +87,8 @@ class SnapshotDraft:
         course = Plan(check.steps).course(requests, now)
         back_off = self.back_offs[snapshot.name]
         failed = snapshot.verdict.failed(now)
+        is_under_way = bool(requests) or target.is_marked
+        is_ordered = order_in_force(reference, target, state.cluster_context) is not None
         return replace(
             snapshot,
             hold=target_hold(target_facts(state, reference, target, now)),
@@ -93,7 +96,7 @@ class SnapshotDraft:
             is_exhausted=not is_classic(check) and bool(requests) and course.is_exhausted,
             step_ends=course.until,
             has_empty_exclusion=target.has_empty_exclusion,
-            back_off=back_off.hold(failed, now, is_under_way=bool(requests) or target.is_marked),
+            back_off=None if is_ordered else back_off.hold(failed, now, is_under_way=is_under_way),
             earlier_attempts=back_off.earlier(failed),
             found=state.act_findings.of(reference, snapshot.name, snapshot.uid),
             is_heard=state.act_findings.is_heard(reference, snapshot.name, snapshot.uid),

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from health.check.health_check import HealthCheck
+from health.check.ordered import order_on
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.kinds.check_kind import CheckKind
@@ -21,6 +22,9 @@ from health.policy.shadow import is_in_shadow
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.frozen import FrozenObject
 from objects.metadata import ObjectMetadata
+
+_NAMES = ("selected", "unhealthy", "not_healthy", "confirmed", "fulfilled", "reconfigured")
+"""The sets of names of targets in a CheckState."""
 
 
 class CheckRecord(FrozenObject):
@@ -63,6 +67,8 @@ class CheckState:
         """Selected targets that count as not healthy, regardless of requests."""
         self.confirmed: set[str] = set()
         """Healthy targets that a person marked as healthy."""
+        self.fulfilled: set[str] = set()
+        """Healthy targets with a person's order that a boot fulfilled."""
         self.reconfigured: set[str] = set()
         """Unhealthy targets under work by the machine config operator: once expired, they hold the check."""
         self._listed: tuple[CheckRecord, frozenset[tuple[str, str]]] | None = None
@@ -77,7 +83,7 @@ class CheckState:
 
     def frozen(self) -> "CheckState":
         copied = copy(self)
-        for field in ("selected", "unhealthy", "not_healthy", "confirmed", "reconfigured"):
+        for field in _NAMES:
             setattr(copied, field, set(getattr(self, field)))
         return copied
 
@@ -90,8 +96,8 @@ class CheckState:
     def see(self, name: str, target: Target | None, context: ClusterContext) -> bool:
         """Count a target as it is now; returns whether that changed anything for this check."""
         before = self._place_of(name)
-        for known in (self.selected, self.unhealthy, self.not_healthy, self.confirmed, self.reconfigured):
-            known.discard(name)
+        for field in _NAMES:
+            getattr(self, field).discard(name)
         if target is not None and not isinstance(self.check, InvalidCheckError):
             self._place(self.check, name, target, context)
         return before != self._place_of(name)
@@ -115,6 +121,8 @@ class CheckState:
         if not check.is_unhealthy(target, context):
             if target.is_confirmed_healthy:
                 self.confirmed.add(name)
+            if order_on(check.reference, target) is not None:
+                self.fulfilled.add(name)
             return
         self.unhealthy.add(name)
         if target.configuration_to_come:
@@ -146,12 +154,11 @@ class CheckState:
     def concerned_in(self, context: ClusterContext, *, removes_confirmations: bool) -> set[str]:
         """Names of the targets that need an incident, apart from those with requests.
 
-        The incident of a healthy target removes the person's mark (NHC 2.1/13), unless nothing may be
-        written.
+        The incident of a healthy target removes the person's mark (NHC 2.1/13) or fulfilled order, unless
+        nothing may be written.
         """
-        if removes_confirmations and self.confirmed and not self.is_shadow_in(context):
-            return self.unhealthy | self.confirmed
-        return self.unhealthy
+        marked = self.fulfilled | self.confirmed if removes_confirmations else self.fulfilled
+        return self.unhealthy | marked if marked and not self.is_shadow_in(context) else self.unhealthy
 
     def allowance(self, check: HealthCheck, with_requests: frozenset[str]) -> Allowance:
         """The remediations that the threshold allows; `check` is this check, parsed."""

@@ -122,11 +122,10 @@ class ClusterState(StateView):
             return
         checks = self._affected_by(context)
         before = {check: self._concerned_of(check) for check in checks}
-        of_kinds = self.cluster_context.of_kinds
-        self.cluster_context = context
+        last, self.cluster_context = self.cluster_context, context
         self.event_handlers.notify_context()
         for reference, check in self.checks.items():
-            if context.of_kinds.get(reference.group_kind) != of_kinds.get(reference.group_kind):
+            if context.changes_verdicts(reference.group_kind, last):
                 self._see_selected(reference, check)
         # Notify incidents that are no longer wanted, too.
         self.resync.add(

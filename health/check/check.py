@@ -8,18 +8,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
 from health.check.health_check import Watched_contra
+from health.check.ordered import order_in_force, verdict_of
 from health.check.template_validity import TemplateKinds
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import CheckProblem, ClusterContext
 from health.model.invalid_check import problem_of
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
-from health.model.verdict import Fact, Match, UnhealthyCondition, Verdict, judged
+from health.model.remediation_order import RemediationOrder
+from health.model.target import Target
+from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, judged
 from health.policy.check_choices import CheckChoices
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import GroupKind
@@ -112,10 +115,20 @@ class Check(ABC, Generic[Watched_contra]):
         return not self.is_unhealthy(target, context)
 
     def is_unhealthy(self, target: Watched_contra, context: ClusterContext) -> bool:
-        return bool(self.matches(target, context))
+        return bool(self.matches(target, context)) or self._order(target, context) is not None
 
     def verdict(self, target: Watched_contra, now: datetime, context: ClusterContext) -> Verdict:
+        """The verdict of its conditions; for a target that they call healthy, that of a person's order."""
+        found, order = self.verdict_of_conditions(target, now, context), self._order(target, context)
+        return found if order is None or found.health is not Health.HEALTHY else verdict_of(order)
+
+    def verdict_of_conditions(
+        self, target: Watched_contra, now: datetime, context: ClusterContext
+    ) -> Verdict:
         return judged(self.matches(target, context), now)
+
+    def _order(self, target: Watched_contra, context: ClusterContext) -> RemediationOrder | None:
+        return order_in_force(self.reference, cast("Target", target), context)
 
     def last_transition(self, target: Watched_contra) -> datetime | None:  # noqa: ARG002
         return None

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from health.check.health_check import HealthCheck
+from health.check.ordered import fact_of, is_by_order, order_in_force
 from health.cluster.cluster_context import ClusterContext
 from health.model.target import Target
 from health.model.verdict import Fact
@@ -47,7 +48,10 @@ def same_boot(check: HealthCheck, target: Target) -> Fact | None:
 
 
 def still_states(check: HealthCheck, fact: Fact, target: Target, context: ClusterContext) -> bool:
-    """True if `fact` holds for `target` and justifies a step, by its kind or by its boot."""
+    """True if `fact` holds for `target` and justifies a step, by its kind, by an order or by its boot."""
+    if is_by_order(fact):
+        order = order_in_force(check.reference, target, context)
+        return order is not None and fact_of(order) == fact
     if fact.condition != SAME_BOOT:
         return check.still_states(fact, target, context)
     is_asked = proof_seconds(check, target) > 0 and not target.is_confirmed_healthy

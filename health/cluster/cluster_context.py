@@ -62,6 +62,12 @@ class ClusterContext:
         in_fields = {cluster for entries in changed for cluster, _ in entries}
         return self.outages.changed_clusters(before.outages) | in_fields
 
+    def changes_verdicts(self, kind: GroupKind, before: "ClusterContext") -> bool:
+        """True if targets of checks of this kind may count otherwise than they did in `before`."""
+        policy, policy_before = self.policy.policy, before.policy.policy
+        is_other_kind = bool(self.of_kinds.get(kind) != before.of_kinds.get(kind))
+        return is_other_kind or policy.orders_by_annotation != policy_before.orders_by_annotation
+
     def upgrade_of(self, cluster: str) -> Upgrade:
         """The most severe known upgrade of a managed cluster or of this one."""
         return gravest((self.upgrade, self.cluster_upgrades.of(cluster)))

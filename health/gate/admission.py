@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.model.observation import Hold, HoldReason
+from health.model.remediation_order import RemediationOrder
 
 HOLDER_ASK_AGAIN_SECONDS = 60.0
 """The requeue time of the NodeHealthCheck operator, for a holder without an expiry."""
@@ -131,7 +132,7 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """Everything that admission uses, at one moment."""
 
@@ -139,6 +140,8 @@ class Question:
     target: TargetFacts = NO_FACTS
     limit: Hold | None = None
     """Which limit the step would exceed."""
+    order: RemediationOrder | None = None
+    """A person's order to remediate the target, which passes some holds."""
     back_off: Hold | None = None
     """Why a first request would come too soon after an earlier remediation of the target."""
 
@@ -148,6 +151,22 @@ def holds(question: Question) -> Iterator[Hold]:
 
     Back-off is the last, so that `resume`, which skips it, skips no other rule.
     """
+    passed = reasons_passed_by(question.order)
+    return (hold for hold in _all_holds(question) if hold.reason not in passed)
+
+
+def reasons_passed_by(order: RemediationOrder | None) -> frozenset[HoldReason]:
+    """The reasons of holds that do not stop the remediation that a person ordered."""
+    if order is None:
+        return frozenset()
+    return PASSED_BY_FORCE if order.is_forced else PASSED_BY_ORDER
+
+
+PASSED_BY_ORDER = frozenset({HoldReason.BACK_OFF, HoldReason.MAINTENANCE_WINDOW})
+PASSED_BY_FORCE = PASSED_BY_ORDER | {HoldReason.THRESHOLD, HoldReason.STORM}
+
+
+def _all_holds(question: Question) -> Iterator[Hold]:
     yield from (found.hold for found in question.of_check.found)
     yield from target_holds(question.target)
     yield from (hold for hold in (question.limit, question.back_off) if hold is not None)

@@ -5,6 +5,7 @@ from datetime import datetime
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome
 from health.model.order import OrderRecord
+from health.model.remediation_order import RemediationOrder
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
@@ -28,6 +29,8 @@ class IncidentResult(Frozen):
     deleted: datetime | None = None
     """When the target was deleted, if a step deleted it."""
     requests: tuple[RequestRecord, ...] = ()
+    ordered: RemediationOrder | None = None
+    """The order of a person that it carried out; None: it was automated, for a failure of its target."""
     orders: tuple[OrderRecord, ...] = ()
     shadow: ShadowRecord | None = None
     """The steps that it would have taken in shadow, and what others did; None: never in shadow."""

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
 from health.model.order_annotations import OrderAnnotation, OrderAnnotations
+from health.model.remediation_order import OrderText
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.fail_fast import FailFast
@@ -50,6 +51,7 @@ class NodeAnnotations(OrderAnnotations):
     )
     current_config: str = Field(default="", alias="machineconfiguration.openshift.io/currentConfig")
     desired_config: str = Field(default="", alias="machineconfiguration.openshift.io/desiredConfig")
+    remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
@@ -170,6 +172,10 @@ class Node(FrozenObject):
     @property
     def orders(self) -> tuple[OrderAnnotation, ...]:
         return self.metadata.annotations.orders
+
+    @property
+    def order_text(self) -> str:
+        return self.metadata.annotations.remediate
 
     @property
     def is_marked(self) -> bool:

@@ -15,6 +15,7 @@ from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
 from health.model.foreign_answer import OTHER_VERSION, understood
 from health.model.references import Action, Step
+from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
 from health.model.verdict import Fact
 from health.model.wake_rule import WakeRule
@@ -204,6 +205,8 @@ class Observation(Frozen):
     """Whether the check is in shadow; None: unknown, for example because the check is gone."""
     evidence: Annotated[OpenEnum[EvidenceStore] | None, WakeRule.NEVER] = None
     """Where the check wants evidence saved before the first step; None: nowhere."""
+    order: Annotated[RemediationOrder | None, WakeRule.ON_CHANGE] = None
+    """The order of a person on the target to remediate it by this check, whether or not it is in force."""
     seen_at: Annotated[datetime | None, WakeRule.NEVER] = None
     """When the detector saw all this, by the clock of the API server."""
     answered_at: Annotated[datetime | None, WakeRule.NEVER] = None

@@ -80,6 +80,8 @@ class OrderRecord(Frozen):
     """The restriction while it stands. The record has it, so that a worker without the row obeys it too."""
     step: ShortText = ""
     """The step that the order names by its template; "": it names none."""
+    is_forced: bool = False
+    """True if the order passes the threshold of the check."""
     is_pending: bool = False
     """True until an observation decides whether the incident obeys."""
     refused: ShortText = ""
@@ -93,7 +95,8 @@ class OrderRecord(Frozen):
     def words(self) -> str:
         """The name of the order with its step, reason and person, as far as they are known."""
         by = f" by {self.identity}" if self.identity else ""
-        return f"{self.order} {self.step}".strip() + by + (f": {self.reason}" if self.reason else "")
+        forced = " --force" if self.is_forced else ""
+        return f"{self.order} {self.step}".strip() + forced + by + (f": {self.reason}" if self.reason else "")
 
     def is_over(self, now: datetime) -> bool:
         return self.until is not None and now >= self.until

@@ -153,6 +153,11 @@ class Target(Protocol):
         return ()
 
     @property
+    def order_text(self) -> str:
+        """The annotation by which a person orders its remediation, unparsed; "" without one."""
+        return ""
+
+    @property
     def is_marked(self) -> bool:
         """True if it carries a mark that asks another controller to remediate it."""
         return False

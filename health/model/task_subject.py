@@ -13,6 +13,8 @@ class SubjectKind(StrEnum):
     LEASE = "Lease"
     CONFIRMATION = "Confirmation"
     """A person's confirmation that the target is healthy."""
+    ORDER = "Order"
+    """A person's order to remediate the target, which is on it."""
     REQUEST = "Request"
     ANNOTATIONS = "Annotations"
     """A group of annotations on one request; each group is written separately."""
@@ -37,4 +39,5 @@ class TaskSubject(Frozen):
 
 
 OF_LEASE = TaskSubject(kind=SubjectKind.LEASE)
+OF_ORDER = TaskSubject(kind=SubjectKind.ORDER)
 OF_CONFIRMATION = TaskSubject(kind=SubjectKind.CONFIRMATION)

@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from health.model.moves import REQUESTS_ARE_GONE, Move, NextTransition, Outcome, Phase
 from health.model.observation import Observation, TargetState
 from health.runbook import shadow
+from health.runbook.by_order import expires_at
 from health.runbook.decision import (
     Annotated,
     Decision,
@@ -51,6 +52,7 @@ from health.runbook.words import as_move
 
 CONFIRMED = NextTransition(what="when a person confirms that it is healthy")
 REMEDIATOR_IS_DONE = NextTransition(what="when its remediator is done")
+ORDER_IS_REMOVED = NextTransition(what="when a person removes the order from the target")
 
 
 def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
@@ -59,6 +61,7 @@ def next_move(observation: Observation, memory: Memory, now: datetime) -> Move:
     decision = _decide(incident)
     if memory.is_shadow:
         decision = _in_shadow(decision, incident)
+    decision = _until_the_order_expires(decision, incident)
     return as_move(_with_evidence(_with_retries(decision, incident), incident), incident)
 
 
@@ -99,9 +102,20 @@ def _in_shadow(decision: Decision, incident: Incident) -> Decision:
                 phase=Phase.CLEANING_UP, reason=Reason.REQUESTS_OF_OTHERS, otherwise=REQUESTS_ARE_GONE
             )
             return wait.or_until([safety_net(incident)])
+        case Ended() if incident.observation.order is not None:
+            wait = Decision(phase=Phase.CLEANING_UP, reason=Reason.ORDER_REMAINS, otherwise=ORDER_IS_REMOVED)
+            return wait.or_until([safety_net(incident)])
         case Ended() if record.steps and not incident.memory.has_acted:
             return replace(decision, act=Ended(Outcome.WOULD_HAVE_REMEDIATED))
     return decision
+
+
+def _until_the_order_expires(decision: Decision, incident: Incident) -> Decision:
+    """The same, but no wait is longer than the order that alone makes the target unhealthy."""
+    if decision.act is not None:
+        return decision
+    at = expires_at(incident.observation, incident.memory)
+    return decision.or_until([Moment(at, NextEvent.ORDER_EXPIRES) if at else None])
 
 
 def _with_retries(decision: Decision, incident: Incident) -> Decision:
@@ -141,7 +155,8 @@ def _is_node_deletion_expected(incident: Incident) -> bool:
 
 
 def _is_clean_up_needed(incident: Incident) -> bool:
-    return incident.has_objects or incident.observation.is_confirmed
+    is_order_left = incident.observation.order is not None and not incident.memory.is_shadow
+    return incident.has_objects or incident.observation.is_confirmed or is_order_left
 
 
 def _is_left_alone(incident: Incident) -> bool:

@@ -47,6 +47,8 @@ class Reason(Enum):
     """In shadow: the step is recorded, and nothing follows it."""
     REQUESTS_OF_OTHERS = auto()
     """In shadow: nothing is left to do, and requests of others still exist."""
+    ORDER_REMAINS = auto()
+    """In shadow: nothing is left to do, and a person's order is still on the target."""
 
 
 class NextEvent(StrEnum):
@@ -60,6 +62,7 @@ class NextEvent(StrEnum):
     DELAY_ENDS = "healthyDelay ends"
     HOLD_ENDS = "the hold ends"
     LEASE_IS_RELEASED = "the remediation is overdue, and its Lease is released"
+    ORDER_EXPIRES = "the order to remediate it expires"
     RECOVERY_IS_PROVEN = "its recovery is proven"
     STEP_TIMES_OUT = "its step times out"
     STOP_IS_GIVEN_UP = "it stops waiting for the stop annotation of the previous request"

@@ -9,7 +9,7 @@ from datetime import datetime
 from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
 from health.model.request_record import recorded
-from health.runbook import shadow
+from health.runbook import by_order, shadow
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory_parts import Disruption
 from health.runbook.orders import obeyed
@@ -51,6 +51,7 @@ def _learned_in_shadow(memory: Memory, observation: Observation, now: datetime) 
 
 
 def _learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
+    memory = by_order.taken(memory, observation, now)
     memory = _noting_the_boot(memory, observation)
     observation = with_proof(observation, memory)
     memory = _recognizing_the_deletion(memory, observation, now)

@@ -52,6 +52,10 @@ def removing_confirmation(target: TargetReference) -> str:
     return f"remove a person's confirmation of health from {target}"
 
 
+def removing_order(target: TargetReference) -> str:
+    return f"remove the order to remediate from {target}"
+
+
 def renewing_lease(target: TargetReference) -> str:
     return f"renew the Lease of {target}"
 

@@ -31,6 +31,7 @@ from health.model.moves import (
 )
 from health.model.observation import Observation, TargetState
 from health.model.request_snapshot import RequestSnapshot
+from health.runbook.by_order import without_ended_order
 from health.runbook.memory_parts import RecoveryMemory
 from health.runbook.state import Memory
 from objects.bounds import bounded_seconds
@@ -39,7 +40,11 @@ from objects.timestamps import stamp
 
 
 def with_proof(observation: Observation, memory: Memory) -> Observation:
-    """The observation, in which a healthy target that did not boot counts as unhealthy."""
+    """The observation, in which a healthy target that did not boot counts as unhealthy.
+
+    A target that only an ended order makes unhealthy counts as healthy before.
+    """
+    observation = without_ended_order(observation, memory)
     if not _has_not_booted(observation, memory):
         return observation
     return observation.model_copy(

@@ -14,6 +14,7 @@ from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import RequestReference, Step, TemplateReference
+from health.model.remediation_order import RemediationOrder
 from health.model.request_record import MOST_RECORDS, RequestRecord
 from health.model.request_snapshot import RequestSnapshot
 from health.model.shadow_record import ShadowRecord
@@ -33,6 +34,7 @@ from health.runbook.maintenance import (
 )
 from health.runbook.memory_parts import Disruption, LeaseMemory, RecoveryMemory
 from objects.frozen import Frozen
+from objects.short_text import ShortText
 
 NO_SHADOW = ShadowRecord()
 _DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False}
@@ -101,6 +103,10 @@ class Memory(Frozen):
     """When its first run started; None: this is the first run."""
     standing: tuple[OrderRecord, ...] = ()
     """The orders of people that stand, each until its time is over or another order ends it."""
+    order: RemediationOrder | None = None
+    """The latest order to remediate its target, which looked healthy; None: a failure began the incident."""
+    order_ended: ShortText = ""
+    """Why that order is over, if the incident ended it; "": a boot may have fulfilled it."""
     evidence: EvidenceRecord | None = None
     """The result of saving evidence; None: not tried."""
     delays: Delays = Delays()

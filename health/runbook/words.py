@@ -21,6 +21,7 @@ from health.model.moves import (
     Wait,
 )
 from health.model.references import Action, Step
+from health.model.remediation_order import REMEDIATE
 from health.model.task_subject import TaskSubject
 from health.runbook.decision import (
     Act,
@@ -185,6 +186,10 @@ def _requests_of_others(incident: Incident) -> Details:
     return _observed(incident).and_also(f"waits until the requests of others are gone: {others}")
 
 
+def _order_remains(incident: Incident) -> Details:
+    return _observed(incident).and_also(f"waits until the annotation {REMEDIATE} is removed")
+
+
 def _with(words: str) -> Callable[[Incident], Details]:
     return lambda incident: incident.observation.details(words)
 
@@ -217,6 +222,7 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.STEP_DUE: _observed,
         Reason.STEP_RECORDED: _observed,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,
+        Reason.ORDER_REMAINS: _order_remains,
     }
 )
 """The details of each reason."""

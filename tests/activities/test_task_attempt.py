@@ -41,7 +41,7 @@ def run(request: pytest.FixtureRequest, client: Client, transport: Transport) ->
     connection, leases = ClusterConnection.over(transport), TargetLeases(client, "leases")
     objects = LiveObjects(ClusterConnections(connection, WorkloadConnections(client)), readers())
     requests = OwnRequests(LiveRequests(connection), objects)
-    clean_up, renew = CleanUp(client, requests, leases), Renew(leases, lambda: datetime.now(UTC))
+    clean_up, renew = CleanUp(connection, requests, leases), Renew(leases, lambda: datetime.now(UTC))
     annotate, environment = Annotate(requests), ActivityEnvironment()
 
     async def attempt() -> tuple[TaskFailure, ...]:

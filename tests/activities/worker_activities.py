@@ -65,7 +65,7 @@ class WorkerActivities:
     ) -> None:
         self._removes_confirmations = removes_confirmations
         self._client = client or Client(transport, "tests")
-        connection = ClusterConnection(transport, self._client, Discovery(transport))
+        connection = self._management = ClusterConnection(transport, self._client, Discovery(transport))
         self._leases = TargetLeases(self._client, lease_namespace)
         self.workload_clusters = WorkloadConnections(self._client)
         clusters = ClusterConnections(connection, self.workload_clusters)
@@ -96,7 +96,7 @@ class WorkerActivities:
 
     async def clean_up(self, asked: CleanUpInput) -> CleanUpResult:
         removes = self._removes_confirmations
-        clean_up = CleanUp(self._client, self._requests, self._leases, removes_confirmations=removes)
+        clean_up = CleanUp(self._management, self._requests, self._leases, removes_confirmations=removes)
         return await ActivityEnvironment().run(clean_up.clean_up, asked)
 
     async def renew(self, renewal: RenewInput) -> RenewResult:

@@ -14,6 +14,7 @@ from devcluster.polling import until
 from health.kinds.right import Process
 from health.model.evidence import PREFIX
 from health.model.node import CONFIRMED_HEALTHY
+from health.model.remediation_order import REMEDIATE
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import CONFIG_MAPS, NODES, Object
@@ -73,7 +74,7 @@ class Clients:
         self.administrator, self.detector, self.worker = administrator, detector, worker
 
     async def make_node(self) -> None:
-        annotations = {CONFIRMED_HEALTHY: "", "kept": "true"}
+        annotations = {CONFIRMED_HEALTHY: "", REMEDIATE: "{}", "kept": "true"}
         metadata = {"name": NAME, "labels": {"a": "b"}, "annotations": annotations}
         await self.administrator.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
 
@@ -142,11 +143,13 @@ async def test_worker_takes_a_persons_mark_off_a_node_and_changes_nothing_else(
             {"labels": {"a": None}},
             {"annotations": {"kept": None}},
             {"annotations": {CONFIRMED_HEALTHY: "again"}},
+            {"annotations": {REMEDIATE: "again"}},
             {"annotations": {"new": ""}},
             {"finalizers": ["a.b/c"]},
         ):
             assert not await clients.worker_may({"metadata": change}), change
-        assert await clients.worker_may({"metadata": {"annotations": {CONFIRMED_HEALTHY: None}}})
+        for taken in (CONFIRMED_HEALTHY, REMEDIATE):
+            assert await clients.worker_may({"metadata": {"annotations": {taken: None}}})
         found = (await clients.administrator.get(NODES, NAME))["metadata"]["annotations"]
         assert found == {"kept": "true"}
     finally:

@@ -12,6 +12,7 @@ from devcluster.control_plane import ControlPlane
 from devcluster.polling import until
 from health.kinds.openshift.machine import EXTERNAL_REMEDIATION
 from health.kinds.registry import CHECK_KINDS
+from health.model.remediation_order import REMEDIATE
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import CONFIG_MAPS, Object, Resource
@@ -310,6 +311,36 @@ async def test_worker_marks_a_machine_of_openshift_and_takes_no_mark_off(machine
         assert await refused(None) == "paramedic-worker-openshift"
     finally:
         await machine.administrator.delete(OPENSHIFT_MACHINES, machine.name, IN)
+
+
+@pytest.mark.parametrize(
+    ("of", "policy"),
+    [
+        pytest.param(OPENSHIFT_MACHINES, "paramedic-worker-openshift", id="OpenShift"),
+        pytest.param(MACHINES["v1beta2"], "paramedic-worker-orders", id="Cluster API"),
+    ],
+)
+async def test_worker_removes_an_order_from_a_machine_and_changes_nothing_else(
+    machine: Machine, of: Resource, policy: str
+) -> None:
+    spec = {} if of is OPENSHIFT_MACHINES else {"clusterName": CLUSTER}
+    await machine.create(of, metadata={"annotations": {REMEDIATE: "{}", "kept": ""}}, spec=spec)
+    try:
+
+        async def refused(**metadata: Any) -> str:
+            return await machine.refuses(machine.worker, of, {"metadata": metadata})
+
+        async def is_narrowed() -> bool:
+            return await refused(finalizers=["a.b/c"]) == policy
+
+        await until(is_narrowed, within=PATIENCE, otherwise="the worker may change a Machine")
+        for annotations in ({REMEDIATE: "again"}, {"kept": None}, {"new": ""}):
+            assert await refused(annotations=annotations) == policy
+        assert await refused(labels={"a": "b"}) == policy
+        assert not await refused(annotations={REMEDIATE: None})
+        assert await refused(annotations={REMEDIATE: "{}"}) == policy
+    finally:
+        await machine.administrator.delete(of, machine.name, IN)
 
 
 async def test_worker_pauses_a_check_of_openshift_and_gives_it_back(machine: Machine) -> None:

@@ -95,7 +95,7 @@ def question(*, pause_requests: list[str] | None = None, windows: str = "", **ob
         unseen=Unseen(**taken("blind", "unread_context", "unread_templates", "unread_requests")),
         **{"allowance": ALLOWED} | taken("allowance", "storm"),
     )
-    return Question(check_holds(CHECK_HOLDS, moment), **objections)
+    return Question(of_check=check_holds(CHECK_HOLDS, moment), **objections)
 
 
 def merged(objections: list[tuple[dict[str, Any], HoldReason, str]]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from health.model.moves import (
 from health.model.observation import ENDED, Hold, HoldReason, Observation, TargetState, failed
 from health.model.order import OrderMessage
 from health.model.references import Step
+from health.model.remediation_order import RemediationOrder
 from health.model.remediation_request import TIMED_OUT
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, TaskSubject
@@ -49,6 +50,7 @@ from health.runbook.orders import (
 )
 from health.runbook.state import Memory, NewStart
 from tests.health.test_next_move import STEP
+from tests.support.values import remediation_orders as remediation
 from tests.support.values.builders import NOW, fact, request_snapshot
 
 HOLDS = st.none() | st.sampled_from([Hold(reason=reason, message="") for reason in HoldReason])
@@ -72,6 +74,9 @@ class World(RuleBasedStateMachine):
         self.state = TargetState.WAITING
         self.hold: Hold | None = None
         self.requests: dict[str, RequestSnapshot] = {}
+        self.order_on_target: RemediationOrder | None = None
+        self.has_booted = False
+        """True if the node booted since the order."""
         self.has_finalizers = False
         self.taken: set[str] = set()
         """What somebody else deleted."""
@@ -93,6 +98,22 @@ class World(RuleBasedStateMachine):
         return self.outcome is None
 
     def look(self) -> Observation:
+        seen = self.look_at_conditions()
+        if self.order_on_target is None or self.state in (TargetState.UNKNOWN, TargetState.GONE):
+            return seen
+        if not self.is_by_order:
+            return seen.model_copy(update={"order": self.order_on_target})
+        by_order = remediation.ordered(self.order_on_target, steps=self.steps, hold=self.hold)
+        kept = {"requests": seen.requests, "healthy_delay_seconds": self.delay, "is_confirmed": False}
+        return by_order.model_copy(update=kept | {"admission": None, "back_off_limit_seconds": 1800.0})
+
+    @property
+    def is_by_order(self) -> bool:
+        """True if only an order makes the target unhealthy."""
+        is_in_force = self.order_on_target is not None and not self.has_booted and not self.is_confirmed
+        return self.state is TargetState.HEALTHY and is_in_force
+
+    def look_at_conditions(self) -> Observation:
         is_known = self.state not in ENDED and self.state is not TargetState.UNKNOWN
         return Observation(
             state=self.state,
@@ -201,6 +222,19 @@ class World(RuleBasedStateMachine):
         moves = [next_move(seen, one, self.now) for one in (without, claimed, unclaimed)]
         assert moves[1:] == moves[:1] * 2, self.log
 
+    @precondition(lambda self: self.order_on_target is None and self.state is TargetState.HEALTHY)
+    @rule(seconds=st.sampled_from([30, 600, 3600]))
+    def person_orders_its_remediation(self, seconds: int) -> None:
+        until = self.now + timedelta(seconds=seconds)
+        self.order_on_target = remediation.remediation_order(given=self.now, until=until)
+        self.has_booted = False
+        if not self.is_open:
+            self.memory, self.outcome = Memory(), None
+
+    @rule()
+    def node_boots(self) -> None:
+        self.has_booted = True
+
     @invariant()
     def each_skip_ended_one_step_at_most(self) -> None:
         obeyed = [order for order in self.memory.orders if order.order == "skip" and not order.refused]
@@ -281,9 +315,11 @@ class World(RuleBasedStateMachine):
             # A hold alone keeps what exists.
             is_ordered = self.memory.left_alone or self.memory.starts_over
             assert self.state in ENDED or is_ordered, self.log
+            assert not self.is_by_order or self.memory.order_ended or is_ordered, self.log
             assert not self.must_be_kept(observation), self.log
         if isinstance(move, End):
             assert self.state in ENDED, self.log
+            assert self.order_on_target is None or self.state is TargetState.GONE, self.log
             assert not self.requests, self.log
             assert not self.memory.owns_something, self.log
             assert self.has_forgotten or not self.has_lease, self.log
@@ -312,7 +348,9 @@ class World(RuleBasedStateMachine):
     @property
     def is_remediated(self) -> bool:
         """True if a step is allowed in this state."""
-        return self.state is TargetState.EXPIRED
+        order = self.order_on_target
+        is_ordered = self.is_by_order and order is not None and self.now < order.until
+        return self.state is TargetState.EXPIRED or (is_ordered and not self.memory.order_ended)
 
     def is_waited_for(self, request: RequestSnapshot) -> bool:
         """True if the incident tried for long enough to stop the remediator."""
@@ -383,6 +421,7 @@ class World(RuleBasedStateMachine):
         remaining = tuple(one.reference for uid, one in self.requests.items() if uid in known)
         if not remaining:
             self.has_lease = self.is_confirmed = False
+            self.order_on_target = None
         left = LeftBehind(hanging=remaining, has_lease=bool(remaining))
         self.memory = self.memory.having_cleaned_up(left, before, self.now)
 
@@ -406,6 +445,7 @@ class World(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Every world that recovers ends, and soon, with nothing left behind."""
         self.state, self.hold, self.is_confirmed = TargetState.HEALTHY, None, True
+        self.has_booted = True
         self.remediator_sets_finalizers(hang=False)
         self.broken = frozenset()
         self.now += RETRIES.longest  # what failed is tried again by then

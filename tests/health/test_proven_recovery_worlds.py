@@ -48,12 +48,15 @@ class ProvenWorld(World):
         seen = super().look()
         if not self.proof or self.state not in _TOLD:
             return seen
-        if self.state is not TargetState.HEALTHY:
+        if seen.state is not TargetState.HEALTHY:  # by its conditions, or by an order
             return seen.model_copy(update=proof)
         same_boot = {"fact": fact(self.transition, self.boot_id, "boot"), "steps": self.steps}
         return seen.model_copy(update=proof | same_boot)
 
     def cluster_changes(self, state: TargetState, hold: Hold | None) -> None:
+        raise NotImplementedError
+
+    def node_boots(self) -> None:
         raise NotImplementedError
 
     @rule(
@@ -80,6 +83,7 @@ class ProvenWorld(World):
     @rule()
     def machine_boots(self) -> None:
         self.boots += 1
+        self.has_booted = True
         if self.healthy_from is not None:
             self.healthy_from = self.now
 
@@ -87,6 +91,7 @@ class ProvenWorld(World):
     @rule(boots=st.integers(0, 1), seconds=st.sampled_from([1, 299, 301]))
     def target_recovers(self, boots: int, seconds: int) -> None:
         self.boots += boots
+        self.has_booted = self.has_booted or bool(boots)
         self.becomes(TargetState.HEALTHY)
         self.move()
         self.now += timedelta(seconds=seconds)

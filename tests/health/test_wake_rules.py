@@ -17,6 +17,7 @@ from objects.frozen import Frozen
 from tests.health.test_totality import OBSERVATIONS, REQUEST_SNAPSHOTS
 from tests.support.values.builders import HOLD, NOW, fact, request_snapshot
 from tests.support.values.extremes import TEXTS, TIMES, sometimes
+from tests.support.values.remediation_orders import ORDER
 
 RULES = wake_rules(Observation)
 SILENT = [field for field, rules in RULES.items() if rules == (WakeRule.NEVER,)]
@@ -30,6 +31,7 @@ MORE: dict[str, st.SearchStrategy[Any]] = {
     "templates": st.sampled_from(["a", "b"]),
     "is_shadow": sometimes(st.booleans()),
     "evidence": sometimes(st.sampled_from(EvidenceStore)),
+    "order": sometimes(st.just(ORDER)),
     "seen_at": sometimes(TIMES),
 }
 WHOLE = st.builds(
@@ -52,6 +54,7 @@ CHANGES: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "boot_id": ({**PROVING, "boot_id": "a"}, "b"),
     "last_transition": ({**PROVING, "last_transition": NOW}, LATER),
     "is_shadow": ({}, True),
+    "order": ({}, ORDER),
 }
 """For each field that may wake: the other fields, and a change of this field alone that wakes."""
 

@@ -1,12 +1,19 @@
-"""Scenarios of users' orders: `abort`, `hold`, `resume`, `claim` and cancel."""
+"""Scenarios of users' orders: `abort`, `hold`, `resume`, `claim`, `remediate` and cancel."""
+
+from datetime import UTC, datetime, timedelta
 
 from health.model.moves import Phase
+from health.model.observation import HoldReason
+from health.model.remediation_order import RemediationOrder
 from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, be_held, hang_on_a_finalizer, wait
 from tests.support.story.settling import rests
-from tests.support.values.observations import expired, healthy
+from tests.support.values.observations import FIRST, escalating, expired, healthy, hold
+from tests.support.values.remediation_orders import ordered, remediation_order
 from tests.workflows.stories import MINUTE, begin, recover
+
+HOUR = timedelta(hours=1)
 
 
 async def _abort_and_recover(incident: IncidentDriver) -> None:
@@ -130,6 +137,34 @@ async def claimed_by_people(incident: IncidentDriver) -> None:
     await recover(incident)
 
 
+async def _order_remediation(incident: IncidentDriver, *, is_held: bool = False) -> RemediationOrder:
+    """Start the incident of a node that looks healthy, by an order for an hour."""
+    given = datetime.now(UTC)
+    order = remediation_order(given=given, until=given + HOUR)
+    seen = escalating(ordered(order, admission=None), FIRST)
+    await incident.start(seen.held_by(hold(HoldReason.THRESHOLD)) if is_held else seen)
+    await rests(incident, Phase.HELD if is_held else Phase.REMEDIATING)
+    return order
+
+
+async def remediated_by_order(incident: IncidentDriver) -> None:
+    order = await _order_remediation(incident)
+    await incident.sees(healthy().model_copy(update={"order": order}))
+    await incident.outcome()
+
+
+async def order_expired_while_held(incident: IncidentDriver) -> None:
+    await _order_remediation(incident, is_held=True)
+    await incident.pass_time(HOUR + MINUTE)
+    await incident.outcome()
+
+
+async def order_aborted_while_remediating(incident: IncidentDriver) -> None:
+    await _order_remediation(incident)
+    await incident.abort(AbortOrder(reason="wrong node"))
+    await incident.outcome()
+
+
 async def cancelled_while_waiting(incident: IncidentDriver) -> None:
     await begin(incident, wait)
     await incident.handle.cancel()
@@ -174,6 +209,9 @@ SCENARIOS = (
     held_by_a_person_while_remediating,
     held_by_a_person_for_a_time,
     claimed_by_people,
+    remediated_by_order,
+    order_expired_while_held,
+    order_aborted_while_remediating,
     cancelled_while_waiting,
     cancelled_while_acting,
     cancelled_while_cleaning_up,

@@ -19,6 +19,7 @@ from health.kinds.clusterapi.unhealthy import (
     Failure,
     MachineContext,
     Rules,
+    by_order,
     failure,
     matches,
     next_deadline,
@@ -139,11 +140,14 @@ class MachineHealthCheck(Frozen, MachineCheck[MachineTarget]):
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
         return matches(self._situation(target, context), self.rules)
 
-    def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
+    def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         return verdict(self._situation(target, context), self.rules, now)
 
     def failure(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Failure | None:
         """Why the health check of `target` failed, in full; None if it did not."""
+        order = self._order(target, context)
+        if order is not None and not self.matches(target, context):
+            return by_order(order)
         return failure(self._situation(target, context), self.rules, now)
 
     def next_deadline(self, target: MachineTarget, now: datetime, context: ClusterContext) -> datetime | None:

@@ -27,6 +27,7 @@ from health.cluster.cluster_context import ClusterContext
 from health.kinds.clusterapi.cluster import Cluster
 from health.kinds.clusterapi.machine import INFRASTRUCTURE_READY, MachineTarget
 from health.kinds.machines.machine import GONE, MISSING, NODE
+from health.model.remediation_order import RemediationOrder
 from health.model.verdict import Fact, Health, Match, UnhealthyCondition, Verdict, fact_of, judged
 from objects.durations import as_go
 
@@ -166,6 +167,12 @@ _TO_BE_REMEDIATED = Failure(
     "HasRemediateMachineAnnotation",
     "Marked for remediation via remediate-machine annotation",
 )
+
+
+def by_order(order: RemediationOrder) -> Failure:
+    """The failure of a Machine that a person ordered to be remediated, and that no rule matches."""
+    reason = "RemediationOrdered"
+    return Failure(reason, f"Health check failed: {order.words}", reason, order.words)
 
 
 def _findings(situation: MachineContext, rules: Rules) -> tuple[_Finding, ...]:

@@ -89,7 +89,7 @@ class MachineHealthCheck(FrozenObject, MachineCheck[MachineTarget]):
     def matches(self, target: MachineTarget, context: ClusterContext) -> Sequence[Match]:
         return matches(target, self.rules, context.blind_until(target.node_cluster, target.node_zone))
 
-    def verdict(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
+    def verdict_of_conditions(self, target: MachineTarget, now: datetime, context: ClusterContext) -> Verdict:
         cluster = target.node_cluster
         blind_until = context.blind_until(cluster, target.node_zone)
         return verdict(target, self.rules, now, blind_until, context.gone_from(cluster))

@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
 from health.model.order_annotations import OrderAnnotation, OrderAnnotations
+from health.model.remediation_order import OrderText
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -28,6 +29,7 @@ class MachineAnnotations(OrderAnnotations):
     """The annotations of a Machine that we honour."""
 
     external_remediation: str | None = Field(default=None, alias="host.metal3.io/external-remediation")
+    remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
@@ -74,6 +76,10 @@ class MachineTarget(LinkedMachineTarget):
     @property
     def orders(self) -> tuple[OrderAnnotation, ...]:
         return self.machine.metadata.annotations.orders
+
+    @property
+    def order_text(self) -> str:
+        return self.machine.metadata.annotations.remediate
 
     @property
     def is_marked(self) -> bool:

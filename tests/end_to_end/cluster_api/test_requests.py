@@ -1,8 +1,11 @@
 """Requests of a check with a template: one for each failed Machine, and what is reported without one."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from devcluster.simulation.cluster_api import GROUP
+from health.model.remediation_order import REMEDIATE, RemediationOrder
 from kube.errors import NotFound
 from tests.end_to_end.cluster_api.fleet import CLUSTER, EXTERNAL, OWNER, SUCCEEDED, Fleet
 from tests.support.story.machine_incidents import CHECK
@@ -67,6 +70,21 @@ async def test_each_failed_machine_gets_a_request_once_there_is_a_template_which
         assert not await fleet.condition(name, OWNER)
     await fleet.nodes.recover(second)
     assert await fleet.outcome(second) == "Remediated"
+    await _expired_order_is_removed(fleet, healthy)
+
+
+async def _expired_order_is_removed(fleet: Fleet, machine: str) -> None:
+    """The worker removes a person's order from a healthy Machine, and does nothing else to it."""
+    until = datetime.now(UTC).replace(microsecond=0)
+    check = str(fleet.incident(machine).check)
+    given = until - timedelta(minutes=1)
+    order = RemediationOrder(check=check, reason="it hangs", given=given, until=until)
+    await fleet.set_metadata(machine, annotations={REMEDIATE: order.model_dump_json()})
+    assert await fleet.outcome(machine) == "Recovered"
+    assert REMEDIATE not in (await fleet.get(machine))["metadata"].get("annotations", {})
+    await fleet.until_healthy(machine)
+    with pytest.raises(NotFound):
+        await fleet.client.get(REQUESTS, machine, fleet.namespace)
 
 
 async def _is_without(fleet: Fleet, machine: str, type_: str) -> bool:

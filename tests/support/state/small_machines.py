@@ -71,6 +71,7 @@ class SmallMachines(SmallState):
         phase: str = "Running",
         mark: str | None = None,
         labels: dict[str, str] | None = None,
+        annotations: dict[str, str] | None = None,
     ) -> None:
         metadata: dict[str, Any] = {
             "name": name,
@@ -80,8 +81,8 @@ class SmallMachines(SmallState):
             "creationTimestamp": stamp(created),
             "ownerReferences": list(owners),
         }
-        if mark is not None:
-            metadata["annotations"] = {EXTERNAL_REMEDIATION: mark}
+        marks = {} if mark is None else {EXTERNAL_REMEDIATION: mark}
+        metadata["annotations"] = {**(annotations or {}), **marks}
         if deleted is not None:
             metadata["deletionTimestamp"] = stamp(deleted)
         status: dict[str, Any] = {"phase": phase, "lastUpdated": stamp(created)}

@@ -23,7 +23,7 @@ from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE, TaskSubject
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.maintenance import TaskFailure, patched
-from tests.support.values.observations import expired
+from tests.support.values.observations import expired, healthy
 from workflows.contracts import (
     ACT,
     ANNOTATE,
@@ -243,6 +243,8 @@ class FakeCluster:
                 remaining=going if self.has_finalizer else (), failures=failures, has_lease=True
             )
         self.leased_since = None
+        if clean_up.order is not None and clean_up.order == self.observation.order:
+            self.observation = healthy()
         return CleanUpResult()
 
     @activity.defn(name=RENEW.name)

@@ -1,0 +1,45 @@
+"""Ordered: the fact that a person ordered the remediation of a target that its check finds healthy. Pure.
+
+While the order is in force the target counts as unhealthy: in the verdict, in the numbers of the threshold,
+and for the act, which reads the order again from the live target. A condition of the target that the check
+calls unhealthy comes first, as the order adds nothing to it.
+"""
+
+from health.cluster.cluster_context import ClusterContext
+from health.model.references import CheckReference
+from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
+from health.model.target import Target
+from health.model.verdict import Fact, Health, Verdict
+
+SET = "set"
+
+
+def order_on(check: CheckReference, target: Target) -> RemediationOrder | None:
+    """The order on `target` for this check, whether or not it is in force."""
+    order = order_in(target.order_text)
+    return order if order is not None and order.check == str(check) else None
+
+
+def order_in_force(check: CheckReference, target: Target, context: ClusterContext) -> RemediationOrder | None:
+    """The order, unless a boot of the Node has fulfilled it, or a person confirmed the target as healthy.
+
+    The numbers of a threshold do not depend on time, so the incident ends an order that expires. A policy
+    without orders by annotation refuses this one too.
+    """
+    order = order_on(check, target) if context.policy.policy.orders_by_annotation else None
+    if order is None or order.is_fulfilled_by(target.boot_id) or target.is_confirmed_healthy:
+        return None
+    return order
+
+
+def fact_of(order: RemediationOrder) -> Fact:
+    return Fact(condition=REMEDIATE, status=SET, since=order.given)
+
+
+def is_by_order(fact: Fact | None) -> bool:
+    """True if only an order of a person makes the target unhealthy."""
+    return fact is not None and fact.condition == REMEDIATE
+
+
+def verdict_of(order: RemediationOrder) -> Verdict:
+    return Verdict(Health.EXPIRED, order.words, fact_of(order), order.given)

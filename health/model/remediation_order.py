@@ -1,0 +1,78 @@
+"""RemediationOrder: a person's order to remediate a target that looks healthy, as an annotation on it. Pure.
+
+The order is on the target, so that the right to change the target is the right to order (ADR 51).
+"""
+
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from objects.frozen import Frozen
+from objects.short_text import ShortText
+from objects.timestamps import stamp
+
+REMEDIATE = "paramedic.dev/remediate"
+"""The annotation; its value is the JSON of a RemediationOrder."""
+DEFAULT_TIME = timedelta(hours=1)
+LONGEST_TIME = timedelta(hours=24)
+"""A forgotten order must not remediate a node days later."""
+LONGEST_VALUE = 8192
+"""Characters of the annotation; a longer value is not parsed."""
+
+
+class RemediationOrder(Frozen):
+    """One order for the targets of one check, which expires."""
+
+    check: ShortText
+    """The check whose remediation is ordered, as `str` of its CheckReference."""
+    reason: Annotated[ShortText, Field(min_length=1)]
+    identity: ShortText = ""
+    """The person, in its own words; the audit log of the API server names the client that wrote the order."""
+    given: datetime
+    until: datetime
+    boot_id: ShortText = ""
+    """The boot of the Node that the order is for; "": unknown."""
+    is_forced: bool = False
+    """True if the order passes the threshold of the check, and the storm that follows it."""
+
+    @model_validator(mode="after")
+    def _is_limited(self) -> Self:
+        if not self.given < self.until <= self.given + LONGEST_TIME:
+            raise ValueError("an order ends after its start, and within 24 hours")
+        return self
+
+    @property
+    def words(self) -> str:
+        """The order with its person and reason."""
+        by = f" by {self.identity}" if self.identity else ""
+        forced = " with --force" if self.is_forced else ""
+        return f"its remediation was ordered{by}{forced}: {self.reason}"
+
+    @property
+    def expiry(self) -> str:
+        return f"the order expires at {stamp(self.until)}"
+
+    def is_fulfilled_by(self, boot_id: str) -> bool:
+        """True if the Node has booted since the order; an unknown boot fulfils nothing."""
+        return bool(self.boot_id) and bool(boot_id) and boot_id != self.boot_id
+
+
+def _bounded(value: str) -> str:
+    return value if len(value) <= LONGEST_VALUE else ""
+
+
+OrderText = Annotated[str, AfterValidator(_bounded)]
+"""The value of the annotation; "" without one, or if it is too long."""
+
+
+@lru_cache(maxsize=1024)
+def order_in(text: str) -> RemediationOrder | None:
+    """The order in the value of an annotation; None without one, or if the value cannot be read."""
+    if not text or len(text) > LONGEST_VALUE:
+        return None
+    try:
+        return RemediationOrder.model_validate_json(text)
+    except ValidationError:
+        return None
