@@ -22,6 +22,7 @@ REQUESTS = "/apis/demo.paramedic.dev/v1/namespaces/paramedic-demo/powercyclereme
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OWN = "paramedic-demo-0a1b-1"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
+ANNOTATIONS = {"metadata": {"annotations": {"a": None}, "resourceVersion": "7"}}
 UID = {"preconditions": {"uid": "u"}}
 MACHINE_CHECKS = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machinehealthchecks"
 
@@ -50,6 +51,8 @@ PASSING: dict[str, tuple[str, str, object]] = {
     "status of its node": ("PATCH", f"/api/v1/nodes/{OWN}/status", {}),
     "deletion of its node": ("DELETE", f"/api/v1/nodes/{OWN}", None),
     "its check": ("POST", CHECKS, check()),
+    "annotation of its check": ("PATCH", f"{CHECKS}/paramedic-demo", ANNOTATIONS),
+    "annotation of its node": ("PATCH", f"/api/v1/nodes/{OWN}", ANNOTATIONS),
     "status of its check": ("PATCH", f"{CHECKS}/paramedic-demo/status", {}),
     "a request in its namespace": ("POST", REQUESTS, named(OWN)),
     "lease of a kubelet": ("POST", f"{LEASES}/kube-node-lease/leases", named(OWN)),
@@ -91,6 +94,14 @@ REFUSED: dict[str, tuple[str, str, object]] = {
     "check that selects more": ("POST", CHECKS, check(selector={"matchExpressions": []})),
     "check without a selector": ("POST", CHECKS, named("paramedic-demo", labels=dict(LABELS))),
     "edit of its check": ("PATCH", f"{CHECKS}/paramedic-demo", {"spec": {"selector": {}}}),
+    "edit of its check beside an annotation": (
+        "PATCH",
+        f"{CHECKS}/paramedic-demo",
+        ANNOTATIONS | {"spec": {"selector": {}}},
+    ),
+    "JSON patch of its check": ("PATCH", f"{CHECKS}/paramedic-demo", [{"op": "remove", "path": "/spec"}]),
+    "label of its node": ("PATCH", f"/api/v1/nodes/{OWN}", {"metadata": {"labels": {}}}),
+    "annotation of another check": ("PATCH", f"{CHECKS}/workers", ANNOTATIONS),
     "another check": ("DELETE", f"{CHECKS}/workers", None),
     "status of another check": ("PATCH", f"{CHECKS}/workers/status", {}),
     "all checks": ("DELETE", CHECKS, None),
@@ -149,4 +160,4 @@ CHANGES = [
 def test_rights_that_our_processes_use_reach_the_objects_of_the_demo(method: str, right: Right) -> None:
     resource, _, subresource = right.resource.partition("/")
     path = f"{OBJECT_OF[resource]}/{subresource}" if subresource else OBJECT_OF[resource]
-    assert isinstance(verdict(method, path, UID), Forward)
+    assert isinstance(verdict(method, path, ANNOTATIONS if method == "PATCH" else UID), Forward)

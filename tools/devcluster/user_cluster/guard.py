@@ -175,7 +175,11 @@ def _node(method: str, place: ApiPlace, body: Mapping[str, Any]) -> bool:
         return False
     if method == CREATE:
         return not place.name and _name(body).startswith(PREFIX) and _is_labelled(body)
-    return method in (PATCH, DELETE) and place.name.startswith(PREFIX)
+    if not place.name.startswith(PREFIX):
+        return False
+    if method == PATCH:
+        return place.subresource == "status" or _changes_annotations_alone(body)
+    return method == DELETE and not place.subresource
 
 
 def _lease_of_node(method: str, place: ApiPlace, body: Mapping[str, Any]) -> bool:
@@ -207,7 +211,8 @@ def _check(method: str, place: ApiPlace, body: Mapping[str, Any]) -> bool:
         selects = selector == {"matchLabels": LABELS}
         return not place.name and _name(body) == CHECK and _is_labelled(body) and selects
     if method == PATCH:
-        return place.name == CHECK and place.subresource == "status"
+        is_harmless = place.subresource == "status" or _changes_annotations_alone(body)
+        return place.name == CHECK and place.subresource in ("", "status") and is_harmless
     return method == DELETE and place.name == CHECK and not place.subresource
 
 
@@ -266,6 +271,12 @@ def _name(body: Mapping[str, Any]) -> str:
 
 def _is_labelled(body: Mapping[str, Any]) -> bool:
     return is_labelled(_mapping(body.get("metadata")))
+
+
+def _changes_annotations_alone(patch: Mapping[str, Any]) -> bool:
+    """True for a merge patch that keeps labels and spec, as the worker removes annotations of people."""
+    metadata = _mapping(patch.get("metadata"))
+    return set(patch) == {"metadata"} and set(metadata) <= {"annotations", "resourceVersion", "uid"}
 
 
 def _has_uid(options: Mapping[str, Any]) -> bool:
