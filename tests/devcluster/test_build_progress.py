@@ -36,6 +36,10 @@ def test_first_packages_count_less() -> None:
 
 def test_rate_of_this_build_replaces_the_measured_one() -> None:
     assert remaining(WORK, state(0), 2) == timedelta(minutes=4)
+    assert remaining(WORK, state(25, minutes=1), 2) < timedelta(minutes=4)
+    loaded, quick = state(100, minutes=1), state(100, minutes=0.1)
+    assert remaining(WORK, loaded, 2) == pytest.approx(timedelta(minutes=24), abs=timedelta(seconds=1))
+    assert remaining(WORK, quick, 2) == pytest.approx(timedelta(minutes=3.84), abs=timedelta(seconds=1))
     slow = state(500, minutes=3)
     assert remaining(WORK, slow, 2) == pytest.approx(timedelta(minutes=12), abs=timedelta(seconds=1))
 

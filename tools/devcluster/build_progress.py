@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from devcluster.progress import in_words
 
-TRUSTED_FROM = 0.08
-"""The share of the work after which the rate of this build says more than the measured one."""
+HEARD_FROM, TRUSTED_FROM = 0.02, 0.1
+"""The shares of the work after which the rate of this build may raise the estimate, and decides alone."""
 SLOW = 2
 """Slow cores took so much longer than the measured ones."""
 _DOWNLOADING = "go: downloading "
@@ -59,9 +59,11 @@ def read_state(lines: Sequence[str], compiling_for: timedelta) -> BuildState:
 
 def remaining(work: BuildWork, state: BuildState, cores: int) -> timedelta:
     done = work.done(state.begun)
-    if done < TRUSTED_FROM:
-        return work.at_first(cores) * (1 - done)
-    return state.compiling_for * ((1 - done) / done)
+    by_measurement = work.at_first(cores) * (1 - done)
+    if done < HEARD_FROM:
+        return by_measurement
+    by_rate = state.compiling_for * ((1 - done) / done)
+    return by_rate if done >= TRUSTED_FROM else max(by_rate, by_measurement)
 
 
 def announcement(work: BuildWork, cores: int) -> str:
