@@ -307,6 +307,15 @@ def test_dashboard_is_the_map_of_the_component(fitted: tuple[Object, ...], tmp_p
     assert by_kustomize["metadata"]["labels"]["grafana_dashboard"] == "1"
 
 
+async def test_labels_of_the_dashboard_replace_that_of_the_sidecar(chart: Path) -> None:
+    values = {"metrics.dashboard": {"enabled": True, "labels": {"dashboards": "sre"}}}
+    labels = named(await release(chart, OUTSIDE | values), "ConfigMap", "paramedic-dashboard")["metadata"][
+        "labels"
+    ]
+    assert labels["dashboards"] == "sre"
+    assert "grafana_dashboard" not in labels
+
+
 async def test_no_monitor_is_installed_by_default(chart: Path) -> None:
     objects = await release(chart, OUTSIDE)
     assert of_kind(objects, "PodMonitor", "PrometheusRule", "Service") == []
