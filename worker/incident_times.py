@@ -44,8 +44,8 @@ class IncidentTimes:
             self._delays.labels(check_kind, part).observe(seconds)
 
     def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
-        """Count the recovery, if the incident ended with one."""
-        if result.recovered is None or result.failed is None:
+        """Count the recovery, if the incident ended with one and no person ordered its remediation."""
+        if result.recovered is None or result.failed is None or result.ordered is not None:
             return
         name, _ = self._named(str(check), "")
         seconds = (result.recovered - result.failed).total_seconds()

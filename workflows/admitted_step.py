@@ -11,6 +11,7 @@ from datetime import datetime
 
 from temporalio.exceptions import ActivityError, ApplicationError
 
+from health.check.ordered import is_by_order
 from health.gate.act_finding import is_new
 from health.model.admission import Admission
 from health.model.evidence import EvidenceRecord, evidence_name
@@ -80,8 +81,9 @@ class AdmittedStep:
 
     @property
     def _delay(self) -> RequestDelay | None:
-        is_first = self.before.is_before_the_first_step
-        return self.before.delays.before_act(self.began) if is_first else None
+        """None for a later step, and for a remediation that a person ordered."""
+        is_counted = self.before.is_before_the_first_step and not is_by_order(self.observation.fact)
+        return self.before.delays.before_act(self.began) if is_counted else None
 
     @property
     def _due_after_loss(self) -> datetime | None:

@@ -10,9 +10,10 @@ from health.check.ordered import fact_of
 from health.model.observation import HoldReason
 from health.model.references import IncidentReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder
-from kube.resource import NODES, Object
+from health.policy.policy_document import KEY, POLICY
+from kube.resource import CONFIG_MAPS, NODES, Object
 from tests.activities.machine_world import MachineWorld
-from tests.activities.worker_activities import WorkerActivities
+from tests.activities.worker_activities import POLICY_NAMESPACE, WorkerActivities
 from tests.activities.world import NAMESPACE, World
 from tests.support.values.remediation_orders import annotated
 from workflows.contracts import ActInput, CleanUpInput
@@ -98,6 +99,23 @@ async def test_order_that_has_expired_is_not_carried_out(world: World, worker: W
     held = (await worker.act(act_of(world, order))).hold
     assert held is not None
     assert held.message.startswith(f"the order to remediate {world.name} expired at")
+    assert await world.request() is None
+
+
+async def test_policy_that_refuses_orders_by_annotation_refuses_the_act(
+    world: World, worker: WorkerActivities
+) -> None:
+    order = order_for(world.incident)
+    await world.set_condition("True")
+    await annotate(world, order)
+    body: Object = {"metadata": {"name": POLICY}, "data": {KEY: "ordersByAnnotation: false"}}
+    await world.client.create(CONFIG_MAPS, body, POLICY_NAMESPACE)
+    try:
+        held = (await worker.act(act_of(world, order))).hold
+    finally:
+        await world.client.delete(CONFIG_MAPS, POLICY, POLICY_NAMESPACE)
+    assert held is not None
+    assert held.message == "the policy refuses orders by annotation"
     assert await world.request() is None
 
 

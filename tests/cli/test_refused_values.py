@@ -24,6 +24,7 @@ def refusal(*line: str) -> str:
         ("show n", "--cluster"),
         ("hold n", "--cluster"),
         ("hold n", "--reason"),
+        ("remediate n --check c", "--reason"),
         ("abort n", "--reason"),
         ("resume n", "--reason"),
         ("resume n", "--step"),
@@ -46,6 +47,21 @@ def test_name_that_no_incident_can_have_is_refused(command: str, name: str) -> N
     metavar = "NAME" if command == "show" else "NAME..."
     expected = f"Invalid value for '{metavar}': {name!r} is not the name of an incident: {NAME_FORMS}"
     assert refusal(command, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("remediate n --reason r", "Missing option '--check'"),
+        ("remediate n --check c", "Missing option '--reason'"),
+        ("remediate n --check c --reason r --for 24h1s", "'24h1s' must be from 1s to 24h"),
+        ("remediate n --check c --reason r --for 10ms", "'10ms' must be from 1s to 24h"),
+        ("remediate a/b/c/d --check c --reason r", OBJECT_FORMS),
+        ("remediate n --check a//b --reason r", OBJECT_FORMS),
+    ],
+)
+def test_order_to_remediate_without_check_reason_or_limited_time_is_refused(line: str, words: str) -> None:
+    assert words in refusal(*line.split())
 
 
 def test_reason_is_at_most_a_thousand_characters_long() -> None:

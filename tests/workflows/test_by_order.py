@@ -23,6 +23,7 @@ async def test_order_is_carried_out_until_the_node_boots_and_stays_in_the_histor
         ("remediate", "its kubelet hangs", "alice")
     ]
     assert incident.cluster.count("created") == 1
+    assert [act.delay for act in incident.cluster.acts] == [None]
     assert [asked.order for asked in incident.cluster.clean_ups] == [result.ordered]
     reported = [order.order for asked in incident.cluster.questions for order in asked.orders]
     assert reported == ["remediate"]

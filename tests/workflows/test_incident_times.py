@@ -10,6 +10,7 @@ from health.model.moves import Outcome
 from health.model.references import CheckReference
 from health.model.request_record import RequestRecord
 from tests.support.values.metric_samples import Series, named, scrape, series
+from tests.support.values.remediation_orders import ORDER
 from worker.incident_times import MOST_NAMES, IncidentTimes
 
 FAILED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,3 +73,7 @@ def test_names_that_others_choose_are_bounded() -> None:
     other = series(f"{OF_STEP}_sum", check="Other", step="Other")
     assert len(found) == MOST_NAMES + 1
     assert found[other] == 60 * 25 * (MOST_NAMES + 1)
+
+
+def test_remediation_that_a_person_ordered_is_not_counted() -> None:
+    assert sums(result(ordered=ORDER, requests=(record("soft", 5),))) == {}
