@@ -31,7 +31,7 @@ class StepHeld(Exception):
         self.hold = hold
         self.event = event
         self.is_forbidden = is_forbidden
-        """Whether the API server answered 403."""
+        """True if the API server answered 403."""
         super().__init__(str(hold))
 
     @classmethod

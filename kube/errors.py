@@ -56,7 +56,7 @@ def retry_after(error: BaseException) -> timedelta:
 
 
 class NotConfigured(KubernetesError):
-    """No kubeconfig and no service account, or one that cannot be read."""
+    """There is no kubeconfig and no service account, or the file cannot be read."""
 
 
 class Unreachable(KubernetesError):

@@ -1,4 +1,4 @@
-"""Freshness: the time as of which the cache of one kind is true. Pure, except for the clock.
+"""Freshness: how recent the proven state of the cache of one kind is. Pure, except for the clock.
 
 A consistent read is answered only after the API server has asked etcd: it returns the version of the kind
 when the read was sent, or a later one. A cache that has received all events up to that version is true as of

@@ -78,7 +78,7 @@ class Reflector(Generic[RecordT]):
     right on another.
     """
 
-    def __init__(  # noqa: PLR0913  each is a choice of whoever wires it
+    def __init__(  # noqa: PLR0913  each is chosen by the caller
         self,
         transport: Transport,
         resource: Resource | KindName | ServedKind,

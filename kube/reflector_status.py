@@ -29,11 +29,11 @@ class ReflectorStatus:
         self._logged = ""
         self._complete = asyncio.Event()
         self.synced = False
-        """Whether there is a complete list."""
+        """True once there is a complete list."""
         self.state = ReflectorState.STARTING
         self.problem = ""
         self.is_forbidden = False
-        """Whether the server refused us (403) and has accepted no watch since."""
+        """True if the server refused us (403) and has accepted no watch since."""
 
     async def wait_synced(self) -> None:
         """Return when a list is complete and all its changes were reported."""

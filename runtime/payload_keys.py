@@ -58,7 +58,7 @@ class PayloadKeys:
         self.encrypting = next(iter(self._ciphers), None) if encrypts else None
         """The name of the encrypting key; None if there is none."""
         self.requires_encryption = requires_encryption
-        """Whether plain payloads are refused."""
+        """True if plain payloads are refused."""
 
     @classmethod
     def read(cls, path: str | None) -> Self:

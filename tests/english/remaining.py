@@ -1,4 +1,4 @@
-"""What remains to be rewritten: hard sentences by file, and short docstrings by package.
+"""Texts that remain to be rewritten: hard sentences by file, and short docstrings by package.
 
 `remaining.json` has these numbers. They may only fall, and a file that is not in it has no hard sentence.
 """

@@ -173,7 +173,7 @@ def refused(code: int, reason: str, name: str = "", **headers: str) -> Answer:
 
 NOT_SERVED = text("404 page not found\n", 404)
 CORE = said({"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]})
-"""What every API server serves under /api/v1, in short."""
+"""A short form of the resources that every API server serves under /api/v1."""
 
 
 async def hanging(_: web.Request) -> web.StreamResponse:

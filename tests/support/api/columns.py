@@ -1,4 +1,4 @@
-"""Columns: what `kubectl get` prints of an object, as the API server makes it for whoever asks."""
+"""Columns: the cells that `kubectl get` prints of an object, as the API server renders them."""
 
 import json
 from typing import Any

@@ -37,7 +37,7 @@ class TcpProxy:
         self._upstream = (parts.hostname, parts.port)
         self._upstream_tls = upstream_tls
         self.tls = tls
-        """What clients have to speak from the next `start` on."""
+        """The protocol of clients from the next `start` on."""
         self._address = ("127.0.0.1", 0)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()

@@ -110,7 +110,7 @@ class SmallClusterApi(SmallState):
         self.join.node_changed(node_name(name, in_cluster), None)
 
     def break_node(self, name: str, problem: str) -> None:
-        """Report the Node as one that cannot be decoded."""
+        """Report the Node as an object that cannot be decoded."""
         of_edge = node_name(name, EDGE)
         self.cluster_state.targets.put_undecodable(of_edge, problem)
         self.join.node_decoding_changed(of_edge)

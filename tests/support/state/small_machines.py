@@ -92,13 +92,13 @@ class SmallMachines(SmallState):
         self._join.target_changed(Key(namespace, name), machine)
 
     def break_node(self, name: str, problem: str) -> None:
-        """Report the Node as one that cannot be decoded; the watch then also reports it as gone."""
+        """Report the Node as an object that cannot be decoded; the watch then also reports it as gone."""
         self.cluster_state.targets.put_undecodable(node_name(name), problem)
         self._join.node_decoding_changed(node_name(name))
         self.delete_node(name)
 
     def break_machine(self, name: str, problem: str) -> None:
-        """Report the Machine as one that cannot be decoded, and as gone."""
+        """Report the Machine as an object that cannot be decoded, and as gone."""
         self.cluster_state.targets.put_undecodable(TargetName("Machine", NAMESPACE, name), problem)
         self.delete_machine(name)
 

@@ -81,13 +81,13 @@ class FakeCluster:
         """The workflow's own time, which a test moves."""
         self.observation = expired()
         self.refusals: deque[Hold] = deque()
-        """What the next acts answer instead of acting."""
+        """The answers of the next acts, which then do nothing."""
         self.failing: Counter[str] = Counter()
         """How many of the next attempts of an activity fail: an act and an answer raise, a task tells."""
         self.retry_after = timedelta()
         """How long the API server wants to be left alone then."""
         self.is_forbidding = False
-        """Whether it says 403 then."""
+        """True if a failure is then a 403."""
         self.lateness: deque[timedelta] = deque()
         """How old the next answers are when they arrive."""
         self.wakings = 0

@@ -24,10 +24,10 @@ ACTED = Memory(
         renew_at=NOW + 5 * MINUTE,
     ),
 )
-"""What an incident knows that made its first request now."""
+"""The memory of an incident that made its first request now."""
 AN_INSTANT = timedelta(seconds=0.001)
 HELD_LEASE = LeaseMemory(state=LeaseState.HELD)
-"""One that was taken, or may have been."""
+"""A Lease that was acquired, or may have been."""
 
 
 def move(observation: Observation, memory: Memory = ACTED, now: datetime = NOW) -> Move:
