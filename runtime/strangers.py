@@ -15,7 +15,7 @@ from temporalio.api.common.v1 import WorkflowExecution as Execution
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
 from temporalio.client import Client, WorkflowExecution
 
-from health.model.order_annotations import AnnotatedOrderKey
+from health.model.order_annotations import AnnotatedOrderKey, orders_of
 from health.model.references import IncidentReference
 from objects.frozen import Frozen
 from runtime import search_attributes
@@ -92,11 +92,11 @@ def _quoted(values: Iterable[str]) -> str:
 
 async def _fits(execution: WorkflowExecution) -> bool:
     """True if search attribute or memo confirm the id."""
+    cluster = execution.typed_search_attributes.get(search_attributes.CLUSTER)
     if execution.workflow_type == UPGRADE_PAUSE:
-        cluster = execution.typed_search_attributes.get(search_attributes.CLUSTER)
         return cluster is not None and execution.id == upgrade_pause_id(cluster)
     if execution.workflow_type == ANNOTATED_ORDER:
-        return False  # its input alone names its object
+        return cluster is not None and execution.id.startswith(orders_of(cluster))
     listed = await listed_incident(execution)
     return listed.incident is not None or (bool(listed.unreadable) and listed.as_named is not None)
 

@@ -97,4 +97,9 @@ class AnnotatedOrderKey(Frozen):
     @property
     def workflow_id(self) -> str:
         """`order/<cluster>/<object>/<uid>/<order>`, with a part of the uid."""
-        return f"order/{self.cluster}/{self.subject}/{self.subject.uid[:UID_LENGTH]}/{self.order}"
+        return f"{orders_of(self.cluster)}{self.subject}/{self.subject.uid[:UID_LENGTH]}/{self.order}"
+
+
+def orders_of(cluster: str) -> str:
+    """The beginning of the workflow ids of all orders by annotation of a cluster."""
+    return f"order/{cluster}/"
