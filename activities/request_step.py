@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from activities.kind_activities import ActionDependencies, TemplateUse
 from activities.known_requests import is_own
 from activities.registry import KIND_ACTIVITIES
-from activities.revalidation import Confirmed
+from activities.revalidation import Confirmed, refuse_unapproved
 from activities.step_guard import StepGuard
 from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult, not_created
 from health.kinds.request_kinds import why_no_request
+from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold, HoldReason
 from health.model.references import IncidentReference, TemplateReference
 from health.model.remediation_request import (
@@ -23,6 +24,7 @@ from health.model.remediation_request import (
     InvalidTemplateError,
     RemediationRequest,
 )
+from health.policy.check_choices import TemplateChoices
 from kube.errors import AlreadyExists, KindUnknown, KubernetesError, NotFound
 from kube.resource import Object, Resource
 from workflows.contracts import ActInput, ActResult
@@ -53,6 +55,7 @@ class RequestStep:
             self._revalidation.confirm(act), self._template(act.step.template)
         )
         confirmed.refuse_other_step(act)
+        _refuse_unapproved(act, template)
         target = confirmed.target
         for guard in self._guards:
             await guard.refuse(act, target)
@@ -120,6 +123,15 @@ class RequestStep:
         if hold is not None:
             raise StepHeld(hold)
         return existing
+
+
+def _refuse_unapproved(act: ActInput, template: Object) -> None:
+    try:
+        choices = TemplateChoices.of(template["metadata"].get("annotations") or {})
+    except InvalidCheckError as error:
+        raise _unusable(f'Remediation template is invalid: "{error}"') from error
+    if choices.require_approval:
+        refuse_unapproved(act, act.step.template)
 
 
 def _unusable(message: str) -> StepHeld:

@@ -72,13 +72,25 @@ class JudgedStep(Protocol):
     def admission(self) -> Admission:
         """The limits under which a slot is reserved for the step."""
 
+    @property
+    def is_approved(self) -> bool:
+        """True if a person, or the default of the check, approved the step."""
+
+
+def refuse_unapproved(judged: JudgedStep, by: object) -> None:
+    """Refuse a step that needs the approval of a person, by this check or template, and has none."""
+    if not judged.is_approved:
+        raise not_true(f"{by} requires the approval of a person, and the step has none")
+
 
 def _refuse_by_policy(judged: JudgedStep, check: HealthCheck, policy: Policy | None) -> None:
-    """Refuse a step in shadow, and one without a slot under the limits that apply to its check now."""
+    """Refuse a step in shadow, and one without an approval or a slot that its check requires now."""
     if policy is not None and policy.shadow:
         raise _in_shadow("every check")
     if policy is not None and is_by_order(judged.fact) and not policy.orders_by_annotation:
         raise not_true("the policy refuses orders by annotation")
+    if check.choices.require_approval:
+        refuse_unapproved(judged, judged.incident.check)
     admitted = judged.admission
     live = Admission(
         policy_limits=admitted.policy_limits if policy is None else str(policy.limits),

@@ -108,6 +108,7 @@ class Detector:
     def _start_leading(self) -> None:
         self._term.begin()
         self._layers.state.cluster_state.act_findings.clear()
+        self._layers.state.cluster_state.progress.clear()
         self._layers.answers.limits.lead_begins()
         self._own_polls.lead_begins()
 

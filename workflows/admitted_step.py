@@ -75,6 +75,7 @@ class AdmittedStep:
             due_after_loss=self._due_after_loss,
             attempt=self.before.attempt_of(self.observation),
             holds_lease=self.before.lease.is_held,
+            is_approved=self.before.is_approved(self.step),
             requests=tuple(request.reference for request in self.observation.requests),
             delay=self._delay,
         )
@@ -142,7 +143,12 @@ class AdmittedStep:
 
 
 def evidence_before(
-    due: TakeStep | RecordStep, observation: Observation, incident: IncidentReference, first_run_id: str
+    due: TakeStep | RecordStep,
+    observation: Observation,
+    incident: IncidentReference,
+    first_run_id: str,
+    *,
+    is_approved: bool,
 ) -> EvidenceInput:
     """The input of the activity that saves evidence before the step that is due."""
     if observation.fact is None or observation.evidence is None:
@@ -156,6 +162,7 @@ def evidence_before(
         fact=observation.fact,
         generation=observation.generation,
         admission=due.admission if isinstance(due, TakeStep) else Admission(),
+        is_approved=is_approved,
         is_shadow=isinstance(due, RecordStep),
     )
 

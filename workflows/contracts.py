@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from health.model.admission import Admission, Intent
+from health.model.approval import Progress
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, failed
@@ -47,6 +48,7 @@ class ObserveInput(Frozen):
     """The finding of its latest act, if only the act could see it; None after a completed step."""
     orders: tuple[OrderRecord, ...] = ()
     """The orders, and refusals of orders, that no earlier answered question had; each gets an Event."""
+    progress: Progress = Progress()
     would_act: bool = True
     skips_back_off: bool = False
     unproven_boot: str = ""
@@ -85,6 +87,8 @@ class ActInput(Frozen):
     """Whether the incident already held the Lease; a failed act then does not release it."""
     requests: tuple[RequestReference, ...] = ()
     """The requests for the target that the detector sees; the act reads the relevant ones again."""
+    is_approved: bool = False
+    """True if a person, or the default of the check, approved this step."""
     delay: RequestDelay | None = None
     """For the first step: the times since the failure, for a metric."""
 
@@ -102,6 +106,8 @@ class EvidenceInput(Frozen):
     fact: Fact
     generation: int
     admission: Admission = Admission()
+    is_approved: bool = False
+    """True if a person, or the default of the check, approved this step."""
     is_shadow: bool = False
     """Whether the step will be recorded instead of taken; there is then no admission."""
 

@@ -50,8 +50,13 @@ async def answer(
 
 def _question(incident: IncidentReference, memory: Memory) -> ObserveInput:
     intent = memory.intent(workflow.now())
-    orders = memory.unreported_orders
-    return ObserveInput(incident=incident, found=memory.found, orders=orders, **intent.model_dump())
+    return ObserveInput(
+        incident=incident,
+        found=memory.found,
+        orders=memory.unreported_orders,
+        progress=memory.progress,
+        **intent.model_dump(),
+    )
 
 
 def is_answer(observation: Observation) -> bool:

@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from health.model.incident_result import IncidentResult
     from health.model.moves import (
         AnnotateRequests,
+        AskApproval,
         End,
         Move,
         RecordStep,
@@ -110,7 +111,7 @@ class Remediation:
                 match move:
                     case Wait():
                         await self._rest(move)
-                    case SaveEvidence() | RecordStep() | TakeStep():
+                    case AskApproval() | SaveEvidence() | RecordStep() | TakeStep():
                         await self._step(move, seen)
                     case AnnotateRequests(patches=patches):
                         await self._do(tasks.annotation(self._incident, patches))
@@ -211,13 +212,13 @@ class Remediation:
             )  # show an order without waiting for an answer
         while True:
             try:
-                unreported = self._memory.unreported_orders
+                before = self._memory
                 seen = await answer(self._incident, self._memory, self._orders, self._status)
             except ActivityError:  # no detector answered the question in time
                 await self._do(tasks.renewal(self._incident, self._memory))
                 self._begin_a_new_run_if_due()
             else:
-                self._memory = self._memory.having_reported(unreported) if seen else self._memory
+                self._memory = self._memory.having_reported(before) if seen else self._memory
                 return seen
 
     def _learn(self, answer: Observation) -> Observation:
@@ -228,8 +229,12 @@ class Remediation:
         self._templates = tuple(step.template for step in seen.steps) or self._templates
         return seen
 
-    async def _step(self, move: SaveEvidence | RecordStep | TakeStep, seen: Observation) -> None:
+    async def _step(
+        self, move: AskApproval | SaveEvidence | RecordStep | TakeStep, seen: Observation
+    ) -> None:
         match move:
+            case AskApproval(approval=approval):
+                self._memory = self._memory.having_asked(approval)
             case SaveEvidence(before=due):
                 await self._save_evidence(due, seen)
             case RecordStep(step=number):
@@ -253,7 +258,9 @@ class Remediation:
 
     async def _save_evidence(self, due: TakeStep | RecordStep, seen: Observation) -> None:
         """The finding of its revalidation holds like that of the act."""
-        asked = evidence_before(due, seen, self._incident, workflow.info().first_execution_run_id)
+        first_run_id = workflow.info().first_execution_run_id
+        is_approved = self._memory.is_approved(seen.steps[due.step])
+        asked = evidence_before(due, seen, self._incident, first_run_id, is_approved=is_approved)
         result = await save_evidence(self._calls, asked, workflow.now())
         if isinstance(result, EvidenceRecord):
             self._memory = self._memory.having_saved_evidence(result)
@@ -289,7 +296,7 @@ class Remediation:
     async def _rest(self, move: Wait) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
-        if not (self._seen and self._memory.unreported_orders):  # a refusal is reported at once
+        if not (self._seen and self._memory.is_untold):  # a refusal or a question is reported at once
             await self._wait(spread(move, self._memory, workflow.now(), workflow.random()))
         self._seen = None
 

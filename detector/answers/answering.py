@@ -54,16 +54,24 @@ class Answering:
         return self._answer(asked, activity.info().started_time)
 
     def _answer(self, asked: ObserveInput, answered_at: datetime) -> Observation:
+        is_other = self._cluster_state.reported(asked.incident, asked.progress)
         seen = self._observe(asked.incident)
         observation = by_temporals_clock(seen, answered_at).model_copy(update={"answered_at": answered_at})
         with self._cluster_state.guard.item("notes of an answer", asked.incident.workflow_id) as caught:
             answer = self._dispatch.answer(asked.incident, observation, seen, asked.intent)
             self._cluster_state.found(asked.incident, asked.found)
-            self._cluster_state.event_handlers.notify_orders(asked.incident, asked.orders)
+            self._tell(asked, is_other=is_other)
             return answer
         # Without its notes an admission would have no reservation, so the answer is a hold.
         failed = _failed(asked.incident, self._cluster_state, caught.error)
         return failed.model_copy(update={"answered_at": answered_at})
+
+    def _tell(self, asked: ObserveInput, *, is_other: bool) -> None:
+        """Report what people ordered and are asked; `is_other`: status and Events show another hold now."""
+        handlers, incident = self._cluster_state.event_handlers, asked.incident
+        handlers.notify_orders(incident, asked.orders, asked.progress.unreported)
+        if is_other:
+            handlers.notify_change(incident.check, incident.target.name)
 
     def worker(self, client: Client, cluster: str, *others: Callable[..., Any]) -> Worker:
         """The worker that polls for questions; `others` are activities that are served beside `observe`."""

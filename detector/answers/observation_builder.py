@@ -14,7 +14,7 @@ from detector.answers.storms import Storms
 from detector.context.check_freshness import CheckFreshness
 from detector.limits.remediation_limits import Limiting, LimitQuestion, RemediationLimits, nothing_is_limited
 from detector.state.cluster_state import ClusterState
-from detector.state.facts import acquired_at, check_holds, target_facts
+from detector.state.facts import acquired_at, check_holds, required_approval_of, target_facts
 from health.check.health_check import HealthCheck
 from health.check.ordered import is_by_order, order_in_force, order_on
 from health.check.same_boot import same_boot, what_tells_a_boot
@@ -171,6 +171,7 @@ class ObservationBuilder:
             order=order_on(check.reference, target),
             # For an order that the incident ends: the target then counts as healthy.
             healthy_delay_seconds=check.healthy_delay.total_seconds() if is_by_order(verdict.fact) else 0,
+            approval=required_approval_of(self.cluster_state, check, target),
             seen_at=self.now,
         )
 
@@ -192,6 +193,7 @@ class ObservationBuilder:
             "lease_acquired_at": acquired_at(self.cluster_state, self.incident.check, target),
             "back_off_limit_seconds": self.back_off.limit.total_seconds(),
             "templates": self._templates(check, target),
+            "approval": required_approval_of(self.cluster_state, check, target),
         }
         return seen.model_copy(update=boot | unproven)
 

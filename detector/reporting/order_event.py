@@ -1,6 +1,10 @@
-"""The Event of a person's order to an incident, on the target; one for the order, one for a later refusal."""
+"""The Events of orders of people to an incident, and of its questions to them, on the target.
+
+An order has one Event, and one for a later refusal. A question has one, and one when it expires.
+"""
 
 from health.kinds.registry import CHECK_KINDS
+from health.model.approval import Approval
 from health.model.order import OrderRecord
 from health.model.references import IncidentReference
 from objects.event import Event, Severity
@@ -17,5 +21,18 @@ def order_event(incident: IncidentReference, order: OrderRecord) -> Event:
         severity=Severity.WARNING if order.refused else Severity.NORMAL,
         reason="OrderRefused" if order.refused else "OrderReceived",
         message=f"{incident.check}: {order.words}{until}{refused}",
+        subject=CHECK_KINDS[incident.check.group_kind].involved(incident.target),
+    )
+
+
+def approval_event(incident: IncidentReference, approval: Approval) -> Event:
+    """The Event that asks for this approval, or says that the question expired."""
+    reason = "ApprovalExpired" if approval.is_expired else "ApprovalRequired"
+    question = (incident.workflow_id, approval.name, approval.asked_at.isoformat())
+    return Event(
+        seed="\n".join((*question, reason)),
+        severity=Severity.WARNING,
+        reason=reason,
+        message=f"{incident.check}: {approval.words}",
         subject=CHECK_KINDS[incident.check.group_kind].involved(incident.target),
     )

@@ -18,7 +18,7 @@ from typing import Any
 from detector.answers.storms import Storms
 from detector.context.sources_of_checks import SourcesOfChecks
 from detector.reporting.event_queue import EventQueue
-from detector.reporting.order_event import order_event
+from detector.reporting.order_event import approval_event, order_event
 from detector.reporting.rendering_thread import rendered
 from detector.reporting.snapshot_builder import SnapshotBuilder, SnapshotDraft
 from detector.state.check_state import CheckRecord
@@ -27,6 +27,7 @@ from detector.state.request_index import SeenRequest
 from health.check.check_snapshot import REPORTED_WITHIN, CheckSnapshot
 from health.check.health_check import HealthCheck
 from health.kinds.registry import CHECK_KINDS
+from health.model.approval import Approval
 from health.model.invalid_check import InvalidCheckError
 from health.model.order import OrderRecord
 from health.model.references import CheckReference, IncidentReference
@@ -279,14 +280,20 @@ class StatusReporters:
         reporter = self._reporters.get(check)
         return reporter is not None and reporter.emit(events)
 
-    def ordered(self, incident: IncidentReference, orders: Sequence[OrderRecord]) -> None:
-        """Emit an Event on the target for each order of a person, unless the check is in shadow."""
+    def ordered(
+        self, incident: IncidentReference, orders: Sequence[OrderRecord], approval: Approval | None
+    ) -> None:
+        """Emit an Event on the target for each order and each question, unless the check is in shadow."""
         known, context = (
             self._dependencies.cluster_state.checks.get(incident.check),
             self._dependencies.cluster_state.cluster_context,
         )
-        if orders and known is not None and not known.is_shadow_in(context):
-            self.emit(incident.check, [order_event(incident, order) for order in orders])
+        if known is None or known.is_shadow_in(context):
+            return
+        events = [order_event(incident, order) for order in orders]
+        asked = [approval_event(incident, approval)] if approval and approval.answer is None else []
+        if events or asked:
+            self.emit(incident.check, [*events, *asked])
 
     def request_changed(self, before: SeenRequest | None, after: SeenRequest | None) -> None:
         """Report what happened to a request of a check."""

@@ -20,6 +20,7 @@ from health.check.template_validity import TemplateKind, TemplateKinds
 from health.cluster.cluster_context import ClusterContext
 from health.gate.check_holds import CHECK_HOLDS, CheckHoldRow
 from health.kinds.check_kind import CheckKind
+from health.model.approval import Progress
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.order_annotations import orders_in
@@ -166,6 +167,7 @@ class ClusterState(StateView):
         if record is None:
             self.checks.pop(reference, None)
             self.act_findings.forget(reference)
+            self.progress.forget(reference)
         elif known is not None and known.record.says_the_same(record):
             known.refresh(record)
             self.event_handlers.notify_change(reference, None)
@@ -205,9 +207,11 @@ class ClusterState(StateView):
     def _keep_findings(
         self, reference: CheckReference, check: CheckState, name: str, target: Target | None
     ) -> None:
-        """Drop the finding of an act once the target is healthy or has another uid."""
+        """Drop what incidents reported once the target is healthy or has another uid."""
         is_unhealthy = target is not None and name in check.unhealthy
-        self.act_findings.keep_only(reference, name, target.metadata.uid if target and is_unhealthy else "")
+        uid = target.metadata.uid if target and is_unhealthy else ""
+        self.act_findings.keep_only(reference, name, uid)
+        self.progress.keep_only(reference, name, uid)
 
     def request_changed(
         self, api_version: str, kind: str, request: RemediationRequest, *, exists: bool
@@ -260,6 +264,17 @@ class ClusterState(StateView):
         if self.act_findings.note(check, target.name, target.uid, hold):
             self.event_handlers.notify_change(check, target.name)
             self.event_handlers.notify_change(check, None)
+
+    def reported(self, incident: IncidentReference, progress: Progress) -> bool:
+        """Store the progress of an incident; returns whether its observation may have changed.
+
+        A target that is healthy counts too: it may get another step until its recovery is proven.
+        """
+        check, target = incident.check, incident.target
+        seen = self.targets.get(check, target.name)
+        if seen is None or seen.metadata.uid != target.uid:
+            return False
+        return self.progress.note(check, target.name, target.uid, progress)
 
     def lease_changed(self, name: str, lease: LeaseRecord | None) -> None:
         """The Lease of a target was added, changed or (None) deleted."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from detector.state.request_index import SeenRequest
+from health.model.approval import Approval
 from health.model.order import OrderRecord
 from health.model.order_annotations import AnnotatedObject
 from health.model.references import CheckReference, IncidentReference, RequestReference
@@ -29,10 +30,12 @@ class RequestHandler(Protocol):
 
 
 class OrderHandler(Protocol):
-    """Called with orders of people to an incident."""
+    """Called with orders of people to an incident, and with its question to them."""
 
-    def __call__(self, incident: IncidentReference, orders: Sequence[OrderRecord]) -> None:
-        """The incident got these orders, or refused them since."""
+    def __call__(
+        self, incident: IncidentReference, orders: Sequence[OrderRecord], approval: Approval | None
+    ) -> None:
+        """The incident got these orders, or refused them since, and asks for this approval."""
 
 
 class AnnotationHandler(Protocol):
@@ -73,10 +76,12 @@ class EventHandlers:
     def add_context_handler(self, handler: ContextHandler) -> None:
         self.of_context.append(handler)
 
-    def notify_orders(self, incident: IncidentReference, orders: Sequence[OrderRecord]) -> None:
+    def notify_orders(
+        self, incident: IncidentReference, orders: Sequence[OrderRecord], approval: Approval | None
+    ) -> None:
         for handler in self.of_orders:
             with self.guard.item("order events", f"{_name_of(handler)} {incident.workflow_id}"):
-                handler(incident, orders)
+                handler(incident, orders, approval)
 
     def notify_annotation(self, subject: AnnotatedObject, order: str) -> None:
         for handler in self.of_annotations:

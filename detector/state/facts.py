@@ -10,12 +10,16 @@ from detector.state.request_index import SeenRequest
 from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.check_hold import NO_HOLDS, CheckHolds
+from health.check.health_check import HealthCheck
+from health.check.required_approval import required_approval
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseStage
 from health.gate.admission import CurrentHolder, TargetFacts
+from health.gate.approval_hold import approval_hold
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
+from health.model.approval import RequiredApproval
 from health.model.invalid_check import InvalidCheckError
 from health.model.observation import Hold
 from health.model.references import CheckReference, Step
@@ -40,7 +44,32 @@ def target_facts(
         requester=_request_of_another(cluster_state, check, name),
         outage=_outage_of_its_zone(cluster_state, target),
         control_plane_lock=lock,
+        approval=_approval(cluster_state, check, target, now),
     )
+
+
+def required_approval_of(
+    cluster_state: StateView, check: HealthCheck, target: Target
+) -> RequiredApproval | None:
+    """The approval that steps for `target` need; None: no step needs one."""
+    return required_approval(check.choices, check.steps_for(target), cluster_state.template_kinds)
+
+
+def _approval(
+    cluster_state: StateView, reference: CheckReference, target: Target, now: datetime
+) -> Hold | None:
+    check, context = cluster_state.checks[reference], cluster_state.cluster_context
+    if isinstance(check.check, InvalidCheckError) or check.is_shadow_in(context):
+        return None
+    if target.is_marked or check.check.under_way(target):
+        return None
+    required = required_approval_of(cluster_state, check.check, target)
+    progress = cluster_state.progress.of(reference, target.metadata.name, target.metadata.uid)
+    if required is None and progress.approval is None:
+        return None
+    requests = (entry.snapshot for entry in cluster_state.requests.of(reference, target.metadata.name))
+    plan = Plan(check.check.steps_for(target), progress.spent, progress.skipped)
+    return approval_hold(required, plan.steps, plan.course(requests, now).due_step, progress.approval)
 
 
 def _outage_of_its_zone(cluster_state: StateView, target: Target) -> Hold | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from detector.state.act_findings import ActFindings
 from detector.state.check_state import CheckState
+from detector.state.reported_progress import ReportedProgress
 from detector.state.request_index import RequestIndex
 from detector.state.target_store import TargetStore, place_of
 from health.check.template_validity import TemplateKinds
@@ -31,6 +32,7 @@ class StateView:
         self.requests = RequestIndex()
         self.leases: dict[str, LeaseRecord] = {}
         self.act_findings = ActFindings()
+        self.progress = ReportedProgress()
         self.cluster_context = ClusterContext()
         """The surroundings in which all checks are judged."""
         self.template_kinds = template_kinds
@@ -52,5 +54,6 @@ class StateView:
         view.requests = self.requests.frozen()
         view.leases = dict(self.leases)
         view.act_findings = self.act_findings.frozen()
+        view.progress = self.progress.frozen()
         view.cluster_context = self.cluster_context
         return view

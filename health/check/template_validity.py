@@ -6,14 +6,17 @@ Each kind of check adds its own rules about templates.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, NamedTuple, Protocol
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetPydanticSchema, PlainSerializer
 from pydantic_core import CoreSchema
 
 from health.cluster.cluster_context import CheckProblem
+from health.model.invalid_check import InvalidCheckError
 from health.model.references import TemplateReference
 from health.model.remediation_request import MULTIPLE_TEMPLATES, without_contents
+from health.policy.check_choices import TemplateChoices
 from objects.frozen import FrozenObject
 from objects.or_none import OR_NONE
 
@@ -56,6 +59,19 @@ class Template(FrozenObject):
     has_contents: Annotated[bool, GetPydanticSchema(_of_contents), PlainSerializer(bool)] = Field(
         default=False, alias="spec"
     )
+
+    @cached_property
+    def choices(self) -> TemplateChoices | InvalidCheckError:
+        """Its settings, or why an annotation cannot be read."""
+        try:
+            return TemplateChoices.of(self.metadata.annotations)
+        except InvalidCheckError as error:
+            return error
+
+    @property
+    def requires_approval(self) -> bool:
+        """True if a person must approve its steps; also if that cannot be read."""
+        return isinstance(self.choices, InvalidCheckError) or self.choices.require_approval
 
     @property
     def supports_multiple(self) -> bool:
@@ -162,6 +178,8 @@ def _problem(template: TemplateReference, kind: TemplateKind, *, may_be_empty: b
     found = kind.templates.get(place)
     if found is None:
         return None if place in kind.unread else not_found(f"{template} not found")
+    if isinstance(found.choices, InvalidCheckError):
+        return invalid(f"{template}: {found.choices}")
     return None if found.has_contents or may_be_empty else invalid(without_contents(template))
 
 

@@ -46,6 +46,8 @@ class TargetFacts:
     """The hold of a suspected outage in the zone of its Node."""
     control_plane_lock: CurrentHolder | None = None
     """The holder of the control-plane lock, if the target is a control-plane node."""
+    approval: Hold | None = None
+    """The hold of a next step that waits for a person, or that a person rejected."""
 
 
 NO_FACTS = TargetFacts()
@@ -117,6 +119,10 @@ def _control_plane_lock(facts: TargetFacts) -> Hold | None:
     return _hold_of(facts.control_plane_lock, HoldReason.CONTROL_PLANE, message)
 
 
+def _approval(facts: TargetFacts) -> Hold | None:
+    return facts.approval
+
+
 def _hold_of(current_holder: CurrentHolder, reason: HoldReason, message: str) -> Hold:
     return Hold(reason=reason, message=message, ask_again_seconds=max(1.0, current_holder.seconds))
 
@@ -129,7 +135,9 @@ _RULES: tuple[Callable[[TargetFacts], Hold | None], ...] = (
     _earlier_request,
     _taken,
     _control_plane_lock,
+    _approval,
 )
+"""A person is asked last, about a step that nothing else of check and target holds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field
 
 from health.model.admission import Admission
+from health.model.approval import Approval
 from health.model.details import Details
 from health.model.references import RequestReference
 from health.model.remediation_request import INCIDENT
@@ -153,6 +154,14 @@ class RecordStep:
 
 
 @dataclass(frozen=True)
+class AskApproval:
+    """Ask a person whether the next step may be taken."""
+
+    approval: Approval
+    details: Details
+
+
+@dataclass(frozen=True)
 class SaveEvidence:
     """Save the state of the target before the first step."""
 
@@ -208,6 +217,7 @@ Move = (
     | SaveEvidence
     | TakeStep
     | RecordStep
+    | AskApproval
     | AnnotateRequests
     | RenewLease
     | ReleaseLease
@@ -220,6 +230,8 @@ def phase_of(move: Move) -> Phase:
     match move:
         case SaveEvidence() | TakeStep() | RecordStep():
             return Phase.ACTING
+        case AskApproval():
+            return Phase.HELD
         case RemoveRequests():
             return Phase.CLEANING_UP
         case End():
@@ -237,7 +249,7 @@ def next_transition_of(move: Move) -> NextTransition:
             return ACT_IS_OVER
         case RemoveRequests():
             return REQUESTS_ARE_GONE
-        case End():
+        case End() | AskApproval():
             return BY_A_CHANGE
         case _:
             return move.next_transition

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import model_validator
 
 from health.model.admission import Admission
+from health.model.approval import RequiredApproval
 from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
 from health.model.foreign_answer import OTHER_VERSION, understood
@@ -102,6 +103,10 @@ class HoldReason(StrEnum):
     BACK_OFF = "BackOff"
     FAILED = "Failed"
     """An attempt to act broke off, so its request may or may not exist; or the answer failed."""
+    APPROVAL_REQUIRED = "ApprovalRequired"
+    """The next step waits for the approval of a person."""
+    STEP_REJECTED = "StepRejected"
+    """A person, or the default of the check, rejected the next step."""
     NO_ADMISSION = "NoAdmission"
     """No other hold applies, but the question did not ask to act, or its admission was used."""
     OTHER_VERSION = OTHER_VERSION
@@ -203,6 +208,8 @@ class Observation(Frozen):
     between."""
     is_shadow: Annotated[bool | None, WakeRule.IF_SHADOW_CHANGED] = None
     """Whether the check is in shadow; None: unknown, for example because the check is gone."""
+    approval: Annotated[RequiredApproval | None, WakeRule.IF_APPROVAL_CHANGED] = None
+    """Which of the steps need the approval of a person; None: no step does."""
     evidence: Annotated[OpenEnum[EvidenceStore] | None, WakeRule.NEVER] = None
     """Where the check wants evidence saved before the first step; None: nowhere."""
     order: Annotated[RemediationOrder | None, WakeRule.ON_CHANGE] = None

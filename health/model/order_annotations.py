@@ -55,6 +55,8 @@ class OrderAnnotations:
     unclaim: Digest = Field(default=None, alias="paramedic.dev/unclaim")
     skip: Digest = Field(default=None, alias="paramedic.dev/skip")
     resume: Digest = Field(default=None, alias="paramedic.dev/resume")
+    approve: Digest = Field(default=None, alias="paramedic.dev/approve")
+    reject: Digest = Field(default=None, alias="paramedic.dev/reject")
 
     @property
     def orders(self) -> tuple[OrderAnnotation, ...]:

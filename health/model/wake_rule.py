@@ -26,6 +26,7 @@ class WakeRule(Enum):
     IF_RECOVERY_INTERRUPTED = auto()
     IF_SHADOW_CHANGED = auto()
     IF_RECORDED_IN_SHADOW = auto()
+    IF_APPROVAL_CHANGED = auto()
 
 
 def wake_rules(answer: type[BaseModel]) -> dict[str, tuple[WakeRule, ...]]:

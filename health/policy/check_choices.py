@@ -1,5 +1,7 @@
 """CheckChoices: settings for one check, by annotations on it named `paramedic.dev/…`.
 
+TemplateChoices are the same for a remediation template.
+
 They work on any kind of check. An unknown name or unreadable value makes the whole check invalid, with field
 and value: a misspelt setting must not be ignored. Orders by annotation are no settings. A feature adds a
 field here, and the annotation has its name: `proven_recovery` is `paramedic.dev/proven-recovery`. The
@@ -12,6 +14,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
+from health.model.approval import ApprovalDefault
 from health.model.evidence import EvidenceStore
 from health.model.invalid_check import InvalidCheckError, problem_of
 from health.model.order_annotations import ORDER_NAMES, PREFIX, annotation_of
@@ -22,6 +25,7 @@ from objects.timestamps import as_time
 
 _ORDERS = frozenset(map(annotation_of, ORDER_NAMES))
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
+SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
 _WORDS = {"true": True, "false": False}
 
 
@@ -39,6 +43,12 @@ def _store(text: object) -> EvidenceStore:
     if text not in list(EvidenceStore):
         raise ValueError(f"must be {' or '.join(repr(one.value) for one in EvidenceStore)}")
     return EvidenceStore(str(text))
+
+
+def _default(text: object) -> ApprovalDefault:
+    if text not in list(ApprovalDefault):
+        raise ValueError(f"must be {' or '.join(repr(one.value) for one in ApprovalDefault)}")
+    return ApprovalDefault(str(text))
 
 
 def _time(text: object) -> datetime:
@@ -69,39 +79,14 @@ _Count = Annotated[int, Field(ge=1, le=MOST)]
 _CountsByLabel = Annotated[dict[Annotated[str, AfterValidator(label_name)], _Count], BeforeValidator(_pairs)]
 
 
-class CheckChoices(Bounded):
-    """The settings of one check; a missing annotation means the default."""
+class _Choices(Bounded):
+    """Settings by annotations; a missing annotation means the default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_annotation)
 
-    shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
-    """Shadow: do everything for the check except write (`health.policy.shadow`)."""
-    max_in_flight: _Count | None = None
-    max_in_flight_by_label: _CountsByLabel = Field(default_factory=dict)
-    max_starts_per_hour: _Count | None = None
-    maintenance_windows: Annotated[tuple[str, ...], PlainValidator(_names)] = ()
-    """The names of its maintenance windows in the policy."""
-    proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
-    """How long a target must be healthy after a new boot; None: no proof is required (ADR 38)."""
-    confirmed_cluster: str = Field(default="", max_length=64)
-    """The uid of the namespace kube-system of its workload cluster, as a person confirms it (rule 50)."""
-    confirmed_node_loss: Annotated[datetime, BeforeValidator(_time)] | None = None
-    """Until when a person confirms that Nodes that vanished together are gone (rule 50)."""
-    evidence: Annotated[EvidenceStore | None, PlainValidator(_store)] = None
-    """Where the state of a target before its first step is saved; None: nowhere."""
-
-    @property
-    def limits(self) -> Limits:
-        """The limits on the check's own remediations."""
-        return Limits.model_construct(
-            max_in_flight=self.max_in_flight,
-            max_in_flight_by_label=self.max_in_flight_by_label,
-            max_starts_per_hour=self.max_starts_per_hour,
-        )
-
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self:
-        """The settings in these annotations of a check.
+        """The settings in these annotations of an object.
 
         Raises:
             InvalidCheckError: an annotation cannot be read; names it and its value.
@@ -120,4 +105,69 @@ class CheckChoices(Bounded):
     @classmethod
     def _unknown(cls) -> str:
         known = ", ".join(sorted(str(field.alias) for field in cls.model_fields.values()))
-        return f"there is no such annotation of a check{f', there are {known}' if known else ''}"
+        return f"there is no such annotation {cls._of_what()}{f', there are {known}' if known else ''}"
+
+    @classmethod
+    def _of_what(cls) -> str:
+        return "of a check"
+
+
+class TemplateChoices(_Choices):
+    """The settings of one remediation template, by annotations on it."""
+
+    require_approval: Annotated[bool, PlainValidator(_true_or_false)] = False
+    """True if a step with this template waits for the approval of a person."""
+
+    @classmethod
+    def _of_what(cls) -> str:
+        return "of a template"
+
+
+class CheckChoices(_Choices):
+    """The settings of one check, by annotations on it."""
+
+    shadow: Annotated[bool, PlainValidator(_true_or_false)] = False
+    """Shadow: do everything for the check except write (`health.policy.shadow`)."""
+    max_in_flight: _Count | None = None
+    max_in_flight_by_label: _CountsByLabel = Field(default_factory=dict)
+    max_starts_per_hour: _Count | None = None
+    maintenance_windows: Annotated[tuple[str, ...], PlainValidator(_names)] = ()
+    """The names of its maintenance windows in the policy."""
+    proven_recovery: Annotated[Duration, within(SHORTEST_PROOF, LONGEST_PROOF)] | None = None
+    """How long a target must be healthy after a new boot; None: no proof is required (ADR 38)."""
+    confirmed_cluster: str = Field(default="", max_length=64)
+    """The uid of the namespace kube-system of its workload cluster, as a person confirms it (rule 50)."""
+    confirmed_node_loss: Annotated[datetime, BeforeValidator(_time)] | None = None
+    """Until when a person confirms that Nodes that vanished together are gone (rule 50)."""
+    evidence: Annotated[EvidenceStore | None, PlainValidator(_store)] = None
+    """Where the state of a target before its first step is saved; None: nowhere."""
+    require_approval: Annotated[bool, PlainValidator(_true_or_false)] = False
+    """True if each step waits for the approval of a person."""
+    approval_expires_after: Annotated[Duration, within(SHORTEST_QUESTION, LONGEST_QUESTION)] | None = None
+    """How long a question waits for its answer; None: it does not expire."""
+    approval_default: Annotated[ApprovalDefault, PlainValidator(_default)] = ApprovalDefault.HOLD
+    """The consequence of a question that expires."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on the check's own remediations."""
+        return Limits.model_construct(
+            max_in_flight=self.max_in_flight,
+            max_in_flight_by_label=self.max_in_flight_by_label,
+            max_starts_per_hour=self.max_starts_per_hour,
+        )
+
+    @classmethod
+    def of(cls, annotations: Mapping[str, str]) -> Self:
+        """The settings in these annotations of a check.
+
+        Raises:
+            InvalidCheckError: an annotation cannot be read, or needs another one; names it and its value.
+
+        """
+        found = super().of(annotations)
+        default, expiry = map(_annotation, ("approval_default", "approval_expires_after"))
+        if default in annotations and found.approval_expires_after is None:
+            problem = f"needs the annotation {expiry}, without which no question expires"
+            raise InvalidCheckError(f"metadata.annotations[{default}]", annotations[default], problem)
+        return found

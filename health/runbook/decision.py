@@ -11,6 +11,7 @@ from enum import Enum, StrEnum, auto
 from typing import Self
 
 from health.model.admission import Admission
+from health.model.approval import Approval
 from health.model.moves import BY_A_CHANGE, AnnotationPatch, NextTransition, Outcome, Phase
 from health.runbook.incident import Incident
 
@@ -41,6 +42,8 @@ class Reason(Enum):
     NOTHING_TO_ACT_ON = auto()
     ACTS_FAIL = auto()
     REQUEST_LOST = auto()
+    APPROVAL_MISSING = auto()
+    STEP_REJECTED = auto()
     STEP_DUE = auto()
     ADMISSION_MISSING = auto()
     STEP_RECORDED = auto()
@@ -55,6 +58,7 @@ class NextEvent(StrEnum):
     """An event that moves the incident on, in words that may begin a sentence."""
 
     ABORT_ENDS = "the abort ends"
+    APPROVAL_EXPIRES = "the question for an approval expires"
     ACT_IS_DUE = "its next attempt to act is due"
     ASKS_AGAIN = "asks the detector again"
     CLEANS_UP_AGAIN = "the failed clean-up is tried again"
@@ -85,6 +89,13 @@ class TakenStep:
 
     step: int
     admission: Admission
+
+
+@dataclass(frozen=True)
+class AskedApproval:
+    """Ask a person whether the next step may be taken."""
+
+    approval: Approval
 
 
 @dataclass(frozen=True)
@@ -123,7 +134,7 @@ class Ended:
     outcome: Outcome
 
 
-Act = TakenStep | RecordedStep | SavedEvidence | Annotated | Maintenance | Ended
+Act = TakenStep | RecordedStep | AskedApproval | SavedEvidence | Annotated | Maintenance | Ended
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,11 @@ class Course:
     """The next step once no request runs; None: no template is left."""
 
     @property
+    def due_step(self) -> int | None:
+        """The step to take now; None while a request runs, or if no template is left."""
+        return self.next_step if self.running is None else None
+
+    @property
     def is_exhausted(self) -> bool:
         """True if every step was tried and failed."""
         return self.running is None and self.next_step is None

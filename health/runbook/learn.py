@@ -10,6 +10,7 @@ from health.model.observation import ENDED, Observation, TargetState
 from health.model.references import Action
 from health.model.request_record import recorded
 from health.runbook import by_order, shadow
+from health.runbook.approving import followed
 from health.runbook.escalation import Plan, lease_duration
 from health.runbook.memory_parts import Disruption
 from health.runbook.orders import obeyed
@@ -64,6 +65,7 @@ def _learned(memory: Memory, observation: Observation, now: datetime) -> Memory:
     memory = obeyed(memory, observation, now)
     memory = _spending(memory, observation, now)
     memory = _starting_over(memory, observation)
+    memory = followed(memory, observation, now)
     return _exhausting(memory, observation, now)
 
 

@@ -19,7 +19,7 @@ from health.model.moves import Phase
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.order import Blocks, OrderMessage, OrderRecord, Refusal, StandingOrder, StepOrder
 from health.model.references import Action, TemplateReference
-from health.runbook import skipping
+from health.runbook import approving, skipping
 from health.runbook.state import Memory, NewStart
 from health.runbook.step_names import meant_by, short_name
 from objects.frozen import OpenEnum
@@ -58,6 +58,22 @@ class SkipOrder(StepOrder):
     )
 
 
+class ApproveOrder(StepOrder):
+    """Approve one step that waits for a person. The incident takes it when it is admitted."""
+
+    step: ShortText = Field(
+        default="", description="The template of the step; by default the step that waits."
+    )
+
+
+class RejectOrder(StepOrder):
+    """Reject one step that waits for a person: it is not taken until `resume`, or for this failure."""
+
+    step: ShortText = Field(
+        default="", description="The template of the step; by default the step that waits."
+    )
+
+
 class ClaimOrder(OrderMessage):
     """Say that a person looks at the incident. It blocks nothing, and the next claim replaces it."""
 
@@ -80,6 +96,7 @@ class Situation:
 
 
 Message = TypeVar("Message", bound=OrderMessage)
+Answer = TypeVar("Answer", ApproveOrder, RejectOrder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +116,16 @@ class OrderSpec(Generic[Message]):
     """The end of the answer, which the situation before the order decides."""
     label: str = ""
     """Its line in `paramedic show` while it stands; "": the order does not stand."""
+    is_note: bool = False
+    """True if it changes what people see and nothing that the incident does."""
     ended_by: str = "resume"
     """The order that ends it while it stands."""
     blocks: Blocks | None = None
     """The restriction while the order stands."""
     effect: Callable[[Memory, Message], Memory] = lambda memory, _: memory
     """Its change of the memory, beside standing and its record."""
+    decide: Callable[[Memory, OrderRecord], Memory | Refusal] | None = None
+    """Its effect by the memory alone, or its refusal, at once."""
     obey: Callable[[Memory, OrderRecord, Observation, datetime], Memory | Refusal] | None = None
     """Its effect by an observation after the order, where the memory alone is not enough."""
     refuse: Callable[[Message, Situation], Refusal | None] = lambda _order, _situation: None
@@ -135,6 +156,8 @@ def _resumed(memory: Memory, order: ResumeOrder) -> Memory:
     is_new_start = bool(order.step) or memory.is_exhausted
     starts_over = NewStart(first_step=order.step) if is_new_start else memory.starts_over
     changes = {"skips_back_off": True, "failing": None, "starts_over": starts_over}
+    if memory.is_rejected:
+        changes["approval"] = None
     return memory.model_copy(update=changes)
 
 
@@ -155,8 +178,10 @@ _RESUME_AT_A_STEP = {Phase.HELD, Phase.REMEDIATING, Phase.EXHAUSTED}
 
 
 def _ends_something(situation: Situation) -> bool:
-    """True if `resume` ends a standing order, a back-off or an exhausted escalation."""
-    return situation.phase in _RESUME or situation.memory.is_blocked or _waits_to_act(situation)
+    """True if `resume` ends a standing order, a rejection, a back-off or an exhausted escalation."""
+    memory = situation.memory
+    is_stopped = situation.phase in _RESUME or memory.is_blocked or memory.is_rejected
+    return is_stopped or _waits_to_act(situation)
 
 
 def _waits_to_act(situation: Situation) -> bool:
@@ -199,6 +224,29 @@ def _runs_a_step(situation: Situation) -> bool:
         return False
     running = skipping.skippable(situation.memory, situation.seen, situation.now)
     return not isinstance(running, Refusal)
+
+
+def _answer_refused(order: Answer, situation: Situation) -> Refusal | None:
+    spec = spec_of(order)
+    record = spec.record(order, situation.now)
+    result = spec.decide(situation.memory, record) if spec.decide else None
+    return result if isinstance(result, Refusal) else None
+
+
+def _answer_completed(order: Answer, situation: Situation | None) -> Answer | Refusal:
+    if order.step:
+        return order
+    if situation is None:
+        return Refusal("the step that waits is unknown now; name it with --step")
+    asked = approving.waiting(situation.memory)
+    if isinstance(asked, Refusal):
+        return asked
+    young = approving.just_asked(situation.memory, asked, situation.now)
+    return young or order.model_copy(update={"step": asked.name})
+
+
+def _waits_for_an_answer(situation: Situation) -> bool:
+    return not isinstance(approving.waiting(situation.memory), Refusal)
 
 
 def claim_of(memory: Memory) -> OrderRecord | None:
@@ -258,9 +306,30 @@ ABORT = OrderSpec(
     blocks=Blocks.REMEDIATION,
     is_offered=lambda situation: situation.phase in _ABORT and not situation.memory.left_alone,
 )
+APPROVE = OrderSpec(
+    name="approve",
+    message=ApproveOrder,
+    help="Approve the step that waits for a person; it is taken when it is admitted.",
+    answer="approves the step {order.step} of {target}, which is taken when it is admitted",
+    decide=approving.approved,
+    refuse=_answer_refused,
+    complete=_answer_completed,
+    is_offered=_waits_for_an_answer,
+)
+REJECT = OrderSpec(
+    name="reject",
+    message=RejectOrder,
+    help="Reject the step that waits for a person; it is not taken until resume, or for this failure.",
+    answer="rejects the step {order.step} of {target}, which is not taken until resume",
+    decide=approving.rejected,
+    refuse=_answer_refused,
+    complete=_answer_completed,
+    is_offered=_waits_for_an_answer,
+)
 CLAIM = OrderSpec(
     name="claim",
     message=ClaimOrder,
+    is_note=True,
     help="Say that you look at the incident, which goes on; the next claim replaces yours.",
     answer="shows your claim on {target} until unclaim, and goes on",
     remark=_earlier_claim,
@@ -271,6 +340,7 @@ CLAIM = OrderSpec(
 UNCLAIM = OrderSpec(
     name="unclaim",
     message=UnclaimOrder,
+    is_note=True,
     help="End the claim of an incident.",
     answer="shows no claim on {target}",
     remark=_earlier_claim,
@@ -278,7 +348,7 @@ UNCLAIM = OrderSpec(
     is_offered=lambda situation: claim_of(situation.memory) is not None,
 )
 ORDERS: Mapping[str, OrderSpec[Any]] = MappingProxyType(
-    {one.name: one for one in (ABORT, HOLD, SKIP, RESUME, UNCLAIM, CLAIM)}
+    {one.name: one for one in (ABORT, HOLD, SKIP, RESUME, APPROVE, REJECT, UNCLAIM, CLAIM)}
 )
 """Each order by its name, the one with the largest effect first."""
 
@@ -299,7 +369,17 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
         return memory
     memory = memory.having_been_ordered(record, stands=bool(spec.label))
     standing = tuple(one for one in memory.standing if ended_by(one) != spec.name)
-    return spec.effect(memory.model_copy(update={"standing": standing}), order)
+    clean_up_at = memory.clean_up_at if spec.is_note else None
+    memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
+    memory = spec.effect(memory, order)
+    return memory if spec.decide is None else _decided(memory, spec.decide(memory, record), now)
+
+
+def _decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:
+    """The memory after the decision about its latest order."""
+    refused = result.why if isinstance(result, Refusal) else ""
+    memory = memory if isinstance(result, Refusal) else result
+    return memory.having_decided(len(memory.orders) - 1, now, refused)
 
 
 def ended_by(order: OrderRecord) -> str:

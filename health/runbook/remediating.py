@@ -23,8 +23,10 @@ from health.model.moves import LONGEST_WAIT, AnnotationPatch, NextTransition, Ph
 from health.model.observation import HoldReason, TargetState
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE
+from health.runbook import approving
 from health.runbook.decision import (
     Annotated,
+    AskedApproval,
     Decision,
     Maintenance,
     Moment,
@@ -39,6 +41,7 @@ from health.runbook.incident import Incident
 from health.runbook.maintenance import MaintenanceTask, adopted, grows_old_at, old, timed_out, unhealthy
 
 BY_RESUME = NextTransition(what="by resume, or when it recovers")
+BY_AN_ANSWER = NextTransition(what="by approve or reject, or when it recovers")
 NO_TEMPLATE_LEFT = NextTransition(what=f"{BY_RESUME.what}: no template is left to try")
 ASK_AGAIN = timedelta(minutes=1)
 
@@ -196,6 +199,18 @@ def _back_off_ends(incident: Incident) -> Moment | None:
     return Moment(due, NextEvent.ASKS_AGAIN) if due else None
 
 
+def _approval_expires(incident: Incident) -> Moment | None:
+    """When the default of the check answers; None: it never does, or did not."""
+    asked = incident.memory.approval
+    if asked is None or asked.expires_at is None or asked.is_expired:
+        return None
+    return Moment(asked.expires_at, NextEvent.APPROVAL_EXPIRES)
+
+
+def _ask_for_approval(incident: Incident) -> AskedApproval | None:
+    return None if approving.is_asked(incident) else AskedApproval(approving.question(incident))
+
+
 def _take_step(incident: Incident) -> TakenStep | None:
     admission = incident.observation.admission
     return None if admission is None else TakenStep(incident.next_step, admission)
@@ -223,14 +238,17 @@ def _is_stop_awaited(incident: Incident) -> bool:
     return stop is not None and incident.now < stop
 
 
+_OF_THE_NEXT_STEP = (HoldReason.NO_ADMISSION, HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED)
+
+
 def _is_held(incident: Incident) -> bool:
-    """True if another hold than the missing admission applies.
+    """True if another hold than the missing admission or approval applies.
 
     An incident that backs off after a failed act asked for no slot: a limit says nothing to it, and its next
     question is due with its next act.
     """
     hold = incident.observation.hold
-    if hold is None or hold.reason is HoldReason.NO_ADMISSION:
+    if hold is None or hold.reason in _OF_THE_NEXT_STEP:
         return False
     return hold.reason is not HoldReason.LIMIT or not _backs_off(incident)
 
@@ -298,6 +316,21 @@ _NEW_STEP = (
     Row(when=_backs_off, phase=Phase.HELD, reason=Reason.ACTS_FAIL, until=(_act_is_due, safety_net)),
     Row(
         when=_is_loss_recent, phase=Phase.HELD, reason=Reason.REQUEST_LOST, until=(_back_off_ends, safety_net)
+    ),
+    Row(
+        when=approving.is_missing,
+        phase=Phase.HELD,
+        reason=Reason.APPROVAL_MISSING,
+        until=(_approval_expires, safety_net),
+        otherwise=BY_AN_ANSWER,
+        acts=(_ask_for_approval,),
+    ),
+    Row(
+        when=approving.is_rejected,
+        phase=Phase.HELD,
+        reason=Reason.STEP_REJECTED,
+        until=(safety_net,),
+        otherwise=BY_RESUME,
     ),
     Row(when=_is_admitted, phase=Phase.ACTING, reason=Reason.STEP_DUE, acts=(_take_step,)),
     Row(when=_has_hold, phase=Phase.HELD, reason=Reason.HELD_BY_DETECTOR, until=(_asks_again, safety_net)),

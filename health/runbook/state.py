@@ -9,6 +9,7 @@ from typing import Self
 
 from health.gate.act_finding import finding
 from health.model.admission import Intent
+from health.model.approval import Approval, ApprovalAnswer, Progress
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
 from health.model.observation import Hold, Observation
@@ -37,7 +38,7 @@ from objects.frozen import Frozen
 from objects.short_text import ShortText
 
 NO_SHADOW = ShadowRecord()
-_DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False}
+_DONE = {"has_acted": True, "found": None, "failing": None, "skips_back_off": False, "approval": None}
 """Changes after an act that completed its step."""
 
 
@@ -95,6 +96,8 @@ class Memory(Frozen):
     skips_back_off: bool = False
     """By order of a person, until the next act."""
     starts_over: NewStart | None = None
+    approval: Approval | None = None
+    """The question whether a person approves the next step; None: none was asked, or it is over."""
     records: tuple[RequestRecord, ...] = ()
     """All requests that it made or found, for its result."""
     orders: tuple[OrderRecord, ...] = ()
@@ -180,6 +183,25 @@ class Memory(Frozen):
             unproven_boot=self.recovery.boot_id_before or "",
         )
 
+    @property
+    def progress(self) -> Progress:
+        """The part of the memory that a question reports."""
+        return Progress(spent=self.spent, skipped=self.skipped, approval=self.approval)
+
+    def is_approved(self, step: Step) -> bool:
+        """True if this step was approved for this failure."""
+        asked = self.approval
+        return asked is not None and asked.is_for(step) and asked.answer is ApprovalAnswer.APPROVED
+
+    @property
+    def is_rejected(self) -> bool:
+        """True if the step that it asked about was rejected."""
+        return self.approval is not None and self.approval.answer is ApprovalAnswer.REJECTED
+
+    def having_asked(self, approval: Approval) -> Self:
+        """The same once a person is to be asked; the next question reports it."""
+        return self._with(approval=approval)
+
     def plan(self, check: Stepped) -> Plan:
         """The steps of a check or an observation, with those that this incident has tried."""
         return Plan(check.steps, self.spent, self.skipped)
@@ -264,6 +286,7 @@ class Memory(Frozen):
         uids = {request.uid for request in gone}
         return self._with(
             requests=tuple(known for known in self.requests if known.uid not in uids),
+            approval=None,
             loss=Loss(at=now, attempt=self.attempt_of(observation)),
         )
 
@@ -327,7 +350,6 @@ class Memory(Frozen):
         return self._with(
             orders=(*self.orders, order)[-MOST_RECORDS:],
             standing=(*others, order) if stands else self.standing,
-            clean_up_at=None,
         )
 
     def having_decided(self, number: int, now: datetime, refused: str = "") -> Self:
@@ -343,12 +365,20 @@ class Memory(Frozen):
         """The orders and refusals that the detector has not got yet."""
         return tuple(order for order in self.orders if not order.is_reported)
 
-    def having_reported(self, orders: Collection[OrderRecord]) -> Self:
-        """The same once the detector answered a question with these orders."""
+    @property
+    def is_untold(self) -> bool:
+        """True if the detector must get an order or the question to people, at once."""
+        return bool(self.unreported_orders) or self.progress.unreported is not None
+
+    def having_reported(self, before: Self) -> Self:
+        """The same once the detector answered a question that was asked with the memory `before`."""
+        orders, approval = before.unreported_orders, self.approval
         reported = (
             one.model_copy(update={"is_reported": True}) if one in orders else one for one in self.orders
         )
-        return self._with(orders=tuple(reported))
+        if approval is not None and approval == before.approval:
+            approval = approval.model_copy(update={"is_reported": True})
+        return self._with(orders=tuple(reported), approval=approval)
 
     def _blocking(self, blocked: Blocks) -> OrderRecord | None:
         """The latest standing order that blocks this."""

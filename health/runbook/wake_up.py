@@ -75,6 +75,11 @@ def _has_shadow_changed(last: Observation, now: Observation) -> bool:
     return now.is_shadow is not None and bool(last.is_shadow) != now.is_shadow
 
 
+def _has_approval_changed(last: Observation, now: Observation) -> bool:
+    """True if other steps need an approval, or it expires otherwise; a target without steps needs none."""
+    return bool(last.steps and now.steps) and last.approval != now.approval
+
+
 def _is_recorded_in_shadow(last: Observation, now: Observation) -> bool:
     """True if an incident in shadow must record an action of others."""
     if not now.is_shadow:
@@ -154,6 +159,7 @@ NAMED_RULES: Mapping[WakeRule, Rule] = {
     WakeRule.IF_RECOVERY_INTERRUPTED: _is_recovery_interrupted,
     WakeRule.IF_SHADOW_CHANGED: _has_shadow_changed,
     WakeRule.IF_RECORDED_IN_SHADOW: _is_recorded_in_shadow,
+    WakeRule.IF_APPROVAL_CHANGED: _has_approval_changed,
 }
 _DECLARED = wake_rules(Observation)
 _compared = attrgetter(*(field for field, rules in _DECLARED.items() if WakeRule.ON_CHANGE in rules))

@@ -8,6 +8,7 @@ from health.gate.back_off import after_a_loss
 from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
+    AskApproval,
     End,
     Move,
     Phase,
@@ -20,12 +21,14 @@ from health.model.moves import (
     Until,
     Wait,
 )
+from health.model.observation import HoldReason
 from health.model.references import Action, Step
 from health.model.remediation_order import REMEDIATE
 from health.model.task_subject import TaskSubject
 from health.runbook.decision import (
     Act,
     Annotated,
+    AskedApproval,
     Decision,
     Ended,
     Maintenance,
@@ -61,10 +64,8 @@ def as_move(decision: Decision, incident: Incident) -> Move:
 def _move(act: Act | None, wait: Wait) -> Move:
     """The move that does `act` before `wait`."""
     match act:
-        case TakenStep() | RecordedStep():
+        case TakenStep() | RecordedStep() | SavedEvidence() | AskedApproval():
             return _step(act, wait.details)
-        case SavedEvidence(before=step):
-            return SaveEvidence(_step(step, wait.details), wait.details)
         case Annotated(patches=patches):
             return AnnotateRequests(patches, wait.phase, wait.details, wait.next_transition)
         case Maintenance.RENEW_LEASE:
@@ -79,7 +80,19 @@ def _move(act: Act | None, wait: Wait) -> Move:
             return wait
 
 
-def _step(act: TakenStep | RecordedStep, details: Details) -> TakeStep | RecordStep:
+def _step(
+    act: TakenStep | RecordedStep | SavedEvidence | AskedApproval, details: Details
+) -> TakeStep | RecordStep | SaveEvidence | AskApproval:
+    match act:
+        case AskedApproval(approval=approval):
+            return AskApproval(approval, details)
+        case SavedEvidence(before=step):
+            return SaveEvidence(_due(step, details), details)
+        case TakenStep() | RecordedStep():
+            return _due(act, details)
+
+
+def _due(act: TakenStep | RecordedStep, details: Details) -> TakeStep | RecordStep:
     if isinstance(act, TakenStep):
         return TakeStep(act.step, act.admission, details)
     return RecordStep(act.step, details)
@@ -194,6 +207,16 @@ def _with(words: str) -> Callable[[Incident], Details]:
     return lambda incident: incident.observation.details(words)
 
 
+def _approval(reason: HoldReason) -> Callable[[Incident], Details]:
+    """The question about the next step, and its answer."""
+
+    def details(incident: Incident) -> Details:
+        asked = incident.memory.approval
+        return incident.observation.details(f"{reason}: {asked.words}" if asked else reason)
+
+    return details
+
+
 def _status_with(words: str) -> Callable[[Incident], Details]:
     return lambda incident: _status(incident).and_also(words)
 
@@ -219,6 +242,8 @@ _DETAILS: Mapping[Reason, Callable[[Incident], Details]] = MappingProxyType(
         Reason.ACTS_FAIL: _acts_fail,
         Reason.REQUEST_LOST: _request_lost,
         Reason.ADMISSION_MISSING: _with(NO_WORD_OF_ADMISSION),
+        Reason.APPROVAL_MISSING: _approval(HoldReason.APPROVAL_REQUIRED),
+        Reason.STEP_REJECTED: _approval(HoldReason.STEP_REJECTED),
         Reason.STEP_DUE: _observed,
         Reason.STEP_RECORDED: _observed,
         Reason.REQUESTS_OF_OTHERS: _requests_of_others,
@@ -264,9 +289,17 @@ def _happening(event: NextEvent, at: datetime, incident: Incident) -> str:
             return f"{event}, and the requests are deleted"
         case NextEvent.DEADLINE_PASSES if incident.course.running is None:
             return f"{event}{_followed(incident.step_at(at))}"
+        case NextEvent.APPROVAL_EXPIRES:
+            return f"{event}{_default_words(incident)}"
         case NextEvent.STOP_IS_GIVEN_UP:
             return f"{event}{_followed(incident.step_at(incident.now))}"
     return event
+
+
+def _default_words(incident: Incident) -> str:
+    asked = incident.memory.approval
+    follows = asked.default_words if asked else ""
+    return f", and {follows}" if follows else ""
 
 
 def _running_step(incident: Incident) -> str:

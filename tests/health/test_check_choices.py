@@ -102,16 +102,27 @@ def test_limits_are_chosen_for_one_check() -> None:
             "most_at_once",
             "1",
             (
-                f"{UNKNOWN} paramedic.dev/confirmed-cluster, paramedic.dev/confirmed-node-loss, "
+                f"{UNKNOWN} paramedic.dev/approval-default, paramedic.dev/approval-expires-after, "
+                "paramedic.dev/confirmed-cluster, paramedic.dev/confirmed-node-loss, "
                 "paramedic.dev/evidence, "
                 "paramedic.dev/maintenance-windows, paramedic.dev/max-in-flight, "
                 "paramedic.dev/max-in-flight-by-label, paramedic.dev/max-starts-per-hour, "
-                "paramedic.dev/most-at-once, paramedic.dev/proven-recovery, paramedic.dev/shadow"
+                "paramedic.dev/most-at-once, paramedic.dev/proven-recovery, "
+                "paramedic.dev/require-approval, paramedic.dev/shadow"
             ),
         ),
         ("proven-recovery", "5", "must be a duration such as 300s, 5m or 1h30m"),
         ("proven-recovery", "0s", "must be from 1s to 24h"),
         ("proven-recovery", "-5m", "must be a duration such as 300s, 5m or 1h30m"),
+        ("require-approval", "always", "must be 'true' or 'false'"),
+        ("approval-expires-after", "59s", "must be from 1m to 168h"),
+        ("approval-expires-after", "169h", "must be from 1m to 168h"),
+        ("approval-default", "maybe", "must be 'hold' or 'approve' or 'reject'"),
+        (
+            "approval-default",
+            "approve",
+            "needs the annotation paramedic.dev/approval-expires-after, without which no question expires",
+        ),
         ("shadow", "yes", "must be 'true' or 'false'"),
         ("maintenance-windows", "a,", "must be names of maintenance windows, with commas between them"),
         ("max-in-flight", "many", "Input should be a valid integer, unable to parse string as an integer"),

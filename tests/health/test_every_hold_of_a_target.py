@@ -27,11 +27,12 @@ EVERY = TargetFacts(
     lease_holder=LEASE,
     outage=Hold(reason=HoldReason.SUSPECTED_OUTAGE, message="6 of 10 Nodes of the zone a"),
     control_plane_lock=LEASE,
+    approval=Hold(reason=HoldReason.APPROVAL_REQUIRED, message="RebootTemplate/reboot needs the approval"),
 )
 BY_REQUEST = TargetFacts(requester=CurrentHolder("NodeHealthCheck-b", request="Reboot/ns/node-1"))
 HOLDS = {hold.reason: hold for facts in (EVERY, BY_REQUEST) for hold in target_holds(facts)}
-OF_MANY = {HoldReason.SUSPECTED_OUTAGE}
-"""One hold of many targets has no Event for each (rule 6)."""
+REPORTED_OTHERWISE = {HoldReason.SUSPECTED_OUTAGE, HoldReason.APPROVAL_REQUIRED}
+"""One hold of many targets has no Event for each (rule 6); the question for an approval has its own Event."""
 TARGETS: dict[Any, Any] = {
     NODE_HEALTH_CHECK: (expired(), snapshot, "node-1"),
     OPENSHIFT: (machines.expired(), openshift.snapshot, "machine-1"),
@@ -63,7 +64,7 @@ def test_every_kind_and_every_rule_of_a_target_has_a_sample() -> None:
 @KINDS
 @pytest.mark.parametrize("hold", HOLDS.values(), ids=list(HOLDS))
 def test_target_that_is_held_alone_has_one_event_that_names_the_holder(kind: Any, hold: Hold) -> None:
-    if hold.reason in OF_MANY | NOT_OF_IT.get(kind, set()):
+    if hold.reason in REPORTED_OTHERWISE | NOT_OF_IT.get(kind, set()):
         return
     reporter, name = Reporter(kind), TARGETS[kind][2]
     (message,) = on_target(reporter.tells(seen(kind, hold)), name)
@@ -76,6 +77,7 @@ def test_target_that_is_held_alone_has_one_event_that_names_the_holder(kind: Any
 
 
 @KINDS
-def test_hold_of_many_targets_has_no_event_for_each(kind: Any) -> None:
-    events = Reporter(kind).tells(seen(kind, HOLDS[HoldReason.SUSPECTED_OUTAGE]))
+@pytest.mark.parametrize("reason", sorted(REPORTED_OTHERWISE))
+def test_hold_that_is_reported_otherwise_has_no_event_for_each_target(kind: Any, reason: HoldReason) -> None:
+    events = Reporter(kind).tells(seen(kind, HOLDS[reason]))
     assert on_target(events, TARGETS[kind][2]) == []

@@ -13,9 +13,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from health.gate.answer import answered
+from health.gate.approval_hold import approval_hold
+from health.model.admission import Admission
+from health.model.approval import ApprovalDefault, RequiredApproval
 from health.model.moves import (
     AnnotateRequests,
     AnnotationPatch,
+    AskApproval,
     End,
     Move,
     Outcome,
@@ -41,8 +46,10 @@ from health.runbook.learn import learned
 from health.runbook.maintenance import LeftBehind, MaintenanceTask, TaskFailure, next_try_of, patched
 from health.runbook.orders import (
     AbortOrder,
+    ApproveOrder,
     ClaimOrder,
     HoldOrder,
+    RejectOrder,
     ResumeOrder,
     SkipOrder,
     UnclaimOrder,
@@ -58,6 +65,15 @@ STATES = st.sampled_from(list(TargetState))
 SECOND = STEP.model_copy(update={"template": STEP.template.model_copy(update={"name": "reset"})})
 ESCALATION = tuple(step.model_copy(update={"timeout_seconds": 300}) for step in (STEP, SECOND))
 LISTS = st.sampled_from([(STEP,), ESCALATION, ESCALATION[1:], ESCALATION[::-1]])
+REQUIRED = st.none() | st.sampled_from(
+    [
+        RequiredApproval(steps=(0,)),
+        RequiredApproval(steps=(0, 1)),
+        RequiredApproval(steps=(0, 1), expires_after_seconds=60, default=ApprovalDefault.APPROVE),
+        RequiredApproval(steps=(1,), expires_after_seconds=60, default=ApprovalDefault.REJECT),
+        RequiredApproval(steps=(0, 1), expires_after_seconds=60),
+    ]
+)
 DELAYS = st.sampled_from([0, 120, -1])
 MOST_MOVES_TO_THE_END = 6
 ACT = "act"
@@ -69,6 +85,9 @@ class World(RuleBasedStateMachine):
         super().__init__()
         self.now = NOW
         self.steps: tuple[Step, ...] = (STEP,)
+        self.required: RequiredApproval | None = None
+        self.admits_too_much = False
+        """True while the detector admits steps that wait for a person: the incident does not rely on it."""
         self.delay = 0.0
         self.is_confirmed = False
         self.state = TargetState.WAITING
@@ -126,7 +145,18 @@ class World(RuleBasedStateMachine):
             healthy_delay_seconds=self.delay if self.state is TargetState.HEALTHY else 0,
             is_confirmed=self.is_confirmed and self.state is TargetState.HEALTHY,
             back_off_limit_seconds=LIMIT.total_seconds(),
+            approval=self.required if is_known else None,
         )
+
+    def answer(self) -> Observation:
+        """The detector's answer to a question, with an admission where nothing holds the step."""
+        seen, progress = self.look(), self.memory.progress
+        if seen.hold is None and seen.steps and not self.admits_too_much:
+            plan = Plan(seen.steps, progress.spent, progress.skipped)
+            due = plan.course(seen.requests, self.now).due_step
+            hold = approval_hold(seen.approval, seen.steps, due, progress.approval)
+            seen = seen.model_copy(update={"hold": hold})
+        return answered(seen, self.memory.intent(self.now), Admission)
 
     @property
     def blindness(self) -> Hold | None:
@@ -147,6 +177,14 @@ class World(RuleBasedStateMachine):
     @rule(steps=LISTS)
     def check_is_edited(self, steps: tuple[Step, ...]) -> None:
         self.steps = steps
+
+    @rule(required=REQUIRED, admits_too_much=st.booleans())
+    def check_requires_approvals(
+        self,
+        required: RequiredApproval | None,
+        admits_too_much: bool,  # noqa: FBT001  hypothesis passes it by name
+    ) -> None:
+        self.required, self.admits_too_much = required, admits_too_much
 
     @rule(seconds=st.sampled_from([1, 60, 299, 301, 1801, 48 * 3600]))
     def time_passes(self, seconds: int) -> None:
@@ -212,13 +250,32 @@ class World(RuleBasedStateMachine):
         self.order(SkipOrder(step=step))
 
     @precondition(lambda self: self.is_open)
+    @rule(
+        answer=st.sampled_from([ApproveOrder, ApproveOrder, RejectOrder]),
+        step=st.sampled_from(["reboot", "reset"]),
+    )
+    def person_answers(self, answer: type[ApproveOrder | RejectOrder], step: str) -> None:
+        waits = self.memory.approval
+        self.order(answer(step=step))
+        is_obeyed = not self.memory.orders[-1].refused
+        assert not is_obeyed or (waits and step in waits.names), self.log
+
+    @precondition(lambda self: self.is_open)
+    @rule()
+    def step_is_approved_as_soon_as_it_waits(self) -> None:
+        self.required = RequiredApproval(steps=(0, 1))
+        self.remediation_is_admitted()
+        if self.is_open and self.memory.approval:
+            self.order(ApproveOrder(step=self.memory.approval.name))
+            self.move()
+
+    @precondition(lambda self: self.is_open)
     @rule()
     def person_claims_which_changes_no_move(self) -> None:
-        seen = self.memory.complete(self.look())
+        seen = self.memory.complete(self.answer())
         claimed = learned(ordered(self.memory, ClaimOrder(), self.now), seen, self.now)
         unclaimed = ordered(claimed, UnclaimOrder(), self.now)
-        # Any order has a pending clean-up tried at once.
-        without = learned(self.memory.model_copy(update={"clean_up_at": None}), seen, self.now)
+        without = learned(self.memory, seen, self.now)
         moves = [next_move(seen, one, self.now) for one in (without, claimed, unclaimed)]
         assert moves[1:] == moves[:1] * 2, self.log
 
@@ -262,12 +319,15 @@ class World(RuleBasedStateMachine):
 
     def move(self, *, is_refused: bool = False) -> Move:
         self.memory = self.memory.at(self.now)
-        seen = self.memory.complete(self.look())
+        seen = self.memory.complete(self.answer())
         self.memory = learned(self.memory, seen, self.now)
         move = next_move(seen, self.memory, self.now)
         self.log.append(f"{self.now} {self.state}, {seen.requests}, {self.memory}: {move}")
         self.judge(seen, move)
+        self.memory = self.memory.having_reported(self.memory)
         match move:
+            case AskApproval(approval=approval):
+                self.memory = self.memory.having_asked(approval)
             case TakeStep(step=number):
                 self.act(number, is_refused=is_refused)
             case AnnotateRequests(patches=patches):
@@ -339,6 +399,9 @@ class World(RuleBasedStateMachine):
         assert observation.hold is None or is_skipped, self.log
         assert not self.memory.left_alone, self.log
         assert not self.memory.held, self.log
+        is_required = self.required is not None and number in self.required.steps
+        assert not is_required or self.memory.is_approved(self.steps[number]), self.log
+        assert not self.memory.is_rejected, self.log
         plan = Plan(self.steps, skipped=self.memory.skipped)
         for request in self.requests.values():
             assert plan.is_over(request, self.now), self.log

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.model.admission import Admission
+from health.model.approval import RequiredApproval
 from health.model.evidence import EvidenceStore
 from health.model.observation import Observation, TargetState
 from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.wake_up import NAMED_RULES, needs_wake_up
 from objects.frozen import Frozen
 from tests.health.test_totality import OBSERVATIONS, REQUEST_SNAPSHOTS
-from tests.support.values.builders import HOLD, NOW, fact, request_snapshot
+from tests.support.values.builders import ESCALATION, HOLD, NOW, fact, request_snapshot
 from tests.support.values.extremes import TEXTS, TIMES, sometimes
 from tests.support.values.remediation_orders import ORDER
 
@@ -30,6 +31,7 @@ MORE: dict[str, st.SearchStrategy[Any]] = {
     "replaced_by": TEXTS,
     "templates": st.sampled_from(["a", "b"]),
     "is_shadow": sometimes(st.booleans()),
+    "approval": sometimes(st.builds(RequiredApproval, steps=st.sampled_from([(0,), (1,)]))),
     "evidence": sometimes(st.sampled_from(EvidenceStore)),
     "order": sometimes(st.just(ORDER)),
     "seen_at": sometimes(TIMES),
@@ -55,6 +57,7 @@ CHANGES: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "last_transition": ({**PROVING, "last_transition": NOW}, LATER),
     "is_shadow": ({}, True),
     "order": ({}, ORDER),
+    "approval": ({"steps": ESCALATION}, RequiredApproval(steps=(0,))),
 }
 """For each field that may wake: the other fields, and a change of this field alone that wakes."""
 

@@ -46,6 +46,7 @@ ASSIGNED_ELSEWHERE = {
     "detector/nodehealthcheck/node_series.py": _RECORD,
     "detector/state/act_findings.py": _COPY,
     "detector/state/in_flight.py": _RECORD,
+    "detector/state/reported_progress.py": _COPY,
     "detector/state/state_view.py": _COPY,
     "detector/state/target_store.py": _COPY,
     "health/kinds/machines/check.py": "names the object of an error before it is raised",

@@ -1,11 +1,12 @@
-"""Scenarios of users' orders: `abort`, `hold`, `resume`, `claim`, `remediate` and cancel."""
+"""Scenarios of the orders of people, and of a cancel."""
 
 from datetime import UTC, datetime, timedelta
 
+from health.model.approval import ApprovalDefault, RequiredApproval
 from health.model.moves import Phase
-from health.model.observation import HoldReason
+from health.model.observation import HoldReason, Observation
 from health.model.remediation_order import RemediationOrder
-from health.runbook.orders import AbortOrder, ClaimOrder, HoldOrder
+from health.runbook.orders import AbortOrder, ApproveOrder, ClaimOrder, HoldOrder, RejectOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, be_held, hang_on_a_finalizer, wait
 from tests.support.story.settling import rests
@@ -165,6 +166,42 @@ async def order_aborted_while_remediating(incident: IncidentDriver) -> None:
     await incident.outcome()
 
 
+def _needing_approval(default: ApprovalDefault) -> Observation:
+    required = RequiredApproval(steps=(0,), expires_after_seconds=1800.0, default=default)
+    return expired().model_copy(update={"approval": required})
+
+
+async def approved_by_a_person(incident: IncidentDriver) -> None:
+    await incident.start(_needing_approval(ApprovalDefault.HOLD))
+    await incident.tells("ApprovalRequired")
+    await rests(incident, Phase.HELD)
+    await incident.approve(ApproveOrder(step="t", identity="ada", reason="INC-7"))
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def approved_by_default(incident: IncidentDriver) -> None:
+    await incident.start(_needing_approval(ApprovalDefault.APPROVE))
+    await incident.tells("ApprovalRequired")
+    await rests(incident, Phase.HELD)
+    await incident.pass_time(31 * MINUTE)
+    await rests(incident, Phase.REMEDIATING)
+    await recover(incident)
+
+
+async def rejected_and_resumed(incident: IncidentDriver) -> None:
+    await incident.start(_needing_approval(ApprovalDefault.HOLD))
+    await incident.tells("ApprovalRequired")
+    await rests(incident, Phase.HELD)
+    await incident.reject(RejectOrder(step="t", identity="bob", reason="disk swap"))
+    await incident.tells("StepRejected")
+    await incident.resume()
+    await incident.tells("ApprovalRequired")
+    await incident.pass_time(31 * MINUTE)
+    await incident.tells("expired at")
+    await recover(incident)
+
+
 async def cancelled_while_waiting(incident: IncidentDriver) -> None:
     await begin(incident, wait)
     await incident.handle.cancel()
@@ -212,6 +249,9 @@ SCENARIOS = (
     remediated_by_order,
     order_expired_while_held,
     order_aborted_while_remediating,
+    approved_by_a_person,
+    approved_by_default,
+    rejected_and_resumed,
     cancelled_while_waiting,
     cancelled_while_acting,
     cancelled_while_cleaning_up,

@@ -19,6 +19,7 @@ def violations(cluster: FakeCluster) -> list[str]:
         *_acts_against_an_order(cluster.log),
         *_second_requests(cluster.log),
         *_steps_side_by_side(cluster.log),
+        *(f"a step was tried at {when} without its approval" for when in cluster.times("unapproved")),
         *_hot_loops(cluster),
     ]
 

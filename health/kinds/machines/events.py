@@ -42,8 +42,10 @@ REMEDIATE = "Remediate"
 """The action in Events about a remediation."""
 _REPORTED_OTHERWISE = frozenset(
     {
+        HoldReason.APPROVAL_REQUIRED,
         HoldReason.NO_CONTROLLER,
         HoldReason.REFUSED,
+        HoldReason.STEP_REJECTED,
         HoldReason.SUSPECTED_OUTAGE,
         HoldReason.TEMPLATE,
     }

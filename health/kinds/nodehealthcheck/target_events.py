@@ -32,8 +32,10 @@ _SKIPPED: Mapping[str, str] = {
 }
 _OTHERS = "Skipped remediation of node: {name}, because {why}"
 """The message for a hold that the NodeHealthCheck operator does not have."""
-_OF_MANY = frozenset({HoldReason.SUSPECTED_OUTAGE})
-"""Holds of many Nodes at once, for which each Node has no Event (rule 6)."""
+_REPORTED_OTHERWISE = frozenset(
+    {HoldReason.SUSPECTED_OUTAGE, HoldReason.APPROVAL_REQUIRED, HoldReason.STEP_REJECTED}
+)
+"""Holds of many Nodes at once (rule 6), and those whose question or order has an Event on the Node."""
 _YOUNG = timedelta(minutes=10)
 """A new leader emits the Event of a request this recent, or one made while no detector led."""
 
@@ -68,8 +70,8 @@ def target_notes(
 
 
 def _skipped(before: TargetSnapshot | None, after: TargetSnapshot) -> Iterator[TargetNote]:
-    hold = after.own_hold(besides=_OF_MANY)
-    earlier = before.own_hold(besides=_OF_MANY) if before is not None else None
+    hold = after.own_hold(besides=_REPORTED_OTHERWISE)
+    earlier = before.own_hold(besides=_REPORTED_OTHERWISE) if before is not None else None
     if hold is None or (earlier is not None and earlier.reason == hold.reason):
         return
     message = _SKIPPED.get(hold.reason, _OTHERS).format(name=after.name, why=hold.message)

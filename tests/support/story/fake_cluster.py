@@ -15,12 +15,15 @@ from typing import Any
 from temporalio import activity
 
 from health.gate.answer import answered
+from health.gate.approval_hold import approval_hold
 from health.model.admission import Admission
+from health.model.approval import Progress
 from health.model.evidence import EvidenceRecord, evidence_name
-from health.model.observation import Hold, Observation
+from health.model.observation import Hold, Observation, TargetState
 from health.model.references import Action, RequestReference
 from health.model.request_snapshot import RequestSnapshot
 from health.model.task_subject import OF_LEASE, TaskSubject
+from health.runbook.escalation import Plan
 from health.runbook.incident import STOP_PATIENCE
 from health.runbook.maintenance import TaskFailure, patched
 from tests.support.values.observations import expired, healthy
@@ -71,6 +74,15 @@ class Gate:
     async def pass_through(self) -> None:
         self.entered.set()
         await self._open.wait()
+
+
+def _held_for_approval(seen: Observation, progress: Progress, now: datetime) -> Observation:
+    """The observation of a detector that knows this progress of the incident."""
+    if seen.approval is None or seen.hold is not None or seen.state is not TargetState.EXPIRED:
+        return seen
+    due = Plan(seen.steps, progress.spent, progress.skipped).course(seen.requests, now).due_step
+    hold = approval_hold(seen.approval, seen.steps, due, progress.approval)
+    return seen.held_by(hold) if hold else seen
 
 
 class FakeCluster:
@@ -184,7 +196,7 @@ class FakeCluster:
         self.questions.append(question)
         answer = self.answer()  # the observation of now, however long the answer is in flight
         when = await self._begin(OBSERVE.name)
-        answer = answered(answer, question.intent, Admission)
+        answer = answered(_held_for_approval(answer, question.progress, when), question.intent, Admission)
         self.note("answered", when, is_admitted=answer.is_admitted)
         late = self.lateness.popleft() if self.lateness else timedelta()
         seen_at = activity.info().started_time - late
@@ -205,6 +217,7 @@ class FakeCluster:
         self.attempts.append(act)
         when = await self._begin(ACT.name)
         self.acts.append(act)
+        self._note_unapproved(act, when)
         if self.refusals:
             self.leased_since = self.leased_since if act.holds_lease else None
             return ActResult.held(self.refusals.popleft())
@@ -223,6 +236,12 @@ class FakeCluster:
         request = self.put_request(when, name)
         self.note("created", when, template=name)
         return ActResult.requested(request, self.leased_since)
+
+    def _note_unapproved(self, act: ActInput, when: datetime) -> None:
+        required, steps = self.observation.approval, self.observation.steps
+        needing = [steps[number] for number in required.steps] if required else []
+        if act.step in needing and not act.is_approved:
+            self.note("unapproved", when)
 
     @activity.defn(name=CLEAN_UP.name)
     async def clean_up(self, clean_up: CleanUpInput) -> CleanUpResult:

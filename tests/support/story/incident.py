@@ -149,6 +149,12 @@ class IncidentDriver:
         self.cluster.note("resume", await self.now())
         return await self._order("resume", *order)
 
+    async def approve(self, *order: object) -> str:
+        return await self._order("approve", *order)
+
+    async def reject(self, *order: object) -> str:
+        return await self._order("reject", *order)
+
     async def skip(self, *order: object) -> str:
         return await self._order("skip", *order)
 

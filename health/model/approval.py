@@ -1,0 +1,131 @@
+"""Approval: the question of an incident whether a person approves one step, and the answer to it.
+
+Checks and templates say which steps need one (`health.check.required_approval`), and
+`health.runbook.approving` has the rules.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Self
+
+from health.model.references import Action, Step, TemplateReference
+from health.model.verdict import Fact
+from objects.frozen import Frozen, OpenEnum
+from objects.short_text import ShortText
+from objects.timestamps import stamp
+
+
+class ApprovalDefault(StrEnum):
+    """The consequence of a question that expires without an answer."""
+
+    HOLD = "hold"
+    """The question stays, and the step is not taken."""
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class ApprovalAnswer(StrEnum):
+    """The answer of a person, or of the default."""
+
+    APPROVED = "Approved"
+    REJECTED = "Rejected"
+
+
+_BY_DEFAULT: Mapping[str, str] = {
+    ApprovalDefault.APPROVE: "it is approved",
+    ApprovalDefault.REJECT: "it is rejected",
+}
+
+
+class RequiredApproval(Frozen):
+    """Which steps of an observation need an approval, and when a question expires."""
+
+    steps: tuple[int, ...] = ()
+    """The indices of the steps that need an approval."""
+    expires_after_seconds: float | None = None
+    """Counted from the question; None: it does not expire."""
+    default: OpenEnum[ApprovalDefault] = ApprovalDefault.HOLD
+    """A default that this version does not know holds."""
+
+    def expires_at(self, asked_at: datetime) -> datetime | None:
+        after = self.expires_after_seconds
+        return None if after is None else asked_at + timedelta(seconds=after)
+
+
+class Approval(Frozen):
+    """One question, for one step of one failure."""
+
+    step: Step
+    names: tuple[str, ...]
+    """The names of the step that mean no other one of the check; the first is the one to show."""
+    asked_at: datetime
+    fact: Fact | None = None
+    expires_at: datetime | None = None
+    default: OpenEnum[ApprovalDefault] = ApprovalDefault.HOLD
+    is_expired: bool = False
+    """True once it expired and the default holds."""
+    answer: OpenEnum[ApprovalAnswer] | None = None
+    answered_by: ShortText = ""
+    """The order that answered it, in words."""
+    answered_at: datetime | None = None
+    is_reported: bool = False
+    """True if the detector got it as it is now, and emitted its Event."""
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+    def is_for(self, step: Step) -> bool:
+        """True for the same step; an edit of its timeout makes no other step of it."""
+        return (self.step.action, self.step.template) == (step.action, step.template)
+
+    def answered(self, answer: ApprovalAnswer, by: str, now: datetime) -> Self:
+        changes = {"answer": answer, "answered_by": by, "answered_at": now, "is_reported": False}
+        return self.model_copy(update=changes)
+
+    @property
+    def words(self) -> str:
+        """The state of the question in one sentence, with its times."""
+        if self.answer is not None:
+            at = f" at {stamp(self.answered_at)}" if self.answered_at else ""
+            return f"{self.name} is {self.answer.lower()}{at}, {self.answered_by}"
+        return f"{self.name} needs the approval of a person, asked at {stamp(self.asked_at)}{self._end}"
+
+    @property
+    def default_words(self) -> str:
+        """The consequence of the end of the question, in words; "": the question stays."""
+        return _BY_DEFAULT.get(self.default, "")
+
+    @property
+    def _end(self) -> str:
+        if self.expires_at is None:
+            return ""
+        if self.is_expired:
+            return f"; expired at {stamp(self.expires_at)} without an answer"
+        follows = self.default_words or "it expires and stays held"
+        return f"; without an answer {follows} at {stamp(self.expires_at)}"
+
+
+class Progress(Frozen):
+    """The part of an incident's memory that the detector needs to find the next step."""
+
+    spent: tuple[TemplateReference, ...] = ()
+    """Templates that were tried, whether or not their requests still exist."""
+    skipped: tuple[str, ...] = ()
+    """The uids of requests that count as timed out by a person's order."""
+    approval: Approval | None = None
+
+    @property
+    def unreported(self) -> Approval | None:
+        """The question, if no earlier answered question had it as it is now."""
+        return None if self.approval is None or self.approval.is_reported else self.approval
+
+
+def names_of(step: Step, steps: Iterable[Step]) -> tuple[str, ...]:
+    """The names that mean this step alone; the first has its kind, and its namespace if it must."""
+    if step.action is not Action.REQUEST:
+        return (step.action.lower(),)
+    others = {name for one in steps if one.template != step.template for name in one.template.names}
+    name, with_kind, whole = step.template.names
+    return tuple(one for one in (with_kind, whole, name) if one not in others) or (whole,)

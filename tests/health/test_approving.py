@@ -1,0 +1,457 @@
+"""The orders `approve` and `reject`: which step waits, what answers the question, and when it is over."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from health.gate.approval_hold import approval_hold
+from health.model.approval import (
+    Approval,
+    ApprovalAnswer,
+    ApprovalDefault,
+    RequiredApproval,
+    names_of,
+)
+from health.model.moves import AskApproval, Move, Phase, TakeStep, Wait
+from health.model.observation import Hold, HoldReason, Observation, TargetState
+from health.model.order import OrderMessage
+from health.model.references import Action, Step
+from health.runbook.approving import BY_DEFAULT
+from health.runbook.decide import next_move
+from health.runbook.learn import learned
+from health.runbook.orders import (
+    ORDERS,
+    AbortOrder,
+    ApproveOrder,
+    HoldOrder,
+    RejectOrder,
+    ResumeOrder,
+    Situation,
+    SkipOrder,
+    ordered,
+)
+from health.runbook.state import Memory
+from tests.support.values.builders import (
+    ESCALATION,
+    FIRST,
+    HOLD,
+    MINUTE,
+    NOW,
+    SECOND,
+    fact,
+    request_of,
+    seen,
+    template,
+)
+from tests.support.values.memories import ACTED, timer_of
+
+APPROVE, REJECT = ORDERS["approve"], ORDERS["reject"]
+NAME = "RebootTemplate/reboot"
+ALL = RequiredApproval(steps=(0, 1, 2))
+LIMIT = Hold(reason=HoldReason.LIMIT, message="2 of 2 under way")
+ADA = ApproveOrder(step=NAME, identity="ada@desk", reason="INC-7")
+NEW = Memory()
+FIRST_IS_OVER = request_of(FIRST, 9 * MINUTE, succeeded=False, timed_out_at=NOW)
+
+
+def needing(*requests: Any, required: RequiredApproval | None = ALL, **fields: Any) -> Observation:
+    """An observation that even admits the step, as a detector of another version may."""
+    return seen(*requests, approval=required, **fields)
+
+
+def moved(memory: Memory, observation: Observation, now: Any = NOW) -> tuple[Memory, Move]:
+    memory = learned(memory.at(now), observation, now)
+    return memory, next_move(observation, memory, now)
+
+
+def asking(observation: Observation | None = None, memory: Memory = NEW) -> Memory:
+    memory, move = moved(memory, observation or needing())
+    assert isinstance(move, AskApproval)
+    return memory.having_asked(move.approval)
+
+
+def asked(memory: Memory) -> Approval:
+    assert memory.approval is not None
+    return memory.approval
+
+
+def refused(memory: Memory, order: OrderMessage) -> str:
+    """The refusal of an order, which changes nothing but its record."""
+    after = ordered(memory, order, NOW)
+    assert after.model_copy(update={"orders": memory.orders}) == memory
+    return after.orders[-1].refused
+
+
+def test_step_that_needs_an_approval_is_asked_for_and_waits_although_it_is_admitted() -> None:
+    memory = asking()
+    assert (asked(memory).name, asked(memory).asked_at, asked(memory).answer) == (NAME, NOW, None)
+    memory, move = moved(memory, needing())
+    assert isinstance(move, Wait)
+    assert move.phase is Phase.HELD
+    assert str(move.details).endswith(
+        f"ApprovalRequired: {NAME} needs the approval of a person, asked at 2026-03-01T12:00:00Z"
+    )
+    assert move.next_transition.what == "by approve or reject, or when it recovers"
+    assert move.next_transition.at is None
+
+
+def test_approved_step_is_taken_with_the_admission_of_the_next_answer_and_only_then() -> None:
+    memory = ordered(asking(), ADA, NOW)
+    assert memory.is_approved(FIRST)
+    _, held = moved(memory, needing(hold=LIMIT))
+    assert isinstance(held, Wait)
+    assert "2 of 2 under way" in str(held.details)
+    _, takes = moved(memory, needing())
+    assert isinstance(takes, TakeStep)
+    assert ESCALATION[takes.step] == FIRST
+
+
+def test_rejected_step_waits_for_resume_which_asks_again() -> None:
+    reject = RejectOrder(step="reboot", identity="bob@home", reason="disk swap")
+    memory, move = moved(ordered(asking(), reject, NOW), needing())
+    assert isinstance(move, Wait)
+    assert str(move.details).endswith(
+        f"StepRejected: {NAME} is rejected at 2026-03-01T12:00:00Z, by bob@home: disk swap"
+    )
+    assert move.next_transition.what == "by resume, or when it recovers"
+    without, move = moved(memory, needing(required=None))
+    assert isinstance(move, Wait), "an edit of the check is no answer of a person"
+    assert asked(asking(memory=ordered(without, ResumeOrder(), NOW))).answer is None
+
+
+def test_resume_asks_nothing_again_that_is_asked_or_approved() -> None:
+    for memory in (asking(), ordered(asking(), ADA, NOW)):
+        assert ordered(memory, ResumeOrder(), NOW).approval == memory.approval
+
+
+def test_each_step_is_asked_for_alone() -> None:
+    memory = ordered(asking(), ADA, NOW)
+    memory = memory.having_acted(FIRST, request_of(FIRST), NOW, NOW)
+    assert memory.approval is None
+    memory, move = moved(memory, needing(FIRST_IS_OVER))
+    assert isinstance(move, AskApproval)
+    assert move.approval.is_for(SECOND)
+    second = memory.having_asked(move.approval)
+    assert refused(second, ADA) == f"the step '{NAME}' does not wait; RebootTemplate/reset does"
+
+
+def test_step_without_a_requirement_is_taken_and_the_one_that_needs_it_is_asked_for() -> None:
+    required = RequiredApproval(steps=(1,))
+    _, move = moved(Memory(), needing(required=required))
+    assert isinstance(move, TakeStep)
+    _, move = moved(ACTED, needing(FIRST_IS_OVER, required=required))
+    assert isinstance(move, AskApproval)
+
+
+@pytest.mark.parametrize(
+    "hold", [HOLD, Hold(reason=HoldReason.BACK_OFF, message="2nd in a row")], ids=lambda hold: hold.reason
+)
+def test_person_is_not_asked_while_something_else_holds_the_step(hold: Hold) -> None:
+    _, move = moved(Memory(), needing(hold=hold))
+    assert isinstance(move, Wait)
+    assert hold.message in str(move.details)
+
+
+def test_person_is_not_asked_in_shadow_and_the_step_is_recorded() -> None:
+    memory, move = moved(Memory(), needing(is_shadow=True))
+    assert not isinstance(move, AskApproval | Wait)
+    assert learned(asking(), needing(is_shadow=True), NOW).approval is None
+    assert memory.is_shadow
+
+
+@pytest.mark.parametrize(
+    ("memory", "order", "why"),
+    [
+        (Memory(), ADA, "no step waits for an approval"),
+        (Memory(), RejectOrder(step=NAME), "no step waits for an approval"),
+        (asking(), ApproveOrder(), f"an order to approve names the step; {NAME} waits"),
+        (asking(), RejectOrder(step="reset"), f"the step 'reset' does not wait; {NAME} does"),
+        (
+            ordered(asking(), HoldOrder(reason="disk swap"), NOW),
+            ADA,
+            "an order stands and needs resume first: hold: disk swap",
+        ),
+        (
+            ordered(asking(), ADA, NOW),
+            RejectOrder(step=NAME),
+            f"{NAME} is approved at 2026-03-01T12:00:00Z, by ada@desk: INC-7",
+        ),
+        (Memory(is_shadow=True), ADA, "the check is in shadow, so no step is taken"),
+    ],
+    ids=["not asked", "nothing to reject", "no step", "another step", "held", "answered", "shadow"],
+)
+def test_order_is_refused_with_a_reason_and_changes_nothing(
+    memory: Memory, order: OrderMessage, why: str
+) -> None:
+    assert refused(memory, order) == why
+    spec = ORDERS["approve" if isinstance(order, ApproveOrder) else "reject"]
+    refusal = spec.refuse(order, situation(memory))
+    assert refusal is not None
+    assert refusal.why == why
+
+
+def test_approval_that_arrives_twice_approves_one_step() -> None:
+    memory = ordered(ordered(asking(), ADA, NOW), ADA, NOW)
+    assert [bool(one.refused) for one in memory.orders] == [False, True]
+    memory = memory.having_acted(FIRST, request_of(FIRST), NOW, NOW)
+    late = ordered(asking(needing(FIRST_IS_OVER), memory), ADA, NOW)
+    assert not late.is_approved(SECOND)
+    assert asked(late).answer is None
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        pytest.param(needing(state=TargetState.HEALTHY), id="recovered"),
+        pytest.param(needing(state=TargetState.WAITING), id="another timer runs"),
+        pytest.param(needing(state=TargetState.GONE, steps=()), id="gone"),
+        pytest.param(needing(fact=fact(NOW + MINUTE)), id="another failure"),
+        pytest.param(needing(request_of(FIRST)), id="the step runs"),
+        pytest.param(needing(FIRST_IS_OVER), id="the step is over"),
+        pytest.param(needing(steps=ESCALATION[1:]), id="the check has another step"),
+        pytest.param(needing(required=None), id="the check needs no approval"),
+        pytest.param(needing(required=RequiredApproval(steps=(2,))), id="another step needs it"),
+        pytest.param(needing(under_way="is being deleted"), id="somebody did it"),
+    ],
+)
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_question_and_its_approval_are_over_with_the_failure_or_the_step(
+    observation: Observation, *, is_answered: bool
+) -> None:
+    memory = ordered(asking(), ADA, NOW) if is_answered else asking()
+    assert learned(memory, observation, NOW).approval is None
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        pytest.param(needing(state=TargetState.UNKNOWN), id="unknown"),
+        pytest.param(needing(hold=HOLD), id="held"),
+        pytest.param(
+            needing(steps=tuple(one.model_copy(update={"timeout_seconds": 7}) for one in ESCALATION)),
+            id="other timeouts",
+        ),
+    ],
+)
+def test_approval_outlasts_what_is_no_other_failure_and_no_other_step(observation: Observation) -> None:
+    memory = learned(ordered(asking(), ADA, NOW), observation, NOW + timedelta(hours=9))
+    assert memory.is_approved(FIRST)
+
+
+def test_abort_ends_the_question() -> None:
+    assert learned(ordered(asking(), AbortOrder(), NOW), needing(), NOW).approval is None
+
+
+def test_request_that_was_lost_needs_another_approval() -> None:
+    memory = ordered(asking(), ADA, NOW).having_lost((), needing(), NOW)
+    assert memory.approval is None
+
+
+def test_act_that_broke_off_is_tried_again_under_the_same_approval() -> None:
+    memory = ordered(asking(), ADA, NOW)
+    hold = Hold(reason=HoldReason.FAILED, message="500")
+    failed = memory.having_failed_to_act(hold, needing(), NOW, 0.5, is_forbidden=False)
+    assert learned(failed, needing(), NOW + MINUTE).is_approved(FIRST)
+
+
+def test_skip_is_refused_while_a_step_waits() -> None:
+    memory = learned(ordered(asking(), SkipOrder(step=NAME), NOW), needing(), NOW)
+    assert memory.orders[-1].refused == f"no step was taken yet; {NAME} is next"
+
+
+def expiring(default: ApprovalDefault | str) -> RequiredApproval:
+    return ALL.model_copy(update={"expires_after_seconds": 1800.0, "default": default})
+
+
+LATER = NOW + 30 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("default", "words"),
+    [
+        (ApprovalDefault.APPROVE, "without an answer it is approved at 2026-03-01T12:30:00Z"),
+        (ApprovalDefault.REJECT, "without an answer it is rejected at 2026-03-01T12:30:00Z"),
+        (ApprovalDefault.HOLD, "without an answer it expires and stays held at 2026-03-01T12:30:00Z"),
+        ("ask-the-boss", "without an answer it expires and stays held at 2026-03-01T12:30:00Z"),
+    ],
+)
+def test_question_that_expires_says_what_follows_and_wakes_the_incident_then(
+    default: ApprovalDefault | str, words: str
+) -> None:
+    observation = needing(required=expiring(default))
+    _, move = moved(asking(observation), observation)
+    assert words in str(move.details if isinstance(move, Wait) else move)
+    assert timer_of(move) == 1800
+
+
+@pytest.mark.parametrize(
+    ("default", "order", "answer"),
+    [
+        (ApprovalDefault.APPROVE, "approve", ApprovalAnswer.APPROVED),
+        (ApprovalDefault.REJECT, "reject", ApprovalAnswer.REJECTED),
+    ],
+)
+def test_default_answers_as_an_order_with_its_own_identity(
+    default: ApprovalDefault, order: str, answer: ApprovalAnswer
+) -> None:
+    observation = needing(required=expiring(default))
+    memory = asking(observation)
+    assert learned(memory, observation, LATER - MINUTE).approval == memory.approval
+    memory = learned(memory, observation, LATER)
+    assert asked(memory).answer is answer
+    (record,) = memory.orders
+    assert (record.order, record.step, record.identity) == (order, NAME, BY_DEFAULT)
+    assert (record.reason, record.given) == ("no answer within 30m", LATER)
+    assert memory.is_untold
+
+
+def test_question_that_expired_without_a_default_is_reported_once_and_can_be_answered() -> None:
+    observation = needing(required=expiring(ApprovalDefault.HOLD))
+    memory = asking(observation)
+    memory = learned(memory.having_reported(memory), observation, LATER)
+    assert (asked(memory).is_expired, asked(memory).answer, memory.is_untold) == (True, None, True)
+    assert "expired at 2026-03-01T12:30:00Z without an answer" in asked(memory).words
+    told = memory.having_reported(memory)
+    assert learned(told, observation, LATER + MINUTE).approval == told.approval
+    assert ordered(told, ADA, LATER + MINUTE).is_approved(FIRST)
+
+
+def test_default_does_not_answer_while_a_person_holds_the_incident() -> None:
+    observation = needing(required=expiring(ApprovalDefault.APPROVE))
+    held = learned(ordered(asking(observation), HoldOrder(), NOW), observation, LATER + MINUTE)
+    assert asked(held).answer is None
+    resumed = learned(ordered(held, ResumeOrder(), LATER + MINUTE), observation, LATER + MINUTE)
+    assert asked(resumed).answer is ApprovalAnswer.APPROVED
+
+
+def test_edit_of_the_expiry_counts_from_the_question() -> None:
+    memory = learned(asking(), needing(required=expiring(ApprovalDefault.APPROVE)), NOW + MINUTE)
+    assert asked(memory).expires_at == LATER
+
+
+TWIN = Step(template=template("reboot", "ResetTemplate"), timeout_seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("step", "steps", "names"),
+    [
+        (FIRST, ESCALATION, (NAME, "RebootTemplate/remediators/reboot", "reboot")),
+        (FIRST, (FIRST, TWIN), (NAME, "RebootTemplate/remediators/reboot")),
+        (Step(action=Action.DELETE), (Step(action=Action.DELETE),), ("delete",)),
+    ],
+)
+def test_names_of_a_step_mean_no_other_one(
+    step: Step, steps: tuple[Step, ...], names: tuple[str, ...]
+) -> None:
+    assert names_of(step, steps) == names
+
+
+def situation(memory: Memory, now: Any = NOW) -> Situation:
+    return Situation(phase=Phase.HELD, memory=memory, seen=needing(), now=now)
+
+
+def test_command_names_the_step_that_waits_and_show_proposes_it() -> None:
+    assert APPROVE.complete is not None
+    assert APPROVE.complete(ApproveOrder(), situation(asking())) == ApproveOrder(step=NAME)
+    assert "name it with --step" in str(APPROVE.complete(ApproveOrder(), None))
+    assert "no step waits" in str(APPROVE.complete(ApproveOrder(), situation(Memory())))
+    for spec in (APPROVE, REJECT):
+        assert spec.is_offered(situation(asking()))
+        assert not spec.is_offered(situation(Memory()))
+        assert not spec.is_offered(situation(ordered(asking(), ADA, NOW)))
+
+
+def test_command_without_a_step_names_a_later_step_only_once_it_has_waited_for_a_while() -> None:
+    assert REJECT.complete is not None
+    later = asking(needing(FIRST_IS_OVER), ACTED)
+    young = REJECT.complete(RejectOrder(), situation(later, NOW + timedelta(seconds=29)))
+    assert "RebootTemplate/reset waits only since 29s; name it with --step" in str(young)
+    old = REJECT.complete(RejectOrder(), situation(later, NOW + timedelta(seconds=30)))
+    assert old == RejectOrder(step="RebootTemplate/reset")
+
+
+def test_show_proposes_resume_after_a_rejection() -> None:
+    resume = ORDERS["resume"]
+    assert not resume.is_offered(replaced_hold(asking()))
+    assert resume.is_offered(replaced_hold(ordered(asking(), RejectOrder(step=NAME), NOW)))
+
+
+def replaced_hold(memory: Memory) -> Situation:
+    held = needing(hold=Hold(reason=HoldReason.APPROVAL_REQUIRED, message=""))
+    return Situation(phase=Phase.HELD, memory=memory, seen=held, now=NOW)
+
+
+QUESTION = asked(asking())
+
+
+@pytest.mark.parametrize(
+    ("required", "due", "known", "reason"),
+    [
+        (None, 0, None, None),
+        (ALL, None, None, None),
+        (RequiredApproval(steps=(1,)), 0, None, None),
+        (ALL, 0, None, HoldReason.APPROVAL_REQUIRED),
+        (ALL, 0, QUESTION, HoldReason.APPROVAL_REQUIRED),
+        (ALL, 1, QUESTION.answered(ApprovalAnswer.APPROVED, "", NOW), HoldReason.APPROVAL_REQUIRED),
+        (ALL, 0, QUESTION.model_copy(update={"answer": "Perhaps"}), HoldReason.APPROVAL_REQUIRED),
+        (ALL, 0, QUESTION.answered(ApprovalAnswer.APPROVED, "", NOW), None),
+        (ALL, 0, QUESTION.answered(ApprovalAnswer.REJECTED, "", NOW), HoldReason.STEP_REJECTED),
+        (None, 0, QUESTION.answered(ApprovalAnswer.REJECTED, "", NOW), HoldReason.STEP_REJECTED),
+        (ALL, 1, QUESTION.answered(ApprovalAnswer.REJECTED, "", NOW), HoldReason.APPROVAL_REQUIRED),
+    ],
+)
+def test_detector_holds_the_due_step_unless_it_is_approved(
+    required: RequiredApproval | None, due: int | None, known: Approval | None, reason: HoldReason | None
+) -> None:
+    hold = approval_hold(required, ESCALATION, due, known)
+    assert (hold.reason if hold else None) is reason
+
+
+ORDER = st.sampled_from(
+    [
+        ApproveOrder(step="reboot"),
+        ApproveOrder(step="reset"),
+        RejectOrder(step="reboot"),
+        HoldOrder(),
+        AbortOrder(),
+        ResumeOrder(),
+        ApproveOrder(),
+    ]
+)
+OBSERVED = st.sampled_from(
+    [
+        needing(),
+        needing(fact=fact(NOW + MINUTE)),
+        needing(state=TargetState.HEALTHY),
+        needing(state=TargetState.UNKNOWN),
+        needing(FIRST_IS_OVER),
+        needing(required=RequiredApproval(steps=(0,), expires_after_seconds=60.0)),
+        needing(hold=LIMIT),
+    ]
+)
+
+
+@given(st.lists(ORDER | OBSERVED, max_size=12))
+def test_no_step_is_taken_whose_failure_and_name_no_person_approved(events: list[Any]) -> None:
+    memory, now, approvals = Memory(), NOW, set[tuple[str, Any]]()
+    observation = needing()
+    for event in events:
+        now += MINUTE
+        if not isinstance(event, Observation):
+            waits = memory.approval
+            memory = ordered(memory, event, now)
+            if isinstance(event, ApproveOrder) and waits and not memory.orders[-1].refused:
+                approvals.add((waits.name, waits.fact))
+            continue
+        observation = event
+        for _ in range(2):
+            memory, move = moved(memory, observation, now)
+            if isinstance(move, AskApproval):
+                memory = memory.having_asked(move.approval)
+        assert not isinstance(move, AskApproval)
+        if isinstance(move, TakeStep) and observation.approval and move.step in observation.approval.steps:
+            step = observation.steps[move.step]
+            assert (names_of(step, observation.steps)[0], observation.fact) in approvals
