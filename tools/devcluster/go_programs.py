@@ -42,7 +42,7 @@ CONTROL_PLANE = GoProgram(
     package=".",
     linker_flags=_flags_of_kubernetes(),
     title="Kubernetes' control plane",
-    work=BuildWork(packages=2520, cpu_time=timedelta(seconds=420), shares=SHARES),
+    work=BuildWork(packages=2520, cpu_time=timedelta(seconds=480), shares=SHARES),
     instead="point KUBEBUILDER_ASSETS to a folder with kube-apiserver, etcd and kube-controller-manager, "
     "or play the demo in a cluster that you have: paramedic demo --context NAME",
 )
