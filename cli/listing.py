@@ -1,9 +1,6 @@
 """`paramedic list`: shows the incidents and their phases."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,12 +9,10 @@ from temporalio.client import Client
 
 from cli.connection import command_line, temporal
 from cli.errors import carry_out
-from cli.incident_list import Filter, closed_incidents, open_incidents
-from cli.incident_queries import StateQueries
-from cli.incident_summary import IncidentSummary
+from cli.incident_list import Filter
+from cli.incident_look import IncidentList, Wanted, look
 from cli.incident_table import headline, incident_table
 from cli.incident_view import IncidentView
-from cli.known_clusters import unknown_cluster
 from cli.names import object_name
 from cli.parameters import at_least, filled, one_of, words
 from cli.terminal import console, plain, print_trimmed
@@ -70,37 +65,6 @@ PrintedAs = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Selects the incidents to list, by filter, phase and shadow."""
-
-    filter: Filter
-    phases: frozenset[Phase]
-    """The wanted phases; empty means all."""
-    closed: int
-    """The most closed incidents to list."""
-    is_shadow: bool = False
-    """Whether to list only incidents that are, or were, in shadow."""
-
-    def shows(self, summary: IncidentSummary) -> bool:
-        """True also if phase or shadow is unknown: leaving the incident out would be a false all-clear."""
-        if self.phases and summary.phase not in {*self.phases, None}:
-            return False
-        return not self.is_shadow or summary.shadow is not None or bool(summary.problem)
-
-
-@dataclass(frozen=True)
-class IncidentList:
-    """The listed incidents, as they were at one moment."""
-
-    summaries: Sequence[IncidentSummary]
-    has_more: bool
-    """Whether older incidents were left out."""
-    now: datetime
-    nothing: str = ""
-    """For an empty list: the filter, and the known clusters; otherwise ""."""
-
-
 class IncidentListView(Frozen):
     """The JSON that `paramedic list -o json` prints."""
 
@@ -144,26 +108,6 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
 async def _list(context: typer.Context, wanted: Wanted) -> IncidentList:
     async with temporal(context) as client:
         return await look(client, wanted)
-
-
-async def look(client: Client, wanted: Wanted) -> IncidentList:
-    """Read the wanted incidents.
-
-    Raises:
-        RPCError: Temporal cannot be asked.
-
-    """
-    found = [] if wanted.phases == {Phase.ENDED} else await open_incidents(client, wanted.filter)
-    closed = await closed_incidents(client, wanted.filter, wanted.closed + 1) if wanted.closed else []
-    asked = await StateQueries(client).all([*found, *closed[: wanted.closed]])
-    shown = list(filter(wanted.shows, asked))
-    nothing = "" if shown else await _nothing(client, wanted.filter)
-    return IncidentList(shown, len(closed) > wanted.closed > 0, datetime.now(UTC), nothing)
-
-
-async def _nothing(client: Client, wanted: Filter) -> str:
-    unknown = await unknown_cluster(client, wanted.cluster)
-    return f"{wanted.words}{f'; {unknown}' if unknown else ''}"
 
 
 async def _watch(context: typer.Context, wanted: Wanted) -> int:

@@ -16,10 +16,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static
 
 from cli.errors import CommandError
+from cli.incident_look import IncidentList
 from cli.incident_page import incident_page
 from cli.incident_summary import IncidentSummary
 from cli.incident_table import GAP, fitted_rows, headline
-from cli.listing import IncidentList
 from cli.live.calls import LiveCalls, short_name
 from cli.live.filtering import FilterField, matching
 from cli.live.screens import Confirmation, IncidentScreen, OrderChoice

@@ -7,9 +7,9 @@ from typing import Any
 from temporalio.client import Client
 
 from cli.connection import identity_of
+from cli.incident_look import IncidentList, Wanted, look
 from cli.incident_page import IncidentPage
 from cli.incident_summary import IncidentSummary
-from cli.listing import IncidentList, Wanted, look
 from cli.orders import GivenOrder, give
 from cli.show import read_page
 from health.runbook.orders import OrderSpec

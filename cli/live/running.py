@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from temporalio.client import Client
 
 from cli.errors import ExitCode
-from cli.listing import Wanted
+from cli.incident_look import Wanted
 from cli.live.app import INTERRUPTED, LiveList
 from cli.live.calls import live_calls
 from cli.watching import TERMINATED

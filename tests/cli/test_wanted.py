@@ -3,7 +3,7 @@
 import dataclasses
 
 from cli.incident_list import Filter
-from cli.listing import Wanted
+from cli.incident_look import Wanted
 from health.model.details import Details
 from health.model.moves import Phase
 from tests.cli.summaries import state, summary

@@ -9,9 +9,9 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList, Static
 
 from cli.errors import CommandError
+from cli.incident_look import IncidentList
 from cli.incident_page import IncidentPage
 from cli.incident_summary import IncidentSummary
-from cli.listing import IncidentList
 from cli.live.app import INTERRUPTED, LiveList
 from cli.live.calls import LiveCalls
 from cli.live.filtering import matching

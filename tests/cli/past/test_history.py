@@ -42,9 +42,12 @@ async def test_history_lists_each_incident_with_its_outcome_and_says_what_is_rem
 async def test_history_of_an_unknown_node_is_empty_and_a_missing_name_is_refused(
     idle_fleet: Fleet, paramedic: Command
 ) -> None:
-    ran = await paramedic("history", "node-7", "--since", "12h")
+    ran = await paramedic("history", "node-7", "--since", "12h", "--cluster", idle_fleet.cluster)
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.startswith("no incidents of target 'node-7'; incidents that ended before ")
+    nothing = (
+        f"no incidents of target 'node-7' of cluster '{idle_fleet.cluster}'; incidents that ended before "
+    )
+    assert ran.err.startswith(nothing)
     ran = await paramedic("history", "--cluster", idle_fleet.cluster)
     assert ran.code == 2
     assert "is missing; only -o jsonl lists all nodes and Machines" in ran.err
