@@ -106,7 +106,7 @@ class IncidentStatus:
         if self.outcome is not None:
             return "Outcome", self.outcome
         transition = self.next_transition
-        at = f"at {stamp(transition.at)} " if transition.at else ""
+        at = f"at {stamp(transition.at)}: " if transition.at else ""
         return "Next", f"{at}{transition.what}"
 
 

@@ -7,6 +7,9 @@ from health.model.references import RequestReference
 from objects.frozen import Frozen
 from objects.short_text import ShortText
 
+EXISTS = "exists"
+"""The state of a request without a report of its remediator."""
+
 
 class RequestSnapshot(Frozen):
     """One request; its annotations supply the times."""
@@ -45,7 +48,7 @@ class RequestSnapshot(Frozen):
             return f"{self.reference} timed out"
         if self.succeeded is not None:
             return f"{self.reference} {'succeeded' if self.succeeded else 'failed'}"
-        return f"{self.reference} exists"
+        return f"{self.reference} {EXISTS}"
 
 
 @dataclass(frozen=True)

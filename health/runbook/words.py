@@ -24,6 +24,7 @@ from health.model.moves import (
 from health.model.observation import HoldReason
 from health.model.references import Action, Step
 from health.model.remediation_order import REMEDIATE
+from health.model.request_snapshot import EXISTS, RequestSnapshot
 from health.model.task_subject import TaskSubject
 from health.runbook.decision import (
     Act,
@@ -112,12 +113,20 @@ def _brief(decision: Decision, details: Details, incident: Incident) -> Brief:
     if details.differing:
         return Brief(details.differing)
     if observation.requests:
-        latest = observation.requests[-1]
-        state = incident.memory.words_of(latest).removeprefix(str(latest.reference))
-        return Brief(name=str(latest.reference), after=state)
+        return _brief_of_request(observation.requests[-1], incident)
     if observation.is_unhealthy and observation.fact is not None:
         return Brief(f"{observation.fact.condition} is {observation.fact.status}")
     return Brief(observation.reason)
+
+
+def _brief_of_request(request: RequestSnapshot, incident: Incident) -> Brief:
+    """The state of a request; in an escalation under the number and the template of its step."""
+    state = incident.memory.words_of(request).removeprefix(f"{request.reference} ")
+    plan, step = incident.plan, incident.plan.step_of(request.reference)
+    if step is None or len(plan.steps) == 1:
+        return Brief(name=str(request.reference), after=state)
+    place = f"step {plan.steps.index(step) + 1} of {len(plan.steps)},"
+    return Brief(place, step.template.name, "" if state == EXISTS else state)
 
 
 def _observed(incident: Incident) -> Details:

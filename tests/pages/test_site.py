@@ -26,6 +26,9 @@ def test_site_is_built_without_a_warning_and_has_every_page(tmp_path: Path) -> N
     expected = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in pages}
     found = {page.relative_to(tmp_path) for page in tmp_path.rglob("*.html")}
     assert expected <= found
+    pictures = {picture.name for picture in (ROOT / "docs" / "images").iterdir()}
+    assert pictures == {picture.name for picture in (tmp_path / "images").iterdir()}
+    assert pictures == set(re.findall(r'src="images/([^"]+)"', (tmp_path / "temporal-ui.html").read_text()))
     first = (tmp_path / "index.html").read_text()
     assert re.search(r'href="cli-inspection.html', first)
     assert "docs/" not in "".join(re.findall(r'href="([^"]+)"', first))
