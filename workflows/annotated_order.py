@@ -114,7 +114,8 @@ class AnnotatedOrder:
 
     async def _give(self, read: ReadOrderResult) -> None:
         number = self._memory.number + bool(self._memory.taken)
-        self._memory = AnnotatedOrderMemory(number=number)
+        if read.digest != self._memory.giving:
+            self._memory = AnnotatedOrderMemory(number=number, giving=read.digest)
         event = await self._given(read, f"{workflow.info().first_execution_run_id}/{number}/{read.digest}")
         answer = OrderAnswer(severity=event.severity, reason=event.reason, message=event.message)
         self._memory = AnnotatedOrderMemory(number=number, taken=read.digest, answer=answer)
@@ -125,18 +126,36 @@ class AnnotatedOrder:
         message = parsed(self._key, read.value, read.manager)
         if isinstance(message, Refusal):
             return refused_event(self._key, seed, message)
-        recipients = await self._call(
-            FIND_RECIPIENTS,
-            FindRecipientsInput(key=self._key),
-            Recipients,
-            task_queue=detector_queue(self._key.cluster),
-        )
+        recipients = self._memory.recipients or await self._recipients()
         if recipients.refused:
             return refused_event(self._key, seed, Refusal(recipients.refused))
+        self._memory = self._memory.model_copy(update={"recipients": recipients})
+        await self._give_to(recipients, message, seed)
+        return answered_event(self._key, seed, self._memory.receipts, recipients.left_out)
+
+    async def _recipients(self) -> Recipients:
+        asked, queue = FindRecipientsInput(key=self._key), detector_queue(self._key.cluster)
+        return await self._call(FIND_RECIPIENTS, asked, Recipients, task_queue=queue)
+
+    async def _give_to(self, recipients: Recipients, message: OrderMessage, seed: str) -> None:
+        """Give the order, and remember the answers, so that a retry is only for incidents without one.
+
+        Raises:
+            _TryAgain: an incident has not answered.
+
+        """
         receipts = await self._receipts(message, recipients, seed)
-        if waiting := [one for one in receipts if one.outcome == ReceiptOutcome.UNANSWERED]:
-            raise _TryAgain(f"{waiting[0].incident}: {waiting[0].words}")
-        return answered_event(self._key, seed, receipts, recipients.left_out)
+        answers = zip(recipients.incidents, receipts, strict=True)
+        waiting = tuple(one for one, answer in answers if answer.outcome == ReceiptOutcome.UNANSWERED)
+        unanswered = [one for one in receipts if one.outcome == ReceiptOutcome.UNANSWERED]
+        answered = tuple(one for one in receipts if one.outcome != ReceiptOutcome.UNANSWERED)
+        changes = {
+            "recipients": recipients.model_copy(update={"incidents": waiting}),
+            "receipts": (*self._memory.receipts, *answered),
+        }
+        self._memory = self._memory.model_copy(update=changes)
+        if unanswered:
+            raise _TryAgain(f"{unanswered[0].incident}: {unanswered[0].words}")
 
     async def _receipts(
         self, message: OrderMessage, recipients: Recipients, seed: str

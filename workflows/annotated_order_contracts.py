@@ -34,6 +34,15 @@ class OrderAnswer(Frozen):
     message: str
 
 
+class Recipients(Frozen):
+    """The open incidents of the object, or why no incident gets the order."""
+
+    incidents: tuple[IncidentReference, ...] = ()
+    left_out: int = 0
+    """The number of further incidents, over MOST_RECIPIENTS."""
+    refused: str = ""
+
+
 class AnnotatedOrderMemory(Frozen):
     """The state of the workflow that the cluster does not show, for the next run."""
 
@@ -43,6 +52,12 @@ class AnnotatedOrderMemory(Frozen):
     """The Event for this value, until it is emitted."""
     number: int = 1
     """The number of the value that is taken now, in this workflow."""
+    giving: str = ""
+    """The digest of the value that some incidents have not answered yet; "": none."""
+    recipients: Recipients | None = None
+    """The incidents that get it and have not answered; a later incident never gets it. None: not asked."""
+    receipts: tuple[Receipt, ...] = ()
+    """The answers of the others."""
 
 
 class AnnotatedOrderInput(RunInput):
@@ -81,15 +96,6 @@ class FindRecipientsInput(Frozen):
     """Asks the detector which open incidents the order is for."""
 
     key: AnnotatedOrderKey
-
-
-class Recipients(Frozen):
-    """The open incidents of the object, or why no incident gets the order."""
-
-    incidents: tuple[IncidentReference, ...] = ()
-    left_out: int = 0
-    """The number of further incidents, over MOST_RECIPIENTS."""
-    refused: str = ""
 
 
 class GiveOrderInput(Frozen):

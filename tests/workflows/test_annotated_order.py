@@ -70,6 +70,16 @@ async def test_incident_that_does_not_answer_gets_the_same_update_again(annotati
     assert [one.update_id for one in annotating.given] == [annotating.given[0].update_id] * 2
 
 
+async def test_retry_gives_the_order_to_no_incident_that_began_later(annotating: Annotating) -> None:
+    annotating.unanswered, annotating.began_later = 1, True
+    await annotating.start()
+    await annotating.rests()
+    await annotating.passes(FIRST_RETRY)
+    assert await annotating.result() == HELD
+    checks = [[incident.check.name for incident in one.incidents] for one in annotating.given]
+    assert checks == [["workers"], ["workers"]]
+
+
 async def test_annotation_that_cannot_be_removed_is_not_taken_again(annotating: Annotating) -> None:
     annotating.may_remove = False
     await annotating.start()

@@ -53,6 +53,9 @@ class Annotating:
         self.may_remove = True
         self.unanswered = 0
         """How many times the incident does not answer."""
+        self.began_later = False
+        """True if another incident of the object begins after the first question."""
+        self.questions = 0
         self.refused = ""
         """Why the detector names no incident."""
         self.given: list[GiveOrderInput] = []
@@ -84,7 +87,11 @@ class Annotating:
         target = TargetReference(kind="Node", group="", name=NODE.name, uid=NODE.uid)
         check = CheckReference(kind="NodeHealthCheck", name="workers")
         incident = IncidentReference(cluster=asked.key.cluster, check=check, target=target)
-        return Recipients(incidents=(incident,))
+        self.questions += 1
+        if not self.began_later or self.questions == 1:
+            return Recipients(incidents=(incident,))
+        other = incident.model_copy(update={"check": check.model_copy(update={"name": "others"})})
+        return Recipients(incidents=(incident, other))
 
     @activity.defn(name=GIVE_ORDER.name)
     async def give(self, asked: GiveOrderInput) -> GiveOrderResult:
