@@ -161,7 +161,10 @@ class GiveOrder:
             async with asyncio.timeout(ANSWER_TIMEOUT.total_seconds()):
                 complete = await _completed(spec, message, handle)
                 if isinstance(complete, Refusal):
-                    return _receipt(incident, ReceiptOutcome.REFUSED, complete.why)
+                    # An earlier attempt may have given it, and the incident has moved on since.
+                    answer = await _earlier_answer(handle, update_id)
+                    outcome = ReceiptOutcome.REFUSED if answer is None else ReceiptOutcome.GIVEN
+                    return _receipt(incident, outcome, complete.why if answer is None else answer)
                 answer = await handle.execute_update(
                     spec.name, complete, id=update_id, result_type=str, rpc_timeout=RPC_TIMEOUT
                 )
@@ -219,6 +222,19 @@ async def _completed(
         return message
     state = await handle.query("state", result_type=State, rpc_timeout=RPC_TIMEOUT)
     return spec.complete(message, state.situation(datetime.now(UTC)))
+
+
+async def _earlier_answer(handle: WorkflowHandle[Any, Any], update_id: str) -> str | None:
+    """The answer to an update of an earlier attempt; None if the incident did not get it."""
+    try:
+        answer: str = await handle.get_update_handle(update_id, result_type=str).result(
+            rpc_timeout=RPC_TIMEOUT
+        )
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    return answer
 
 
 def _receipt(incident: IncidentReference, outcome: ReceiptOutcome, words: str) -> Receipt:

@@ -32,7 +32,6 @@ from kube.absence import none_if_absent
 from kube.errors import KindUnknown, NotFound
 from kube.resource import CONFIG_MAPS, NAMESPACES
 from objects.metadata import OwnerReference
-from objects.timestamps import stamp
 
 ASK_AGAIN_SECONDS = 2.0
 """The detector sees the same change within milliseconds; if its state lags, this bounds the loop."""
@@ -163,13 +162,14 @@ class Revalidation:
         if target.is_excluded:
             raise not_true(f"{target.metadata.name} is now excluded from remediation")
         if is_by_order(judged.fact):
-            self._refuse_expired_order(check, target)
+            self._refuse_order_that_is_over(check, target)
         return Confirmed(target, check, owner, context)
 
-    def _refuse_expired_order(self, check: HealthCheck, target: Target) -> None:
+    def _refuse_order_that_is_over(self, check: HealthCheck, target: Target) -> None:
         order = order_on(check.reference, target)
-        if order is not None and self.live.management.server_clock.now() >= order.until:
-            raise not_true(f"the order to remediate {target.metadata.name} expired at {stamp(order.until)}")
+        over = order.why_over(self.live.management.server_clock.now()) if order is not None else ""
+        if over:
+            raise not_true(f"the order to remediate {target.metadata.name} is over: {over}")
 
     async def _refuse_if_stopped(self) -> None:
         namespace = await none_if_absent(self.live.shared.get(NAMESPACES, self._lease_namespace))

@@ -54,6 +54,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.kit.wakes import Wakes
 
 Result = TypeVar("Result")
+GIVEN_FOR = timedelta(minutes=10)
+"""An incident without an answer for so long does not get the order: its state may be another one."""
+TOO_LATE = "no worker answered for 10 minutes; give the order again"
 RETRIES = Backoff(timedelta(seconds=5), timedelta(hours=1))
 """Between two attempts to read, give or remove. The annotation may stay for ever without a right."""
 
@@ -91,6 +94,7 @@ class AnnotatedOrder:
             self._failures = 0
             if is_gone and not self._wakes.has_new:
                 return AnnotatedOrderResult(answer=self._details)
+            await self._pause()
         raise asyncio.CancelledError
 
     @workflow.signal(name=WAKE_ANNOTATED_ORDER)
@@ -113,9 +117,10 @@ class AnnotatedOrder:
         return await self._remove()
 
     async def _give(self, read: ReadOrderResult) -> None:
-        number = self._memory.number + bool(self._memory.taken)
+        number = self._memory.number
         if read.digest != self._memory.giving:
-            self._memory = AnnotatedOrderMemory(number=number, giving=read.digest)
+            number += bool(self._memory.taken or self._memory.giving)
+            self._memory = AnnotatedOrderMemory(number=number, giving=read.digest, since=workflow.now())
         event = await self._given(read, f"{workflow.info().first_execution_run_id}/{number}/{read.digest}")
         answer = OrderAnswer(severity=event.severity, reason=event.reason, message=event.message)
         self._memory = AnnotatedOrderMemory(number=number, taken=read.digest, answer=answer)
@@ -141,21 +146,26 @@ class AnnotatedOrder:
         """Give the order, and remember the answers, so that a retry is only for incidents without one.
 
         Raises:
-            _TryAgain: an incident has not answered.
+            _TryAgain: an incident has not answered, and the order is not too old yet.
 
         """
         receipts = await self._receipts(message, recipients, seed)
         answers = zip(recipients.incidents, receipts, strict=True)
         waiting = tuple(one for one, answer in answers if answer.outcome == ReceiptOutcome.UNANSWERED)
-        unanswered = [one for one in receipts if one.outcome == ReceiptOutcome.UNANSWERED]
+        unanswered = [receipt for receipt in receipts if receipt.outcome == ReceiptOutcome.UNANSWERED]
         answered = tuple(one for one in receipts if one.outcome != ReceiptOutcome.UNANSWERED)
         changes = {
             "recipients": recipients.model_copy(update={"incidents": waiting}),
             "receipts": (*self._memory.receipts, *answered),
         }
         self._memory = self._memory.model_copy(update=changes)
-        if unanswered:
+        if not unanswered:
+            return
+        if workflow.now() - (self._memory.since or workflow.now()) < GIVEN_FOR:
             raise _TryAgain(f"{unanswered[0].incident}: {unanswered[0].words}")
+        refusal = {"outcome": ReceiptOutcome.REFUSED, "words": TOO_LATE}
+        refused = (receipt.model_copy(update=refusal) for receipt in unanswered)
+        self._memory = self._memory.model_copy(update={"receipts": (*self._memory.receipts, *refused)})
 
     async def _receipts(
         self, message: OrderMessage, recipients: Recipients, seed: str
@@ -198,13 +208,21 @@ class AnnotatedOrder:
     async def _rest(self, problem: str) -> None:
         """Wait until the next attempt or a wake."""
         self._say(problem)
-        if is_new_run_due():
-            begin_a_new_run(AnnotatedOrderInput(key=self._key, memory=self._memory))
+        self._begin_a_new_run_if_due()
         wait = RETRIES.wait(self._failures, workflow.random().random())
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self._wakes.has_new, timeout=wait, timeout_summary="tries again"
             )
+
+    async def _pause(self) -> None:
+        """Wait longer before each further value: a program may write the annotation again and again."""
+        self._begin_a_new_run_if_due()
+        await workflow.sleep(RETRIES.wait(self._memory.number, workflow.random().random()))
+
+    def _begin_a_new_run_if_due(self) -> None:
+        if is_new_run_due():
+            begin_a_new_run(AnnotatedOrderInput(key=self._key, memory=self._memory))
 
     def _say(self, words: str) -> None:
         self._details = short(words)

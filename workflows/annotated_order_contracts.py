@@ -5,7 +5,7 @@ a detector. The other activities return what failed; the workflow tries again wi
 gets the order as an update with an id of its own, so a repeated `give_order` gives no order twice.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -58,6 +58,8 @@ class AnnotatedOrderMemory(Frozen):
     """The incidents that get it and have not answered; a later incident never gets it. None: not asked."""
     receipts: tuple[Receipt, ...] = ()
     """The answers of the others."""
+    since: datetime | None = None
+    """When the value was first given; None: it is not being given."""
 
 
 class AnnotatedOrderInput(RunInput):

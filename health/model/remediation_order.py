@@ -18,6 +18,8 @@ REMEDIATE = "paramedic.dev/remediate"
 DEFAULT_TIME = timedelta(hours=1)
 LONGEST_TIME = timedelta(hours=24)
 """A forgotten order must not remediate a node days later."""
+AHEAD = timedelta(minutes=1)
+"""The farthest start in the future, for different clocks. A later one would bypass the longest time."""
 LONGEST_VALUE = 8192
 """Characters of the annotation; a longer value is not parsed."""
 
@@ -53,6 +55,14 @@ class RemediationOrder(Frozen):
     @property
     def expiry(self) -> str:
         return f"the order expires at {stamp(self.until)}"
+
+    def why_over(self, now: datetime) -> str:
+        """Why the order is not in force at `now`; "": it is."""
+        if now >= self.until:
+            return f"it expired at {stamp(self.until)}"
+        if self.given > now + AHEAD:
+            return f"it begins in the future, at {stamp(self.given)}"
+        return ""
 
     def is_fulfilled_by(self, boot_id: str) -> bool:
         """True if the Node has booted since the order; an unknown boot fulfils nothing."""

@@ -7,7 +7,7 @@ matches; an ended order stays ended, and the clean-up removes it from the target
 | state                                             | the order                          |
 |---------------------------------------------------|------------------------------------|
 | `abort` stands                                    | is over                            |
-| the order has expired                             | is over                            |
+| the order has expired, or begins in the future    | is over                            |
 | a request made since the order reports success    | is over, whether or not it booted  |
 
 A target that conditions call unhealthy is remediated as any other, with and without an order.
@@ -20,7 +20,6 @@ from health.model.observation import ENDED, Observation, TargetState
 from health.model.order import OrderRecord
 from health.model.remediation_order import RemediationOrder
 from health.runbook.state import Memory
-from objects.timestamps import stamp
 
 REMEDIATE = "remediate"
 """The name of the order in records of the incident."""
@@ -65,8 +64,8 @@ def _why_over(order: RemediationOrder, observation: Observation, memory: Memory,
     """Why the order is over; "": it is not."""
     if memory.left_alone is not None:
         return "a person aborted it"
-    if now >= order.until:
-        return f"it expired at {stamp(order.until)}"
+    if over := order.why_over(now):
+        return over
     since = order.given.replace(microsecond=0)
     if any(one.succeeded and one.created >= since for one in observation.requests):
         return "its remediator reports success"

@@ -16,6 +16,7 @@ from health.model.node import Node, NodeAnnotations
 from health.model.references import CheckReference
 from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, RemediationOrder, order_in
 from health.model.verdict import Health
+from objects.timestamps import stamp
 from tests.support.values.builders import (
     EMPTY_CONTEXT,
     INCIDENT,
@@ -92,6 +93,22 @@ def test_every_order_survives_the_annotation(
     order = RemediationOrder(given=given_, until=given_ + timedelta(seconds=seconds), **fields)
     text = annotated(order)[REMEDIATE]
     assert len(text) > LONGEST_VALUE or order_in(text) == order
+
+
+@pytest.mark.parametrize(
+    ("given_", "until", "over"),
+    [
+        (NOW - MINUTE, NOW + MINUTE, ""),
+        (NOW + MINUTE, NOW + 2 * MINUTE, ""),
+        (NOW - MINUTE, NOW, f"it expired at {stamp(NOW)}"),
+        (NOW + 2 * MINUTE, NOW + 3 * MINUTE, f"it begins in the future, at {stamp(NOW + 2 * MINUTE)}"),
+    ],
+)
+def test_order_is_over_after_its_end_and_more_than_a_minute_before_its_start(
+    given_: datetime, until: datetime, over: str
+) -> None:
+    order = RemediationOrder(check="c", reason="it hangs", given=given_, until=until)
+    assert order.why_over(NOW) == over
 
 
 NOT_READY = condition("Ready", "False", NOW - 10 * MINUTE)

@@ -9,7 +9,7 @@ from temporalio.exceptions import CancelledError
 from temporalio.testing import WorkflowEnvironment
 
 from tests.support.story.annotating import Annotating
-from workflows.annotated_order import AnnotatedOrder
+from workflows.annotated_order import GIVEN_FOR, AnnotatedOrder
 
 FIRST_RETRY, A_DAY = timedelta(seconds=6), timedelta(days=1)
 HELD = "paramedic.dev/hold: workers/node-4: does nothing new for Node/node-4"
@@ -68,6 +68,20 @@ async def test_incident_that_does_not_answer_gets_the_same_update_again(annotati
     await annotating.passes(FIRST_RETRY)
     assert await annotating.result() == HELD
     assert [one.update_id for one in annotating.given] == [annotating.given[0].update_id] * 2
+
+
+async def test_incident_without_an_answer_for_ten_minutes_does_not_get_the_order(
+    annotating: Annotating,
+) -> None:
+    annotating.unanswered = 1_000
+    await annotating.start()
+    await annotating.rests()
+    for _ in range(8):
+        await annotating.passes(GIVEN_FOR / 2)
+        if annotating.value is None:
+            break
+    assert "no worker answered for 10 minutes; give the order again" in await annotating.result()
+    assert annotating.value is None
 
 
 async def test_retry_gives_the_order_to_no_incident_that_began_later(annotating: Annotating) -> None:
