@@ -98,7 +98,7 @@ async def test_order_that_has_expired_is_not_carried_out(world: World, worker: W
     await annotate(world, order)
     held = (await worker.act(act_of(world, order))).hold
     assert held is not None
-    assert held.message.startswith(f"the order to remediate {world.name} expired at")
+    assert held.message.startswith(f"the order to remediate {world.name} is over: it expired at")
     assert await world.request() is None
 
 

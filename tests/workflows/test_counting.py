@@ -15,6 +15,7 @@ from health.model.moves import Outcome, Phase
 from health.model.observation import HoldReason
 from tests.support.api.eventually import eventually
 from tests.support.story.incident import IncidentDriver
+from tests.support.story.settling import rests
 from tests.support.story.upgrading import Upgrading
 from tests.support.values.metric_samples import Series, scrape, series
 from tests.support.values.observations import expired, healthy, hold, waiting
@@ -119,6 +120,7 @@ async def test_incident_is_counted_by_its_outcome_when_it_ends_and_each_act_with
         assert counted.times() == times
 
         await bare_incident.start(waiting())
+        await rests(bare_incident, Phase.WAITING)  # it has seen the failure
         await bare_incident.sees(healthy())
         assert await bare_incident.outcome() is Outcome.RECOVERED
     assert counted.all() == acted_and_ended | {ended(Outcome.RECOVERED): 1}
