@@ -14,8 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 from pydantic_core import CoreSchema
 
-from health.model.order_annotations import OrderAnnotation, OrderAnnotations
-from health.model.remediation_order import OrderText
+from health.model.order_annotations import OrderAnnotation, TargetAnnotations
 from objects.bounds import Time
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.fail_fast import FailFast
@@ -42,7 +41,7 @@ class NodeCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
-class NodeAnnotations(OrderAnnotations):
+class NodeAnnotations(TargetAnnotations):
     """The annotations of a Node that we honour."""
 
     machine: str = Field(default="", alias="machine.openshift.io/machine")
@@ -51,7 +50,6 @@ class NodeAnnotations(OrderAnnotations):
     )
     current_config: str = Field(default="", alias="machineconfiguration.openshift.io/currentConfig")
     desired_config: str = Field(default="", alias="machineconfiguration.openshift.io/desiredConfig")
-    remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=_PART)

@@ -14,9 +14,11 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.model.references import UID_LENGTH, TypedObjectReference
+from health.model.remediation_order import OrderText
 from objects.frozen import Frozen
 
 PREFIX = "paramedic.dev/"
+_PART = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
 _DIGITS = 16
 
 
@@ -40,12 +42,7 @@ class OrderAnnotation(NamedTuple):
     """The digest of its value."""
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    kw_only=True,
-    config=ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True),
-)
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
 class OrderAnnotations:
     """The orders among the annotations of an object, as digests; None: absent."""
 
@@ -66,6 +63,13 @@ class OrderAnnotations:
 
 ORDER_NAMES = tuple(field.name for field in dataclasses.fields(OrderAnnotations))
 """The names of all orders that an annotation can give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=_PART)
+class TargetAnnotations(OrderAnnotations):
+    """The annotations of a target by which people give orders to its incidents, or order its remediation."""
+
+    remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
 
 
 def annotation_of(order: str) -> str:

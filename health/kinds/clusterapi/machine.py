@@ -17,8 +17,7 @@ from health.kinds.clusterapi.group import CLUSTER_NAME, CONTROL_PLANE, GROUP, V1
 from health.kinds.clusterapi.object_conditions import Condition, served_conditions
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import OrderAnnotation, OrderAnnotations
-from health.model.remediation_order import OrderText
+from health.model.order_annotations import TargetAnnotations
 from health.model.stored_status import stored_condition, string
 from objects.group_kind import ServedKind
 
@@ -32,13 +31,12 @@ INFRASTRUCTURE_READY = "InfrastructureReady"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineAnnotations(OrderAnnotations):
+class MachineAnnotations(TargetAnnotations):
     """The annotations of a Machine that we honour; None: absent."""
 
     paused: str | None = Field(default=None, alias="cluster.x-k8s.io/paused")
     skip_remediation: str | None = Field(default=None, alias="cluster.x-k8s.io/skip-remediation")
     remediate_machine: str | None = Field(default=None, alias="cluster.x-k8s.io/remediate-machine")
-    remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
@@ -114,14 +112,6 @@ class MachineTarget(LinkedMachineTarget):
     """
 
     machine: Machine
-
-    @property
-    def orders(self) -> tuple[OrderAnnotation, ...]:
-        return self.machine.metadata.annotations.orders
-
-    @property
-    def order_text(self) -> str:
-        return self.machine.metadata.annotations.remediate
 
     @property
     def node_cluster(self) -> str:

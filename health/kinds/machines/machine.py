@@ -1,7 +1,7 @@
 """The common parts of Machines of both APIs: identity, owners, and the linked Node.
 
-Each kind adds the fields of its own Machines. Metadata has no annotations here, because each kind honours
-its own.
+Each kind adds the fields of its own Machines. Metadata has only the annotations of orders here, because each
+kind honours further ones.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass
 
 from health.model.node import NO_SPEC, Node, NodeSpec
+from health.model.order_annotations import OrderAnnotation, TargetAnnotations
 from health.model.target import Target
 from health.model.verdict import Fact
 from objects.bounds import Time
@@ -37,7 +38,7 @@ class MachineOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
 class AnyMachineMetadata(FailFast):
-    """Identity, labels and owners of a Machine."""
+    """Identity, labels, owners and orders of a Machine."""
 
     name: str
     namespace: str
@@ -47,6 +48,7 @@ class AnyMachineMetadata(FailFast):
     deletion_timestamp: Time | None = None
     labels: dict[str, str] = Field(default_factory=dict)
     owner_references: tuple[MachineOwner, ...] = ()
+    annotations: TargetAnnotations = TargetAnnotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
@@ -99,6 +101,14 @@ class LinkedMachineTarget(Target):
     @property
     def metadata(self) -> AnyMachineMetadata:
         return self.machine.metadata
+
+    @property
+    def orders(self) -> tuple[OrderAnnotation, ...]:
+        return self.metadata.annotations.orders
+
+    @property
+    def order_text(self) -> str:
+        return self.metadata.annotations.remediate
 
     @property
     def replaced_by(self) -> str:

@@ -13,8 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from health.kinds.machines import machine as common
 from health.kinds.machines.machine import KIND, PART, LinkedMachine, LinkedMachineTarget
-from health.model.order_annotations import OrderAnnotation, OrderAnnotations
-from health.model.remediation_order import OrderText
+from health.model.order_annotations import TargetAnnotations
 from objects.clusters import MANAGEMENT_CLUSTER
 from objects.group_kind import ServedKind
 
@@ -25,11 +24,10 @@ EXTERNAL_REMEDIATION = "host.metal3.io/external-remediation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
-class MachineAnnotations(OrderAnnotations):
+class MachineAnnotations(TargetAnnotations):
     """The annotations of a Machine that we honour."""
 
     external_remediation: str | None = Field(default=None, alias="host.metal3.io/external-remediation")
-    remediate: OrderText = Field(default="", alias="paramedic.dev/remediate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=PART)
@@ -72,14 +70,6 @@ class MachineTarget(LinkedMachineTarget):
     """One Machine with its Node, at one moment."""
 
     machine: Machine
-
-    @property
-    def orders(self) -> tuple[OrderAnnotation, ...]:
-        return self.machine.metadata.annotations.orders
-
-    @property
-    def order_text(self) -> str:
-        return self.machine.metadata.annotations.remediate
 
     @property
     def is_marked(self) -> bool:
