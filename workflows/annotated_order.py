@@ -121,10 +121,14 @@ class AnnotatedOrder:
         if read.digest != self._memory.giving:
             number += bool(self._memory.taken or self._memory.giving)
             self._memory = AnnotatedOrderMemory(number=number, giving=read.digest, since=workflow.now())
-        event = await self._given(read, f"{workflow.info().first_execution_run_id}/{number}/{read.digest}")
+        event = await self._given(read, self._seed(number, read.digest))
         answer = OrderAnswer(severity=event.severity, reason=event.reason, message=event.message)
         self._memory = AnnotatedOrderMemory(number=number, taken=read.digest, answer=answer)
         self._say(event.message)
+
+    def _seed(self, number: int, digest: str) -> str:
+        """The identity of a value, by which its updates and its Event are made once."""
+        return f"{workflow.info().first_execution_run_id}/{number}/{digest}"
 
     async def _given(self, read: ReadOrderResult, seed: str) -> Event:
         """Give the order to the incidents of the object; returns the Event that answers."""
@@ -150,22 +154,21 @@ class AnnotatedOrder:
 
         """
         receipts = await self._receipts(message, recipients, seed)
-        answers = zip(recipients.incidents, receipts, strict=True)
-        waiting = tuple(one for one, answer in answers if answer.outcome == ReceiptOutcome.UNANSWERED)
         unanswered = [receipt for receipt in receipts if receipt.outcome == ReceiptOutcome.UNANSWERED]
-        answered = tuple(one for one in receipts if one.outcome != ReceiptOutcome.UNANSWERED)
+        answered = [receipt for receipt in receipts if receipt not in unanswered]
+        is_too_late = workflow.now() - (self._memory.since or workflow.now()) >= GIVEN_FOR
+        if is_too_late:
+            refusal = {"outcome": ReceiptOutcome.REFUSED, "words": TOO_LATE}
+            answered += [receipt.model_copy(update=refusal) for receipt in unanswered]
+        answers = zip(recipients.incidents, receipts, strict=True)
+        waiting = tuple(incident for incident, receipt in answers if receipt in unanswered)
         changes = {
             "recipients": recipients.model_copy(update={"incidents": waiting}),
             "receipts": (*self._memory.receipts, *answered),
         }
         self._memory = self._memory.model_copy(update=changes)
-        if not unanswered:
-            return
-        if workflow.now() - (self._memory.since or workflow.now()) < GIVEN_FOR:
+        if unanswered and not is_too_late:
             raise _TryAgain(f"{unanswered[0].incident}: {unanswered[0].words}")
-        refusal = {"outcome": ReceiptOutcome.REFUSED, "words": TOO_LATE}
-        refused = (receipt.model_copy(update=refusal) for receipt in unanswered)
-        self._memory = self._memory.model_copy(update={"receipts": (*self._memory.receipts, *refused)})
 
     async def _receipts(
         self, message: OrderMessage, recipients: Recipients, seed: str
@@ -181,7 +184,7 @@ class AnnotatedOrder:
     async def _remove(self) -> bool:
         """Answer, and remove the annotation; returns True if there is none any more."""
         memory = self._memory
-        seed = f"{workflow.info().first_execution_run_id}/{memory.number}/{memory.taken}"
+        seed = self._seed(memory.number, memory.taken)
         asked = AnswerOrderInput(key=self._key, digest=memory.taken, seed=seed, answer=memory.answer)
         result = await self._call(ANSWER_ORDER, asked, AnswerOrderResult)
         self._memory = memory.model_copy(update={"answer": None})
