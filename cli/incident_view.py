@@ -104,8 +104,8 @@ class RetryView(Frozen):
         )
 
 
-class IncidentView(Frozen):
-    """One run of an incident's workflow, as `list` prints it."""
+class IncidentRunView(Frozen):
+    """The run of a workflow, and the incident that it is for."""
 
     workflow_id: str
     run_id: str
@@ -114,6 +114,24 @@ class IncidentView(Frozen):
     target: str
     target_uid: str
     status: str
+
+
+def run_fields(summary: IncidentSummary) -> dict[str, str]:
+    incident = summary.incident
+    return {
+        "workflow_id": incident.workflow_id,
+        "run_id": summary.run_id,
+        "cluster": incident.cluster,
+        "check": str(incident.check),
+        "target": str(incident.target),
+        "target_uid": incident.target.uid,
+        "status": summary.status,
+    }
+
+
+class IncidentView(IncidentRunView):
+    """One run of an incident's workflow, as `list` prints it."""
+
     phase: OpenEnum[Phase] | None
     details: str
     problem: str
@@ -132,17 +150,11 @@ class IncidentView(Frozen):
 
     @classmethod
     def of(cls, summary: IncidentSummary, now: datetime) -> Self:
-        incident, state, in_time = summary.incident, summary.state, summary.goes_on_in(now)
+        state, in_time = summary.state, summary.goes_on_in(now)
         transition = summary.next_transition
         memory = state.memory if state else Memory()
         return cls(
-            workflow_id=incident.workflow_id,
-            run_id=summary.run_id,
-            cluster=incident.cluster,
-            check=str(incident.check),
-            target=str(incident.target),
-            target_uid=incident.target.uid,
-            status=summary.status,
+            **run_fields(summary),
             phase=summary.phase,
             details=summary.words,
             problem=summary.problem,

@@ -12,7 +12,6 @@ import typer
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.namespace.v1 import NamespaceConfig
 from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
     RegisterNamespaceRequest,
     UpdateNamespaceRequest,
 )
@@ -22,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.ages import parse_days, short
 from cli.connection import NOT_FOR_US, any_namespace
 from cli.errors import CommandError, ExitCode, UnreachableError, carry_out
+from cli.retention import retention_of
 from runtime import search_attributes
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict
@@ -104,16 +104,12 @@ async def _prepare(client: Client, retention: timedelta | None, *, is_created: b
 
 async def _retention_of(client: Client) -> timedelta | None:
     """The retention; None if the namespace does not exist."""
-    namespace_request = DescribeNamespaceRequest(namespace=client.namespace)
     try:
-        answer = await client.workflow_service.describe_namespace(namespace_request, timeout=RPC_TIMEOUT)
+        return await retention_of(client)
     except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return None
         if error.status in NOT_FOR_US:
             raise refusal("look at", client, error, create_in_cloud(client.namespace)) from error
         raise
-    return answer.config.workflow_execution_retention_ttl.ToTimedelta()
 
 
 async def _create(client: Client, retention: timedelta) -> None:

@@ -26,7 +26,7 @@ from cli.live.screens import Confirmation, IncidentScreen, OrderChoice
 from cli.next_steps import PossibleOrders
 from cli.terminal import error_sentence, plain
 from cli.watching import EVERY_SECONDS, head
-from health.runbook.orders import ABORT, HOLD, OrderSpec
+from health.runbook.orders import ORDERS, OrderSpec
 
 INTERRUPTED = 130
 
@@ -150,7 +150,7 @@ class LiveList(App[int]):
 
     def action_order(self, name: str) -> None:
         if (chosen := self._chosen()) is not None:
-            self._confirm(chosen, {"hold": HOLD, "abort": ABORT}[name])
+            self._confirm(chosen, ORDERS[name])
 
     def action_choose(self) -> None:
         chosen = self._chosen()

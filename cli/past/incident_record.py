@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.past.course import PhaseTime, phase_times
 from health.model.moves import Phase
+from health.model.request_record import RequestRecord
 
 REMEDIATION = (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
 """The phases in which a step is taken, or was."""
@@ -38,6 +40,13 @@ class IncidentRecord:
         return (self.summary.closed or self.now) - self.began
 
     @property
+    def requests(self) -> tuple[RequestRecord, ...]:
+        """The requests that it made or found."""
+        if self.summary.result is not None:
+            return self.summary.result.requests
+        return self.summary.state.memory.records if self.summary.state else ()
+
+    @cached_property
     def phases(self) -> tuple[PhaseTime, ...]:
         return phase_times(self.story, self.summary.closed or self.now)
 

@@ -46,12 +46,10 @@ def _row(past: IncidentRecord) -> tuple[str, ...]:
 
 def _steps(past: IncidentRecord) -> str:
     """The number of requests and the time of the phases that belong to them; "-" without any."""
-    result, state = past.summary.result, past.summary.state
-    records = result.requests if result else state.memory.records if state else ()
     time = past.time_in(*REMEDIATION)
-    if not records and not time:
+    if not past.requests and not time:
         return "-"
-    return f"{len(records)} in {_time(time)}"
+    return f"{len(past.requests)} in {_time(time)}"
 
 
 def _time(time: timedelta | None) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Self
 
-from cli.incident_view import EpisodeView, OrderView
+from cli.incident_view import EpisodeView, IncidentRunView, OrderView, run_fields
 from cli.past.course import PhaseTime
 from cli.past.incident_record import IncidentRecord
 from cli.past.reading import Kept
@@ -14,16 +14,9 @@ from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
 
 
-class IncidentRecordView(Frozen):
+class IncidentRecordView(IncidentRunView):
     """One incident with its phases, requests, orders and history."""
 
-    workflow_id: str
-    run_id: str
-    cluster: str
-    check: str
-    target: str
-    target_uid: str
-    status: str
     outcome: Outcome | None
     reason: str
     problem: str
@@ -43,15 +36,8 @@ class IncidentRecordView(Frozen):
     def of(cls, past: IncidentRecord) -> Self:
         summary, result = past.summary, past.summary.result
         memory = summary.state.memory if summary.state else None
-        known = result or memory
         return cls(
-            workflow_id=summary.incident.workflow_id,
-            run_id=summary.run_id,
-            cluster=summary.incident.cluster,
-            check=str(summary.incident.check),
-            target=str(summary.incident.target),
-            target_uid=summary.incident.target.uid,
-            status=summary.status,
+            **run_fields(summary),
             outcome=summary.outcome,
             reason=summary.words,
             problem=past.problem,
@@ -60,9 +46,9 @@ class IncidentRecordView(Frozen):
             lasted_seconds=past.lasted.total_seconds(),
             attempts=result.attempts if result else memory.attempt if memory else 0,
             phases=past.phases,
-            requests=result.requests if result else memory.records if memory else (),
+            requests=past.requests,
             deleted_at=result.deleted if result else None,
-            orders=tuple(OrderView.of(one, past.now) for one in known.orders) if known else (),
+            orders=tuple(OrderView.of(order, past.now) for order in summary.orders),
             shadow=summary.shadow,
             evidence=summary.evidence,
             history=tuple(map(EpisodeView.of, past.story)),

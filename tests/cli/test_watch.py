@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from cli.watching import head
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from tests.support.cluster.command import PARAMEDIC, Command
+from tests.support.cluster.command import PARAMEDIC, Command, until_drawn
 from tests.support.cluster.forked import Forked, fork
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import expired, held
@@ -23,13 +23,6 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 """A shell lets what it runs in the background ignore Ctrl-C, and so would all that the tests start there."""
-
-
-async def _until_drawn(terminal: int, words: str) -> None:
-    drawn = ""
-    async with asyncio.timeout(60):
-        while words not in drawn:
-            drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
 
 
 def _drain(terminal: int) -> bytes:
@@ -65,9 +58,9 @@ async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
     )
     os.close(its)
     try:
-        await _until_drawn(ours, "1 incident: 1 Held")
+        await until_drawn(ours, "1 incident: 1 Held")
         await fleet.see("node-1", expired())
-        await _until_drawn(ours, "1 incident: 1 Remediating")
+        await until_drawn(ours, "1 incident: 1 Remediating")
         await _ends_by(signal.SIGINT, 130, process, ours)
     finally:
         if process.returncode is None:
@@ -79,7 +72,7 @@ async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
     forked = fork("paramedic", arguments, environment, out=its, err=its)
     os.close(its)
     try:
-        await _until_drawn(ours, "1 incident: 1 Remediating")
+        await until_drawn(ours, "1 incident: 1 Remediating")
         await _ends_by(signal.SIGTERM, 143, forked, ours)
     finally:
         forked.send_signal(signal.SIGKILL)

@@ -9,16 +9,9 @@ import termios
 
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
-from tests.support.cluster.command import PARAMEDIC
+from tests.support.cluster.command import PARAMEDIC, until_drawn
 from tests.support.story.fleet import Fleet
 from tests.support.values.observations import expired
-
-
-async def _until_drawn(terminal: int, words: str) -> None:
-    drawn = ""
-    async with asyncio.timeout(60):
-        while words not in drawn:
-            drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
 
 
 async def test_keys_hold_an_incident_with_a_reason_and_quit(
@@ -43,11 +36,11 @@ async def test_keys_hold_an_incident_with_a_reason_and_quit(
     )
     os.close(its)
     try:
-        await _until_drawn(ours, "1 Remediating")
+        await until_drawn(ours, "1 Remediating")
         os.write(ours, b"h")
-        await _until_drawn(ours, "reason")
+        await until_drawn(ours, "reason")
         os.write(ours, b"disk swap\r")
-        await _until_drawn(ours, "until resume")
+        await until_drawn(ours, "until resume")
         state = await fleet.state("node-1")
         assert state.memory.held is not None
         assert state.memory.held.reason == "disk swap"

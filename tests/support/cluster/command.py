@@ -36,6 +36,14 @@ class Command:
         return drawn
 
 
+async def until_drawn(terminal: int, words: str) -> None:
+    """Read the terminal until the words have appeared on it."""
+    drawn = ""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while words not in drawn:
+            drawn += (await asyncio.to_thread(os.read, terminal, 65536)).decode(errors="replace")
+
+
 def _drain(terminal: int) -> str:
     """All that is drawn until the last process that draws has ended, without colours."""
     drawn = b""
