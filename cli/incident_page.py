@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.ages import ago, short
-from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import PossibleOrders, kubectl_lines
+from cli.story import Episode
 from cli.terminal import phase_text
 from health.model.details import beside
 from health.model.moves import Phase

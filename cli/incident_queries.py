@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.history import read_task_failure
 from cli.incident_summary import IncidentSummary
 from cli.state_query import NO_ANSWER, RPC_TIMEOUT, query_state
+from cli.story import read_task_failure
 from cli.terminal import error_sentence, plain
 from health.model.incident_result import IncidentResult
 from runtime.payload_codec import UnreadablePayload

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Self
 
-from cli.history import Episode
 from cli.incident_page import IncidentPage, RequestCourse, Retry, retries
 from cli.incident_summary import IncidentSummary
 from cli.next_steps import kubectl_lines
+from cli.story import Episode
 from health.model.evidence import EvidenceRecord
 from health.model.moves import Outcome, Phase
 from health.model.observation import Observation

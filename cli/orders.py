@@ -19,11 +19,11 @@ from cli.ages import OrderTime
 from cli.completing import open_incident_names
 from cli.connection import because, identity_of, temporal
 from cli.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
-from cli.history import is_of_a_failing_task, read_task_failure
 from cli.incident_queries import AT_ONCE, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
 from cli.names import LISTED, NAME_HELP, find_open, incident_name
 from cli.parameters import filled
+from cli.story import is_of_a_failing_task, read_task_failure
 from cli.updating import RPC_TIMEOUT, answered, ended, refused
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
 from health.runbook.annotated_order import KEPT_OUT

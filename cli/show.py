@@ -11,7 +11,6 @@ from temporalio.client import Client
 from cli.completing import open_incident_names
 from cli.connection import command_line, temporal
 from cli.errors import carry_out
-from cli.history import read_story, with_refusals
 from cli.incident_page import IncidentPage, incident_page
 from cli.incident_queries import StateQueries
 from cli.incident_summary import IncidentSummary
@@ -19,6 +18,7 @@ from cli.incident_view import PageView
 from cli.names import NAME_HELP, find_any, incident_name
 from cli.next_steps import http_address, ui_link
 from cli.parameters import filled, one_of, words
+from cli.story import read_story, with_refusals
 from cli.terminal import console, print_trimmed
 
 

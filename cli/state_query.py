@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.history import is_of_a_failing_task
+from cli.story import is_of_a_failing_task
 
 RPC_TIMEOUT = timedelta(seconds=3)
 AGAIN_SECONDS = 0.1

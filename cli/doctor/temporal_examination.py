@@ -14,9 +14,9 @@ from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_temporal_protection import protection_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
-from cli.history import read_task_failure
 from cli.parameters import quoted
 from cli.retention import retention_of
+from cli.story import read_task_failure
 from cli.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys

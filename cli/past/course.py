@@ -7,7 +7,7 @@ by themselves.
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from cli.history import Episode
+from cli.story import Episode
 from health.model.moves import Phase
 from objects.frozen import Frozen
 

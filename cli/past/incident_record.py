@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.past.course import PhaseTime, phase_times
+from cli.story import Episode
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 

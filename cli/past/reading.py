@@ -8,12 +8,12 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.ages import short
-from cli.history import Story, read_story, with_refusals
 from cli.incident_list import Filter, ended_since, open_incidents
 from cli.incident_queries import AT_ONCE, StateQueries
 from cli.incident_summary import IncidentSummary
 from cli.past.incident_record import IncidentRecord
 from cli.retention import retention_of
+from cli.story import Story, read_story, with_refusals
 from cli.terminal import error_sentence
 
 _NO_STORY = Story(episodes=())

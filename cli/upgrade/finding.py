@@ -12,11 +12,11 @@ from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, W
 from temporalio.service import RPCError
 
 from cli.errors import NotFoundError
-from cli.history import read_task_failure
 from cli.incident_queries import NO_WORKER, OTHER_VERSION
 from cli.parameters import is_cluster_called
 from cli.state_query import NO_ANSWER, query_state
 from cli.state_query import RPC_TIMEOUT as QUERY_TIMEOUT
+from cli.story import read_task_failure
 from cli.terminal import error_sentence, plain
 from cli.upgrade.summary import UpgradeSummary
 from runtime.payload_codec import UnreadablePayload

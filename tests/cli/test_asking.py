@@ -11,9 +11,9 @@ from temporalio.api.errordetails.v1 import WorkflowNotReadyFailure
 from temporalio.client import Client, Interceptor, OutboundInterceptor, QueryWorkflowInput
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.history import WorkflowTaskFailure
 from cli.incident_queries import AT_ONCE, BUSY, NO_WORKER, StateQueries
 from cli.incident_summary import IncidentSummary
+from cli.story import WorkflowTaskFailure
 from health.model.moves import Phase
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from workflows.messages import State

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.history import Episode
 from cli.incident_page import IncidentPage, incident_page
 from cli.incident_view import IncidentView, PageView
 from cli.next_steps import PossibleOrders
+from cli.story import Episode
 from health.model.details import Details
 from health.model.evidence import EvidenceRecord, EvidenceStore
 from health.model.moves import Outcome, Phase

@@ -8,7 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from cli.history import Episode, story, with_refusals
+from cli.story import Episode, story, with_refusals
 from health.model.observation import Hold, HoldReason, Observation
 from health.model.order import OrderRecord
 from health.model.references import RequestReference

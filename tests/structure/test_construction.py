@@ -35,7 +35,7 @@ _LIBRARY, _RECORD, _COPY = (
 )
 ASSIGNED_ELSEWHERE = {
     "cli/connection.py": _LIBRARY,
-    "cli/history.py": _RECORD,
+    "cli/story.py": _RECORD,
     "cli/orders.py": "sets the names of a command, which Typer reads",
     "cli/output.py": _LIBRARY,
     "cli/retire/identification.py": _RECORD,

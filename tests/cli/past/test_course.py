@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.history import Episode
 from cli.past.course import phase_times
+from cli.story import Episode
 from health.model.moves import Phase
 from tests.support.values.builders import MINUTE, NOW
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.history import Episode
 from cli.incident_summary import IncidentSummary
 from cli.past.incident_record import IncidentRecord
 from cli.past.reading import Kept
 from cli.past.table import past_table, sums
 from cli.past.view import IncidentRecordView
+from cli.story import Episode
 from health.model.moves import Outcome, Phase
 from health.model.order import OrderRecord
 from health.model.request_record import RequestRecord

@@ -11,7 +11,7 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from cli.history import Story, read_story
+from cli.story import Story, read_story
 from devcluster.temporal import TemporalServer
 from tests.support.cluster.temporal_servers import client_of
 
