@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import UsageError, fail
-from cli.parameters import at_least, one_of
+from cli.shared.errors import UsageError, fail
+from cli.shared.parameters import at_least, one_of
 from kube.errors import NotConfigured
 
 PROVISIONING_SECONDS, DAY_SECONDS = 5, 24 * 60 * 60

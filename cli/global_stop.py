@@ -11,9 +11,9 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from cli.errors import CommandError, NotFoundError
-from cli.installations import lease_namespaces, refuse_unread
-from cli.terminal import plain
+from cli.shared.errors import CommandError, NotFoundError
+from cli.shared.installations import lease_namespaces, refuse_unread
+from cli.shared.terminal import plain
 from health.cluster.global_stop import STOP, LeaseNamespace
 from kube.client import Client
 from kube.errors import KubernetesError, NotFound

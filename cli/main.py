@@ -9,23 +9,23 @@ from typing import NoReturn
 import typer
 from typer import TyperException
 
-from cli.connection import choose_temporal
 from cli.dev import demo, dev
 from cli.doctor.command import doctor
-from cli.errors import ExitCode, print_error, print_usage_error
+from cli.incidents.listing import list_incidents
+from cli.incidents.orders import command as order_command
+from cli.incidents.past.command import history
+from cli.incidents.show import show
 from cli.inspection.check import check
 from cli.inspection.explain import explain
 from cli.inspection.remediate import remediate
 from cli.inspection.simulate import simulate
-from cli.listing import list_incidents
-from cli.orders import command as order_command
-from cli.output import Output, in_foreground
-from cli.past.command import history
 from cli.policy import policy
 from cli.retire.command import retire
 from cli.setting_up import setup
 from cli.shadow import shadow
-from cli.show import show
+from cli.shared.connection import choose_temporal
+from cli.shared.errors import ExitCode, print_error, print_usage_error
+from cli.shared.output import Output, in_foreground
 from cli.stopping import start, stop
 from cli.upgrade.command import upgrade
 from health.runbook.orders import ORDERS

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
-from cli.errors import UsageError, fail
-from cli.policy_file import policy_in, read_file
+from cli.shared.errors import UsageError, fail
+from cli.shared.policy_file import policy_in, read_file
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument
 from objects.durations import in_words
 

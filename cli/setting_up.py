@@ -18,10 +18,10 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.ages import parse_days, short
-from cli.connection import NOT_FOR_US, any_namespace
-from cli.errors import CommandError, ExitCode, UnreachableError, carry_out
-from cli.retention import retention_of
+from cli.shared.ages import parse_days, short
+from cli.shared.connection import NOT_FOR_US, any_namespace
+from cli.shared.errors import CommandError, ExitCode, UnreachableError, carry_out
+from cli.shared.retention import retention_of
 from runtime import search_attributes
 from runtime.retrying import one_sentence
 from runtime.search_attributes import SearchAttributeConflict

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from cli.ages import parse_days
-from cli.connection import temporal
-from cli.errors import carry_out
-from cli.incident_list import Filter, ended_since, open_incidents
-from cli.incident_queries import StateQueries
-from cli.known_clusters import unknown_cluster
-from cli.listing import OfCheck, OfCluster
-from cli.parameters import one_of, words
+from cli.incidents.listing import OfCheck, OfCluster
+from cli.incidents.state_queries import StateQueries
+from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shadow_report import ShadowReport
-from cli.terminal import console, plain, print_trimmed
+from cli.shared.ages import parse_days
+from cli.shared.connection import temporal
+from cli.shared.errors import carry_out
+from cli.shared.known_clusters import unknown_cluster
+from cli.shared.parameters import one_of, words
+from cli.shared.terminal import console, plain, print_trimmed
 
 LONGEST = timedelta(days=366)
 WEEK = timedelta(days=7)

@@ -15,9 +15,9 @@ from typing import Self
 from rich.table import Table
 from rich.text import Text
 
-from cli.ages import short
-from cli.incident_summary import IncidentSummary
-from cli.incident_table import GAP
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.table import GAP
+from cli.shared.ages import short
 from health.model.shadow_record import ShadowRecord
 from objects.frozen import Frozen
 from objects.timestamps import stamp

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import carry_out
-from cli.orders import parse_reason
-from cli.parameters import filled
+from cli.incidents.orders import parse_reason
+from cli.shared.errors import carry_out
+from cli.shared.parameters import filled
 from runtime.settings import LEASE_NAMESPACE, LEASE_NAMESPACE_VARIABLE
 
 Reason = Annotated[

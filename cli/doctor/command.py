@@ -8,9 +8,9 @@ import typer
 from rich.text import Text
 
 from cli.doctor.finding import Examined, FindingSeverity
-from cli.errors import ExitCode, UsageError, carry_out, fail, wrong_setting
-from cli.parameters import at_least, one_of, words
-from cli.terminal import console, plain
+from cli.shared.errors import ExitCode, UsageError, carry_out, fail, wrong_setting
+from cli.shared.parameters import at_least, one_of, words
+from cli.shared.terminal import console, plain
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, PREFIX, Settings, SettingsError
 
 WATCHED_SECONDS, LONGEST_WATCH_SECONDS = 6, 10 * 60

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from cli.ages import short
 from cli.doctor.finding import Finding, note, problem, warning
+from cli.shared.ages import short
 from health.check.health_check import HealthCheck
 from health.kinds.check_kind import UNREADABLE, CheckKind, FailingCondition
 from health.model.invalid_check import InvalidCheckError

@@ -7,17 +7,17 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.ages import short
-from cli.connection import silent_core
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
 from cli.doctor.of_temporal_protection import protection_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
-from cli.parameters import quoted
-from cli.retention import retention_of
-from cli.story import read_task_failure
-from cli.terminal import PLAIN_DATA
+from cli.incidents.story import read_task_failure
+from cli.shared.ages import short
+from cli.shared.connection import silent_core
+from cli.shared.parameters import quoted
+from cli.shared.retention import retention_of
+from cli.shared.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys

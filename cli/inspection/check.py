@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from cli.errors import carry_out
+from cli.incidents.names import object_name
+from cli.incidents.show import PageOutput
 from cli.inspection.options import CheckKinds, OfCluster, OfContext
-from cli.names import object_name
-from cli.parameters import one_of, words
 from cli.shadow import WEEK, since_time
-from cli.show import PageOutput
-from cli.terminal import console, print_trimmed
+from cli.shared.errors import carry_out
+from cli.shared.parameters import one_of, words
+from cli.shared.terminal import console, print_trimmed
 
 
 def check(  # noqa: PLR0913  each is an option

@@ -7,8 +7,8 @@ from datetime import timedelta
 from rich.table import Table
 from rich.text import Text
 
-from cli.ages import short
 from cli.inspection.check_view import DecisionView, HealthCheckView, OutcomesView
+from cli.shared.ages import short
 from detector.inspection.decisions import Decided
 
 MOST_NAMED = 10

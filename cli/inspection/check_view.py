@@ -6,7 +6,7 @@ from datetime import datetime
 from statistics import median
 from typing import Self
 
-from cli.incident_summary import IncidentSummary
+from cli.incidents.summary import IncidentSummary
 from cli.inspection.explanation_view import HoldView, ThresholdView
 from detector.inspection.decisions import Decided, TargetDecision, holds_of_check
 from detector.inspection.inspection import Inspection

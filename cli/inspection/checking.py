@@ -5,12 +5,12 @@ from datetime import timedelta
 
 from temporalio.service import RPCError
 
-from cli.errors import NotFoundError
-from cli.incident_list import Filter, ended_since
-from cli.incident_queries import StateQueries
+from cli.incidents.state_queries import StateQueries
+from cli.incidents.visibility import Filter, ended_since
 from cli.inspection.check_view import HealthCheckView, OutcomesView
 from cli.inspection.connecting import ClusterChoice, reading_cluster
-from cli.parameters import is_called
+from cli.shared.errors import NotFoundError
+from cli.shared.parameters import is_called
 from detector.inspection.decisions import decisions
 from detector.inspection.inspection import Inspection
 from health.model.references import CheckReference

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import typer
 from prometheus_client import CollectorRegistry
 
-from cli.connection import identity_of, silent_core
-from cli.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
-from cli.installations import FoundInstallation, installations
-from cli.parameters import is_cluster_called
-from cli.terminal import PLAIN_DATA
+from cli.shared.connection import identity_of, silent_core
+from cli.shared.errors import CommandError, NotFoundError, UnreachableError, UsageError, wrong_setting
+from cli.shared.installations import FoundInstallation, installations
+from cli.shared.parameters import is_cluster_called
+from cli.shared.terminal import PLAIN_DATA
 from detector.inspection.inspection import Inspection, UnreadClusterError, inspecting
 from health.policy.policy import Policy
 from kube.connection import ClusterConnection

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from rich.table import Table
 from rich.text import Text
 
-from cli.ages import ago, short
 from cli.inspection.explanation_view import (
     ConditionView,
     ExplanationView,
@@ -14,6 +13,7 @@ from cli.inspection.explanation_view import (
     HoldView,
     SupposedView,
 )
+from cli.shared.ages import ago, short
 from objects.durations import in_words
 
 Line = tuple[str, str | Text]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.parameters import filled
+from cli.shared.parameters import filled
 from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE
 
 OfContext = Annotated[

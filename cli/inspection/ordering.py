@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from cli.errors import CommandError, NotFoundError
 from cli.inspection.checking import named_check
 from cli.inspection.connecting import UNNAMED, ClusterChoice, reading_cluster
 from cli.inspection.targets import selected
+from cli.shared.errors import CommandError, NotFoundError
 from detector.inspection.inspection import Inspection
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from cli.ages import parse_time
-from cli.connection import identity_of
-from cli.errors import carry_out
+from cli.incidents.names import object_name
+from cli.incidents.orders import parse_reason
 from cli.inspection.options import CheckKinds, OfCluster, OfContext
-from cli.names import object_name
-from cli.orders import parse_reason
+from cli.shared.ages import parse_time
+from cli.shared.connection import identity_of
+from cli.shared.errors import carry_out
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
 
 USER_AGENT = "paramedic-remediate"

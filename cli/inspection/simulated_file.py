@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cli.errors import UsageError
-from cli.policy_file import policy_in, read_file
+from cli.shared.errors import UsageError
+from cli.shared.policy_file import policy_in, read_file
 from detector.state.check_state import CheckRecord
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS

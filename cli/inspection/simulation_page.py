@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cli.incident_table import GAP
+from cli.incidents.table import GAP
 from cli.inspection.check_view import DecisionView
 from cli.inspection.simulation_view import ReplayView, SimulatedCheckView, SimulationView, changed
 

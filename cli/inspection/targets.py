@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from cli.errors import NotFoundError
-from cli.parameters import is_called
+from cli.shared.errors import NotFoundError
+from cli.shared.parameters import is_called
 from detector.inspection.inspection import Inspection
 from detector.state.target_store import place_of
 from health.check.health_check import HealthCheck

@@ -10,7 +10,6 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from cli.installations import installations
 from cli.retire.owned_objects import (
     Disposition,
     OwnedObject,
@@ -19,6 +18,7 @@ from cli.retire.owned_objects import (
     is_scaled_up,
     running_detectors,
 )
+from cli.shared.installations import installations
 from health.cluster.upgrade import SignallingObject, UpgradePhase, gravest, upgrade
 from health.kinds.check_kind import CheckKind
 from health.kinds.registry import CHECK_KINDS

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cli.ages import parse_time
-from cli.errors import carry_out, fail, wrong_setting
-from cli.parameters import filled
+from cli.shared.ages import parse_time
+from cli.shared.errors import carry_out, fail, wrong_setting
+from cli.shared.parameters import filled
 from cli.stopping import InNamespace, OfContext
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX, Settings, SettingsError
 

@@ -17,9 +17,9 @@ another installation, an earlier name of this one, or the name that was meant. T
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from cli.errors import NotFoundError
-from cli.installations import FoundInstallation
 from cli.retire.owned_objects import Snapshot, incident_on
+from cli.shared.errors import NotFoundError
+from cli.shared.installations import FoundInstallation
 from runtime.settings import Settings
 
 UNCHANGED = "nothing was changed"

@@ -18,7 +18,7 @@ acts later. Temporal times out the activity of a killed worker after a while.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cli.incident_summary import IncidentSummary
+from cli.incidents.summary import IncidentSummary
 from health.model.moves import Phase
 
 

@@ -1,6 +1,6 @@
 """NoWorkflows: stands in for `ClusterWorkflows` if Temporal is lost; it knows no workflow."""
 
-from cli.incident_summary import IncidentSummary
+from cli.incidents.summary import IncidentSummary
 from cli.retire.identification import Traces
 from health.model.references import IncidentReference
 from runtime.strangers import Stranger

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from cli.installations import FoundInstallation, named_by_leases
+from cli.shared.installations import FoundInstallation, named_by_leases
 from health.kinds.check_kind import CheckKind
 from health.model.references import CheckReference, IncidentReference
 from health.model.remediation_request import INCIDENT, RemediationRequest

@@ -8,16 +8,16 @@ from datetime import timedelta
 import typer
 from pydantic import ValidationError
 
-from cli.connection import temporal
 from cli.doctor.cluster_examination import identities
-from cli.errors import CommandError
 from cli.global_stop import order_stop
 from cli.retire.cluster import RetiredCluster
 from cli.retire.no_workflows import NoWorkflows
 from cli.retire.owned_objects import OwnedObject
 from cli.retire.retirement import Retirement
 from cli.retire.workflows import ClusterWorkflows
-from cli.terminal import plain
+from cli.shared.connection import temporal
+from cli.shared.errors import CommandError
+from cli.shared.terminal import plain
 from kube.connection import ClusterConnection
 from kube.errors import KubernetesError
 from kube.transport import Transport

@@ -20,7 +20,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cli.errors import CommandError
 from cli.retire.cluster import RetiredCluster
 from cli.retire.identification import refuse_other_name, refuse_other_place, traces_of
 from cli.retire.no_workflows import NoWorkflows
@@ -33,6 +32,7 @@ from cli.retire.owned_objects import (
     running_operators,
 )
 from cli.retire.workflows import ClusterWorkflows
+from cli.shared.errors import CommandError
 from health.kinds.registry import CHECK_KINDS
 from kube.errors import KubernetesError
 from runtime.process_names import DETECTOR, WORKER

@@ -10,15 +10,15 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.errors import CommandError, NotFoundError, UsageError
-from cli.incident_list import Filter, open_incidents
-from cli.incident_queries import AT_ONCE, StateQueries
-from cli.incident_summary import IncidentSummary
-from cli.known_clusters import known_clusters
-from cli.orders import GivenOrder, send
-from cli.parameters import quoted
+from cli.incidents.orders import GivenOrder, send
+from cli.incidents.state_queries import AT_ONCE, StateQueries
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import Filter, open_incidents
 from cli.retire.identification import Traces
 from cli.retire.incident_step import IncidentAction, IncidentStep, next_step
+from cli.shared.errors import CommandError, NotFoundError, UsageError
+from cli.shared.known_clusters import known_clusters
+from cli.shared.parameters import quoted
 from health.model.references import IncidentReference
 from health.runbook.orders import AbortOrder
 from kube.bounded import bounded

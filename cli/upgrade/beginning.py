@@ -10,9 +10,9 @@ from typing import Any
 from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
 
-from cli.errors import NotFoundError
-from cli.known_clusters import known_clusters
-from cli.parameters import is_cluster_called, with_kind
+from cli.shared.errors import NotFoundError
+from cli.shared.known_clusters import known_clusters
+from cli.shared.parameters import is_cluster_called, with_kind
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from runtime import search_attributes

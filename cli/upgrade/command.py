@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from cli.connection import command_line, temporal
-from cli.errors import carry_out
-from cli.known_clusters import unknown_cluster
-from cli.parameters import filled, one_of, words
-from cli.show import PageOutput
-from cli.terminal import console, plain, print_trimmed
+from cli.incidents.show import PageOutput
+from cli.shared.connection import command_line, temporal
+from cli.shared.errors import carry_out
+from cli.shared.known_clusters import unknown_cluster
+from cli.shared.parameters import filled, one_of, words
+from cli.shared.terminal import console, plain, print_trimmed
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import forget, pause, unpause
 from cli.upgrade.page import upgrade_page

@@ -11,13 +11,12 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from cli.errors import NotFoundError
-from cli.incident_queries import NO_WORKER, OTHER_VERSION
-from cli.parameters import is_cluster_called
-from cli.state_query import NO_ANSWER, query_state
-from cli.state_query import RPC_TIMEOUT as QUERY_TIMEOUT
-from cli.story import read_task_failure
-from cli.terminal import error_sentence, plain
+from cli.incidents.state_queries import NO_ANSWER, NO_WORKER, OTHER_VERSION, query_state
+from cli.incidents.state_queries import RPC_TIMEOUT as QUERY_TIMEOUT
+from cli.incidents.story import read_task_failure
+from cli.shared.errors import NotFoundError
+from cli.shared.parameters import is_cluster_called
+from cli.shared.terminal import error_sentence, plain
 from cli.upgrade.summary import UpgradeSummary
 from runtime.payload_codec import UnreadablePayload
 from workflows.upgrade_contracts import (

@@ -12,14 +12,14 @@ from typing import Annotated, TypeVar
 import typer
 from temporalio.client import Client, WorkflowUpdateRPCTimeoutOrCancelledError
 
-from cli.ages import PauseTime
-from cli.connection import identity_of, temporal
-from cli.errors import CommandError, NotFoundError, UsageError, carry_out
-from cli.incident_queries import NO_WORKER
-from cli.names import object_name
-from cli.orders import Reason
-from cli.parameters import filled, is_called
-from cli.updating import RPC_TIMEOUT, answered
+from cli.incidents.names import object_name
+from cli.incidents.orders import Reason
+from cli.incidents.state_queries import NO_WORKER
+from cli.shared.ages import PauseTime
+from cli.shared.connection import identity_of, temporal
+from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
+from cli.shared.parameters import filled, is_called
+from cli.shared.updating import RPC_TIMEOUT, answered
 from cli.upgrade.beginning import as_written, beginning, refuse_without_upgrade, resolve_cluster
 from cli.upgrade.finding import find_one, with_state
 from cli.upgrade.summary import UpgradeSummary

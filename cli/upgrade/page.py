@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from cli.ages import ago, short
+from cli.shared.ages import ago, short
 from cli.upgrade.summary import CheckStanding, UpgradeSummary
 from health.upgrade.orders import PauseOrderRecord
 from workflows.upgrade_contracts import UpgradePauseState

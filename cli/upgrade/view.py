@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Self
 
-from cli.incident_page import Retry
-from cli.incident_view import RetryView
+from cli.incidents.page import Retry
+from cli.incidents.view import RetryView
 from cli.upgrade.summary import CheckStanding, UpgradeSummary
 from health.cluster.upgrade import UpgradePhase
 from health.upgrade.failed_write import FailedWrite

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from cli.incident_summary import IncidentSummary
+from cli.incidents.summary import IncidentSummary
 from cli.shadow_report import Acted, Comparison, ShadowReport, Sums, peaks
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
 from health.model.shadow_record import ShadowRecord, ShadowStep
 from health.runbook.state import Memory
-from tests.cli.summaries import UNHEALTHY, ended, state, summary
+from tests.cli.incidents.summaries import UNHEALTHY, ended, state, summary
 from tests.support.values.builders import FIRST, MINUTE, NOW
 
 pytestmark = pytest.mark.rule("rule 43")

@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from cli.incident_list import Filter, open_incidents
+from cli.incidents.visibility import Filter, open_incidents
 from detector.attempts.attempts import Attempts
 from detector.dispatching.dispatch import Dispatch
 from detector.dispatching.incident_calls import MOST_ATTEMPTS, IncidentCalls

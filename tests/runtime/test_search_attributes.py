@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.incident_list import Filter
+from cli.incidents.visibility import Filter
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from runtime.search_attributes import CHECK, LONGEST, TARGET, keyword, of_incident
 

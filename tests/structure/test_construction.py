@@ -34,12 +34,12 @@ _LIBRARY, _RECORD, _COPY = (
     "fills a copy of its own class",
 )
 ASSIGNED_ELSEWHERE = {
-    "cli/connection.py": _LIBRARY,
-    "cli/story.py": _RECORD,
-    "cli/orders.py": "sets the names of a command, which Typer reads",
-    "cli/output.py": _LIBRARY,
+    "cli/shared/connection.py": _LIBRARY,
+    "cli/incidents/story.py": _RECORD,
+    "cli/incidents/orders.py": "sets the names of a command, which Typer reads",
+    "cli/shared/output.py": _LIBRARY,
     "cli/retire/identification.py": _RECORD,
-    "cli/terminal.py": _RECORD,
+    "cli/shared/terminal.py": _RECORD,
     "detector/answers/storms.py": _RECORD,
     "detector/context/lost_nodes_watch.py": _RECORD,
     "detector/context/outage_watch.py": _RECORD,

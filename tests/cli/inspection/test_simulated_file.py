@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import UsageError
 from cli.inspection.simulated_file import SIMULATED_UID, SimulatedCheck, read_simulated
+from cli.shared.errors import UsageError
 from detector.state.check_state import CheckRecord
 from health.policy.policy_document import PolicyDocument
 

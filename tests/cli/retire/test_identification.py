@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cli.errors import ExitCode, NotFoundError
-from cli.installations import FoundInstallation, named_by_leases, named_by_statuses
 from cli.retire.identification import Traces, refuse_other_name, refuse_other_place, traces_of
 from cli.retire.owned_objects import Snapshot, Stored
+from cli.shared.errors import ExitCode, NotFoundError
+from cli.shared.installations import FoundInstallation, named_by_leases, named_by_statuses
 from health.model.references import CheckReference, IncidentReference, TargetReference
 from health.model.remediation_request import INCIDENT
 from kube.resource import Resource

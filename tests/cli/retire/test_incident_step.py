@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.incident_summary import IncidentSummary
+from cli.incidents.summary import IncidentSummary
 from cli.retire.incident_step import IncidentAction, next_step
 from health.model.moves import Phase
 from health.model.order import Blocks, OrderRecord

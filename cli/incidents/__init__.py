@@ -1,0 +1,1 @@
+"""Lists, shows and orders incidents."""

@@ -1,0 +1,153 @@
+"""`paramedic list`: shows the incidents and their phases."""
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from temporalio.client import Client
+
+from cli.incidents.names import object_name
+from cli.incidents.table import headline, incident_table
+from cli.incidents.view import IncidentView
+from cli.incidents.visibility import Filter
+from cli.incidents.wanted import IncidentList, Wanted, look
+from cli.incidents.watching import Page, watch
+from cli.shared.connection import command_line, temporal
+from cli.shared.errors import carry_out
+from cli.shared.parameters import at_least, filled, one_of, words
+from cli.shared.terminal import console, plain, print_trimmed
+from health.model.moves import Phase
+from objects.frozen import Frozen
+
+
+class ListOutput(StrEnum):
+    """How `paramedic list` prints: for people or for scripts."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+
+
+OfCheck = Annotated[
+    str | None,
+    typer.Option(
+        parser=object_name, metavar="NAME", help="Only of this check: NAME, KIND/NAME, NAMESPACE/NAME."
+    ),
+]
+OfTarget = Annotated[
+    str | None,
+    typer.Option(parser=object_name, metavar="NAME", help="Only of this node or Machine, in the same forms."),
+]
+OfPhase = Annotated[
+    list[Phase] | None,
+    typer.Option(
+        parser=one_of(Phase),
+        metavar=words(Phase),
+        help="Only in this phase, may be repeated; unknown phases are shown too.",
+    ),
+]
+OfCluster = Annotated[
+    str | None,
+    typer.Option(
+        parser=filled, metavar="CLUSTER", help="Only of this cluster; default: all of the namespace."
+    ),
+]
+Limit = Annotated[
+    int,
+    typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: the most ended incidents to list."),
+]
+PrintedAs = Annotated[
+    ListOutput,
+    typer.Option(
+        "-o", "--output", parser=one_of(ListOutput), metavar=words(ListOutput), help="How to print."
+    ),
+]
+
+
+class IncidentListView(Frozen):
+    """The JSON that `paramedic list -o json` prints."""
+
+    incidents: tuple[IncidentView, ...]
+    has_more: bool
+
+
+def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
+    context: typer.Context,
+    *,
+    check: OfCheck = None,
+    target: OfTarget = None,
+    phase: OfPhase = None,
+    cluster: OfCluster = None,
+    is_all: Annotated[bool, typer.Option("--all", help="List ended incidents too, newest first.")] = False,
+    limit: Limit = 100,
+    is_shadow: Annotated[
+        bool, typer.Option("--shadow", help="Only incidents that are, or were, in shadow.")
+    ] = False,
+    output: PrintedAs = ListOutput.TABLE,
+    is_live: Annotated[bool, typer.Option("--watch", help="Keep running and show every change.")] = False,
+) -> None:
+    """List incidents, the phase of each, and its reason."""
+    phases = frozenset(phase or ())
+    closed = limit if is_all or Phase.ENDED in phases else 0
+    wanted = Wanted(
+        Filter(check=check or "", target=target or "", cluster=cluster or ""), phases, closed, is_shadow
+    )
+    if is_live:
+        _refuse_to_watch(output)
+        raise typer.Exit(carry_out(_watch(context, wanted)))
+    listed = carry_out(_list(context, wanted))
+    if output is ListOutput.JSON:
+        typer.echo(_json(listed))
+        if not listed.summaries:
+            typer.echo(_headline(listed), err=True)
+    else:
+        _print(listed, is_wide=output is ListOutput.WIDE)
+
+
+async def _list(context: typer.Context, wanted: Wanted) -> IncidentList:
+    async with temporal(context) as client:
+        return await look(client, wanted)
+
+
+async def _watch(context: typer.Context, wanted: Wanted) -> int:
+    """Watch with keys, or without a keyboard only redraw. Returns the exit code."""
+    async with temporal(context) as client:
+        if not sys.stdin.isatty():
+            await watch(lambda: _page(client, wanted))
+        # The terminal library costs every other command 0.3 s of CPU at its start.
+        from cli.incidents.live.running import run_live  # noqa: PLC0415
+
+        return await run_live(client, wanted, context.obj, command_line(context))
+
+
+async def _page(client: Client, wanted: Wanted) -> Page:
+    listed = await look(client, wanted)
+    table = incident_table(listed.summaries, listed.now, width=console().width, is_wide=False)
+    return _headline(listed), table
+
+
+def _print(listed: IncidentList, *, is_wide: bool) -> None:
+    if listed.summaries:
+        out = console(is_cut=not is_wide)
+        print_trimmed(incident_table(listed.summaries, listed.now, width=out.width, is_wide=is_wide), out)
+    typer.echo(_headline(listed), err=True)
+
+
+def _headline(listed: IncidentList) -> str:
+    if not listed.summaries:
+        return f"no incidents{plain(listed.nothing)}"
+    more = "; older ones are left out, see --limit" if listed.has_more else ""
+    return f"{headline(listed.summaries)}{more}"
+
+
+def _json(listed: IncidentList) -> str:
+    views = tuple(IncidentView.of(summary, listed.now) for summary in listed.summaries)
+    return IncidentListView(incidents=views, has_more=listed.has_more).model_dump_json(indent=2)
+
+
+def _refuse_to_watch(output: ListOutput) -> None:
+    if output is not ListOutput.TABLE:
+        raise typer.BadParameter(f"'{output}' cannot be watched, only the table can", param_hint="--output")
+    if not console().is_terminal:
+        raise typer.BadParameter("standard output is no terminal", param_hint="--watch")

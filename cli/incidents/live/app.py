@@ -1,0 +1,207 @@
+"""LiveList: the incidents in a table that is read again every two seconds, with keys.
+
+The cursor stays on its incident, not on its row. An order names the incident that was under the cursor when
+the person pressed the key, although the table may have changed since.
+"""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from rich.text import Text
+from temporalio.service import RPCError
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Static
+
+from cli.incidents.live.calls import LiveCalls, short_name
+from cli.incidents.live.filtering import FilterField, matching
+from cli.incidents.live.screens import Confirmation, IncidentScreen, OrderChoice
+from cli.incidents.next_steps import PossibleOrders
+from cli.incidents.page import incident_page
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.table import GAP, fitted_rows, headline
+from cli.incidents.wanted import IncidentList
+from cli.incidents.watching import EVERY_SECONDS, head
+from cli.shared.errors import CommandError
+from cli.shared.terminal import error_sentence, plain
+from health.runbook.orders import ORDERS, OrderSpec
+
+INTERRUPTED = 130
+
+
+class LiveList(App[int]):
+    """The live view; it returns the exit code of the command."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #headline { height: 1; } FilterField { border: none; height: 1; }
+    #answer { height: auto; max-height: 3; }
+    DataTable { height: 1fr; }
+    .dialog { width: 76; height: auto; max-height: 20; padding: 1 2; border: solid $primary; }
+    Confirmation, OrderChoice { align: center middle; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "open", priority=False),
+        ("slash", "filter", "filter"),
+        ("h", "order('hold')", "hold"),
+        ("a", "order('abort')", "abort"),
+        ("o", "choose", "other orders"),
+        ("escape", "leave_filter", "no filter"),
+        ("q", "leave(0)", "quit"),
+        Binding("ctrl+c", f"leave({INTERRUPTED})", show=False, priority=True),
+    ]
+
+    def __init__(self, calls: LiveCalls, first: IncidentList) -> None:
+        """Begin with a list that was read already, so that the first error of Temporal ends the command."""
+        super().__init__()
+        self._calls = calls
+        self._listed = first
+        self._problem = ""
+        self._shown: list[IncidentSummary] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="headline")
+        yield FilterField()
+        yield DataTable(cursor_type="row", zebra_stripes=False, cell_padding=0)
+        yield Static(id="answer")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.query_one(DataTable).focus()
+        self._draw()
+        self._keep_reading()
+
+    def on_resize(self) -> None:
+        if self.screen.query(DataTable):  # the first resize arrives before the table
+            self._draw()
+
+    @work(exclusive=True, group="reading")
+    async def _keep_reading(self) -> None:
+        """Read the incidents again and again; an error is shown with the time of the last good answer."""
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            await self.read()
+
+    async def read(self) -> None:
+        try:
+            self._listed, self._problem = await self._calls.look(), ""
+        except (RPCError, CommandError) as error:
+            self._problem = error_sentence(error)
+        self._draw()
+
+    def _draw(self) -> None:
+        chosen, table = self._chosen(), self.query_one(DataTable)
+        found = matching(self._listed.summaries, self.query_one(FilterField).value)
+        width = max(1, self.size.width - GAP)
+        fitted = fitted_rows(found, self._listed.now, width=width, is_wide=False)
+        table.clear(columns=True)
+        for name, wide in fitted.widths.items():
+            table.add_column(name, width=wide + GAP)
+        for _, cells in fitted.rows:
+            table.add_row(
+                *(_cut(cell, wide) for cell, wide in zip(cells, fitted.widths.values(), strict=True))
+            )
+        self._shown = [summary for summary, _ in fitted.rows]
+        self._move_to(chosen)
+        left_out = len(self._listed.summaries) - len(found)
+        filtered = f"; the filter leaves out {left_out}" if left_out else ""
+        counted = f"{headline(found) if found else 'no incidents'}{filtered}"
+        self.query_one("#headline", Static).update(head(plain(counted), self._listed.now, self._problem))
+
+    def _chosen(self) -> IncidentSummary | None:
+        row = self.query_one(DataTable).cursor_row
+        return self._shown[row] if 0 <= row < len(self._shown) else None
+
+    def _move_to(self, chosen: IncidentSummary | None) -> None:
+        ids = [one.incident.workflow_id for one in self._shown]
+        if chosen is not None and chosen.incident.workflow_id in ids:
+            self.query_one(DataTable).move_cursor(row=ids.index(chosen.incident.workflow_id))
+
+    def action_filter(self) -> None:
+        self.query_one(FilterField).begin()
+
+    def action_leave_filter(self) -> None:
+        self.query_one(FilterField).end()
+        self.query_one(DataTable).focus()
+
+    def on_input_changed(self) -> None:
+        self._draw()
+
+    def on_input_submitted(self) -> None:
+        self.query_one(DataTable).focus()
+
+    def on_data_table_row_selected(self) -> None:
+        self.action_open()
+
+    def action_open(self) -> None:
+        if (chosen := self._chosen()) is not None:
+            self._open(chosen)
+
+    @work(exclusive=True, group="page")
+    async def _open(self, summary: IncidentSummary) -> None:
+        try:
+            page = await self._calls.page(summary)
+        except (RPCError, CommandError) as error:
+            self._say(error_sentence(error), is_error=True)
+            return
+        await self.push_screen(IncidentScreen(short_name(summary), incident_page(page)))
+
+    def action_order(self, name: str) -> None:
+        if (chosen := self._chosen()) is not None:
+            self._confirm(chosen, ORDERS[name])
+
+    def action_choose(self) -> None:
+        chosen = self._chosen()
+        if chosen is None or chosen.state is None:
+            self._say("the state of the incident is unknown, so no order is offered", is_error=True)
+            return
+        self._choose(chosen, self._offered(chosen))
+
+    def _offered(self, summary: IncidentSummary) -> list[OrderSpec[Any]]:
+        assert summary.state is not None
+        possible = PossibleOrders(
+            state=summary.state,
+            name=short_name(summary),
+            cluster=summary.incident.cluster,
+            now=datetime.now(UTC),
+        )
+        return possible.offered
+
+    @work(exclusive=True, group="order")
+    async def _choose(self, summary: IncidentSummary, orders: list[OrderSpec[Any]]) -> None:
+        spec = await self.push_screen_wait(OrderChoice(short_name(summary), orders))
+        if spec is not None:
+            await self._give(summary, spec)
+
+    @work(exclusive=True, group="order")
+    async def _confirm(self, summary: IncidentSummary, spec: OrderSpec[Any]) -> None:
+        await self._give(summary, spec)
+
+    async def _give(self, summary: IncidentSummary, spec: OrderSpec[Any]) -> None:
+        """Give the order once the person has confirmed it with a reason."""
+        name = short_name(summary)
+        reason = await self.push_screen_wait(Confirmation(name, spec))
+        if reason is None:
+            self._say(f"{spec.name} {name}: not ordered")
+            return
+        self._say(f"{spec.name} {name}: sent, no answer yet")
+        try:
+            self._say(f"{name}: {await self._calls.order(summary, spec, reason)}")
+        except (RPCError, CommandError) as error:
+            self._say(f"{spec.name} {name}: {error_sentence(error)}", is_error=True)
+        await self.read()
+
+    def _say(self, words: str, *, is_error: bool = False) -> None:
+        self.query_one("#answer", Static).update(Text(plain(words), style="bold red" if is_error else ""))
+
+    def action_leave(self, code: int) -> None:
+        self.exit(code)
+
+
+def _cut(cell: Text, width: int) -> Text:
+    """The cell cut to its column, with an ellipsis."""
+    cell = cell.copy()
+    cell.truncate(width, overflow="ellipsis")
+    return cell

@@ -1,0 +1,140 @@
+"""Finds the incident that a person names by node, Machine, check and target, or workflow id."""
+
+from collections.abc import Sequence
+
+import typer
+from temporalio.client import Client
+
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.visibility import Filter, closed_incidents, open_incidents
+from cli.shared.errors import NotFoundError
+from cli.shared.known_clusters import unknown_cluster
+from cli.shared.parameters import forms, kind_names, with_kind
+from health.kinds.registry import CHECK_KINDS
+from health.model.kind_names import kind_name
+from health.model.references import IncidentReference, check_of
+
+LISTED = "paramedic list shows the open incidents"
+"""Advice for other orders without an incident: the target is healthy, or its name is misspelt."""
+NEWEST = 100
+"""The newest closed incidents of one target that are searched."""
+NAME_HELP = "A node or Machine (NAME, KIND/NAME, NAMESPACE/NAME), CHECK/NAME, or a workflow id."
+
+
+def names(incident: IncidentReference) -> frozenset[str]:
+    check, target = incident.check, incident.target
+    return frozenset(
+        {
+            incident.workflow_id,
+            *forms(target),
+            *(f"{form}/{target.name}" for form in forms(check)),
+        }
+    )
+
+
+def is_named(name: str, incident: IncidentReference) -> bool:
+    """True if `name` means this incident; the kind may be in any case."""
+    check, target = incident.check, incident.target
+    return bool({name, with_kind(name, check.kind_name), with_kind(name, target.kind_name)} & names(incident))
+
+
+def incident_name(text: str) -> str:
+    """Parse NAME; refuse text that cannot name an incident."""
+    if check_of(text) or _is_name(text, longest=4):
+        return text
+    raise typer.BadParameter(f"{text!r} is not the name of an incident: {NAME_HELP}")
+
+
+def object_name(text: str) -> str:
+    """Parse the name of a check or a target."""
+    if _is_name(text, longest=3):
+        return text
+    raise typer.BadParameter(f"{text!r} must be NAME, KIND/NAME, NAMESPACE/NAME or KIND/NAMESPACE/NAME")
+
+
+def _is_name(text: str, longest: int) -> bool:
+    """True for at most `longest` non-empty parts; as many as that must begin with a kind."""
+    parts = text.split("/")
+    if not all(part.strip() for part in parts) or len(parts) > longest:
+        return False
+    return len(parts) < longest or _is_kind(parts[0])
+
+
+def _is_kind(text: str) -> bool:
+    kinds = (one for kind in CHECK_KINDS.values() if kind.is_namespaced for one in (kind, kind.targets))
+    return any(text.casefold() in kind_names(kind_name(one.group_kind)) for one in kinds)
+
+
+def single_incident(name: str, found: Sequence[IncidentSummary], description: str) -> IncidentSummary:
+    """The single incident of that name.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+
+    """
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotFoundError(f"no {description} of {name!r}")
+    references = [summary.incident for summary in found]
+    shown = sorted(map(_short, references))
+    if len(set(shown)) < len(shown):
+        shown = sorted(reference.workflow_id for reference in references)
+    raise NotFoundError(f"{name!r} is ambiguous, say which: {', '.join(shown)}")
+
+
+async def find_open(client: Client, name: str, cluster: str, advice: str) -> IncidentSummary:
+    """The open incident of that name; without one, the error ends with `advice`.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+        RPCError: Temporal cannot be asked.
+
+    """
+    found = await _open(client, name, cluster)
+    if not found:
+        unknown = await unknown_cluster(client, cluster)
+        raise NotFoundError(f"no open incident of {name!r}; {unknown or advice}")
+    return single_incident(name, found, "open incident")
+
+
+async def find_any(client: Client, name: str, cluster: str) -> IncidentSummary:
+    """The open incident of that name, else the last one that ended.
+
+    Raises:
+        NotFoundError: there is none, or more than one.
+        RPCError: Temporal cannot be asked.
+
+    """
+    found = await _open(client, name, cluster)
+    if not found:
+        closed = await closed_incidents(client, _filter(name, cluster), NEWEST)
+        found = _newest_of_each([summary for summary in closed if is_named(name, summary.incident)])
+    if not found and (unknown := await unknown_cluster(client, cluster)):
+        raise NotFoundError(f"no incident of {name!r}; {unknown}")
+    return single_incident(name, found, "incident")
+
+
+async def _open(client: Client, name: str, cluster: str) -> list[IncidentSummary]:
+    found = await open_incidents(client, _filter(name, cluster))
+    return [summary for summary in found if is_named(name, summary.incident)]
+
+
+def _filter(name: str, cluster: str) -> Filter:
+    if check_of(name):
+        return Filter(workflow_id=name, cluster=cluster)
+    return Filter(target=name.rpartition("/")[2], cluster=cluster)
+
+
+def _newest_of_each(summaries: Sequence[IncidentSummary]) -> list[IncidentSummary]:
+    """The newest incident for each pair of check and target name, over all uids of the target."""
+    oldest_first = sorted(summaries, key=lambda summary: summary.started)
+    newest = {
+        (summary.incident.cluster, summary.incident.check, summary.incident.target.name): summary
+        for summary in oldest_first
+    }
+    return list(newest.values())
+
+
+def _short(incident: IncidentReference) -> str:
+    return f"{incident.check.name}/{incident.target.name}"

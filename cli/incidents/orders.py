@@ -1,0 +1,228 @@
+"""Sends a person's orders to incidents: `paramedic abort`, and a command for each other order of the table.
+
+An order is an update, which a worker answers. If no worker answers, or the workflow task keeps failing, the
+command sends a signal instead: Temporal keeps it, and the incident obeys it when a worker goes on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from inspect import signature
+from typing import Annotated, Any
+
+import typer
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.service import RPCError
+from typer.models import OptionInfo
+
+from cli.incidents.completing import open_incident_names
+from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name
+from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
+from cli.incidents.story import is_of_a_failing_task, read_task_failure
+from cli.incidents.summary import IncidentSummary
+from cli.shared.ages import OrderTime
+from cli.shared.connection import because, identity_of, temporal
+from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
+from cli.shared.parameters import filled
+from cli.shared.updating import RPC_TIMEOUT, answered, ended, refused
+from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder
+from health.runbook.annotated_order import KEPT_OUT
+from health.runbook.orders import OrderSpec, spec_of
+from kube.bounded import bounded
+from objects.durations import in_words
+from objects.timestamps import stamp
+
+
+def parse_reason(text: str) -> str:
+    """Parse a reason, which many places show."""
+    if len(text) > LONGEST_REASON:
+        raise typer.BadParameter(f"has {len(text)} characters, at most {LONGEST_REASON} are taken")
+    return filled(text)
+
+
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        parser=incident_name, metavar="NAME...", help=NAME_HELP, autocompletion=open_incident_names
+    ),
+]
+Reason = Annotated[
+    str | None,
+    typer.Option(
+        parser=parse_reason, metavar="WORDS", help="The reason, shown wherever the incident is shown."
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        parser=filled, metavar="CLUSTER", help="The cluster, if several have an incident of that name."
+    ),
+]
+
+_FIELDS = {"duration": "for_seconds", "step": "step"}
+"""The options that only some messages have, with their fields."""
+
+
+@dataclass(frozen=True)
+class GivenOrder:
+    """An order and the cluster it is limited to."""
+
+    message: OrderMessage
+    cluster: str
+
+    @property
+    def name(self) -> str:
+        """The name of its update and of its signal."""
+        return spec_of(self.message).name
+
+
+def command(spec: OrderSpec[Any]) -> Callable[..., None]:
+    """The command of an order, with the options that its message has."""
+
+    def run(  # noqa: PLR0913  an argument for each option
+        context: typer.Context,
+        names: Names,
+        *,
+        reason: Reason = None,
+        duration: OrderTime = None,
+        step: Annotated[str | None, _step_option(spec)] = None,
+        cluster: Cluster = None,
+    ) -> None:
+        for_seconds = duration.total_seconds() if duration else None
+        identity = identity_of(context.obj)
+        given = {"reason": reason, "identity": identity, "for_seconds": for_seconds, "step": step}
+        message = spec.message(**{name: value for name, value in given.items() if value is not None})
+        _send(context, names, GivenOrder(message, cluster or ""))
+
+    hidden = {option for option, field in _FIELDS.items() if field not in spec.message.model_fields}
+    whole = signature(run)
+    options = [one for one in whole.parameters.values() if one.name not in hidden]
+    run.__name__, run.__doc__ = spec.name, spec.help
+    run.__signature__ = whole.replace(parameters=options)  # type: ignore[attr-defined]  # typer reads it
+    return run
+
+
+def _step_option(spec: OrderSpec[Any]) -> OptionInfo:
+    field = spec.message.model_fields.get("step")
+    words = field.description if field else None
+    option: OptionInfo = typer.Option(parser=filled, metavar="TEMPLATE", help=words)
+    return option
+
+
+def _send(context: typer.Context, arguments: Sequence[str], order: GivenOrder) -> None:
+    names = list(dict.fromkeys(arguments))
+    errors = carry_out(_send_all(context, names, order))
+    if not errors:
+        return
+    if len(names) == 1:
+        raise fail(errors[0])
+    for error in errors:
+        print_error(error)
+    typer.echo(f"{order.name}: {len(names) - len(errors)} of {len(names)} done", err=True)
+    raise typer.Exit(ExitCode.FAILED)
+
+
+async def _send_all(context: typer.Context, names: Sequence[str], order: GivenOrder) -> list[CommandError]:
+    """Give the order to all named incidents. Returns the errors."""
+    async with temporal(context) as client:
+        answers = await bounded(AT_ONCE, lambda name: _send_one(client, name, order), names)
+    return [answer for answer in answers if answer is not None]
+
+
+async def _send_one(client: Client, name: str, order: GivenOrder) -> CommandError | None:
+    """Give the order to one incident. Its error is returned, so that the others still get the order."""
+    try:
+        advice = LISTED if spec_of(order.message).blocks is None else KEPT_OUT
+        summary = await find_open(client, name, order.cluster, advice)
+        answer = await give(client, summary, order)
+    except CommandError as error:
+        return error
+    except RPCError as error:
+        refusal = because(error, client)
+        return type(refusal)(f"{name}: {refusal}")
+    incident = summary.incident
+    typer.echo(f"{incident.cluster}: {incident.check.name}/{incident.target.name}: {answer}")
+    return None
+
+
+async def give(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
+    """Complete the order by the state of the incident, and send it. Returns the answer.
+
+    Raises:
+        CommandError: the order was not given.
+        RPCError: Temporal cannot be asked.
+
+    """
+    return await send(client, summary, await _completed(client, summary, order))
+
+
+async def _completed(client: Client, summary: IncidentSummary, order: GivenOrder) -> GivenOrder:
+    """The order with the fields that the state of the incident supplies.
+
+    Raises:
+        CommandError: the state does not supply them.
+
+    """
+    complete = spec_of(order.message).complete
+    if complete is None or summary.unreadable:
+        return order
+    state = (await StateQueries(client).one(summary)).state
+    message = complete(order.message, state.situation(datetime.now(UTC)) if state else None)
+    if isinstance(message, Refusal):
+        raise refused(summary.incident.workflow_id, order.name, message)
+    return replace(order, message=message)
+
+
+async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> str:
+    """Give the order to one incident. Returns its answer.
+
+    Raises:
+        CommandError: the order was not given.
+        RPCError: Temporal cannot be asked.
+
+    """
+    if summary.unreadable:  # we would send plain text, and could not decrypt the answer
+        raise UsageError(f"{summary.unreadable}; nothing was ordered")
+    handle = client.get_workflow_handle(summary.incident.workflow_id)
+    updating = handle.execute_update(order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT)
+    try:
+        answer = await answered(handle.id, order.name, updating)
+    except RPCError as error:
+        if not is_of_a_failing_task(error):
+            raise
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        pass
+    else:
+        return f"{answer}{standing(order.message, datetime.now(UTC))}"
+    failure = await read_task_failure(client, handle.id, summary.run_id, RPC_TIMEOUT)
+    return await _leave_behind(handle, order, str(failure or NO_WORKER))
+
+
+def standing(order: OrderMessage, now: datetime) -> str:
+    """Until when an order that is given at `now` stands; "" if it does not stand."""
+    if not isinstance(order, StandingOrder):
+        return ""
+    if order.for_seconds is None:
+        return "; until resume"
+    duration = timedelta(seconds=order.for_seconds)
+    return f"; until {stamp(now + duration)} (in {in_words(duration)})"
+
+
+async def _leave_behind(handle: WorkflowHandle[object, object], order: GivenOrder, why: str) -> str:
+    try:
+        await handle.signal(order.name, order.message, rpc_timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        raise ended(handle.id, error) from error
+    return (
+        f"{why}; Temporal keeps the {order.name}, and it is obeyed as soon as a worker "
+        f"{'runs' if why == NO_WORKER else 'goes on'}{_standing_later(order.message)}"
+    )
+
+
+def _standing_later(order: OrderMessage) -> str:
+    """How long the order stands once a worker has received it."""
+    if not isinstance(order, StandingOrder):
+        return ""
+    if order.for_seconds is None:
+        return ", until resume"
+    return f", for {in_words(timedelta(seconds=order.for_seconds))}"

@@ -1,0 +1,157 @@
+"""Queries workflows: one for its state, many incidents at once for their states or results, with time limits.
+
+Temporal forgets idle workers after half a minute. It then fails a query at once, but also wakes the worker,
+so the query is repeated.
+
+A query needs a worker. After `AT_ONCE` queries of one cluster without an answer, the remaining incidents of
+that cluster are not queried: no worker polls there. Workflow code that fails answers no query either, so the
+history of an incident that does not answer is read for task failures.
+"""
+
+import asyncio
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowQueryFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.incidents.story import is_of_a_failing_task, read_task_failure
+from cli.incidents.summary import IncidentSummary
+from cli.shared.terminal import error_sentence, plain
+from health.model.incident_result import IncidentResult
+from runtime.payload_codec import UnreadablePayload
+from workflows.messages import State
+
+RPC_TIMEOUT = timedelta(seconds=3)
+AGAIN_SECONDS = 0.1
+NO_ANSWER = {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION}
+"""Status codes of a query that no worker answered."""
+AT_ONCE = 20
+NO_WORKER = "no worker answers"
+OTHER_VERSION = "its worker runs another version, whose answer cannot be read"
+BUSY = f"did not answer within {RPC_TIMEOUT.seconds} s"
+"""Other incidents of its cluster answer: this one is in the middle of a change, or its worker is
+overloaded."""
+
+_ENDED_BY_ITSELF = ("Completed", "Failed")
+"""A workflow fails if its workflow id is not the id of its incident."""
+
+Answer = TypeVar("Answer")
+
+
+def _never() -> bool:
+    return False
+
+
+async def query_state(
+    handle: WorkflowHandle[Any, Any],
+    kind: type[Answer],
+    is_hopeless: Callable[[], bool] = _never,
+    *,
+    arguments: Sequence[object] = (),
+) -> Answer:
+    """The workflow's answer to `state`.
+
+    FAILED_PRECONDITION (no known worker) is retried until the time is over.
+
+    Raises:
+        RPCError: no worker answered.
+        WorkflowQueryFailedError: the workflow refuses.
+
+    """
+    clock = asyncio.get_running_loop().time
+    end = clock() + RPC_TIMEOUT.total_seconds()
+    while True:
+        left = timedelta(seconds=end - clock())
+        try:
+            answer: Answer = await handle.query("state", args=arguments, result_type=kind, rpc_timeout=left)
+        except RPCError as error:
+            is_late = clock() + AGAIN_SECONDS >= end or is_hopeless()
+            is_forgotten = error.status is RPCStatusCode.FAILED_PRECONDITION
+            if is_late or not is_forgotten or is_of_a_failing_task(error):
+                raise
+        else:
+            return answer
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+class StateQueries:
+    """Sends the queries of one command and counts answers by cluster."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._unanswered: Counter[str] = Counter()
+        self._answered: Counter[str] = Counter()
+
+    async def all(self, summaries: Iterable[IncidentSummary]) -> list[IncidentSummary]:
+        """The summaries with current state; where it is unknown, `problem` says why."""
+        return list(await asyncio.gather(*map(self.one, summaries)))
+
+    async def one(self, summary: IncidentSummary) -> IncidentSummary:
+        if summary.unreadable:
+            return dataclasses.replace(summary, problem=summary.unreadable)
+        async with self._places:
+            try:
+                return await (self._state(summary) if summary.is_open else self._outcome(summary))
+            except UnreadablePayload as error:
+                return dataclasses.replace(summary, problem=plain(str(error)))
+
+    async def _state(self, summary: IncidentSummary) -> IncidentSummary:
+        cluster = summary.incident.cluster
+        if summary.has_task_failures and (failure := await self._task_failure(summary)):
+            return dataclasses.replace(summary, problem=failure)
+        if self._has_no_worker(cluster):
+            return dataclasses.replace(summary, problem=await self._task_failure(summary) or NO_WORKER)
+        handle = self._client.get_workflow_handle(summary.incident.workflow_id, run_id=summary.run_id)
+        try:
+            state = await query_state(handle, State, lambda: self._has_no_worker(cluster))
+        except WorkflowQueryFailedError as error:
+            return dataclasses.replace(summary, problem=error_sentence(error))
+        except ValidationError:
+            return dataclasses.replace(summary, problem=OTHER_VERSION)
+        except RPCError as error:
+            return dataclasses.replace(summary, problem=await self._why_silent(summary, error))
+        self._answered[cluster] += 1
+        return dataclasses.replace(summary, state=state)
+
+    async def _why_silent(self, summary: IncidentSummary, error: RPCError) -> str:
+        if error.status not in NO_ANSWER:
+            return error_sentence(error)
+        if failure := await self._task_failure(summary):
+            return failure
+        cluster = summary.incident.cluster
+        self._unanswered[cluster] += 1
+        return BUSY if self._answered[cluster] else NO_WORKER
+
+    async def _task_failure(self, summary: IncidentSummary) -> str:
+        """The failure of its workflow task; "" if there is none, or the history cannot be read."""
+        workflow_id, run_id = summary.incident.workflow_id, summary.run_id
+        try:
+            failure = await read_task_failure(self._client, workflow_id, run_id, RPC_TIMEOUT)
+        except RPCError:
+            return ""
+        return str(failure) if failure else ""
+
+    def _has_no_worker(self, cluster: str) -> bool:
+        return self._unanswered[cluster] >= AT_ONCE and not self._answered[cluster]
+
+    async def _outcome(self, summary: IncidentSummary) -> IncidentSummary:
+        if summary.status not in _ENDED_BY_ITSELF:
+            return summary
+        handle = self._client.get_workflow_handle(
+            summary.incident.workflow_id, run_id=summary.run_id, result_type=IncidentResult
+        )
+        try:
+            result = await handle.result(follow_runs=False, rpc_timeout=RPC_TIMEOUT)
+        except WorkflowFailureError as error:
+            return dataclasses.replace(summary, problem=error_sentence(error.cause))
+        except RPCError as error:
+            return dataclasses.replace(summary, problem=error_sentence(error))
+        except ValidationError:
+            return dataclasses.replace(summary, problem=OTHER_VERSION)
+        return dataclasses.replace(summary, result=result)

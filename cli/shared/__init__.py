@@ -1,0 +1,1 @@
+"""Serves several commands: connections, errors, output, parsing of values."""

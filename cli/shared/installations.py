@@ -1,0 +1,95 @@
+"""Finds the installations of Paramedic in a cluster, with their names and namespaces.
+
+The leading detector writes them to its ParamedicStatus and to its Lease. A command compares them with its
+options, and refuses a wrong name before it changes anything.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cli.shared.errors import NotFoundError
+from kube.client import Client
+from kube.errors import KindUnknown
+from kube.resource import LEASES, Object
+from objects.metadata import ObjectMetadata
+from runtime.paramedic_status import PARAMEDIC_STATUSES, Installation, ParamedicStatusDocument
+from runtime.process_names import CLUSTER_ANNOTATION, LEADER_LEASE
+
+
+@dataclass(frozen=True)
+class FoundInstallation:
+    """The name of an installation, and the object that states it."""
+
+    source: str
+    """Kind, namespace and name of the object."""
+    namespace: str
+    installation: Installation
+
+
+async def installations(client: Client) -> tuple[FoundInstallation, ...]:
+    """All installations that a ParamedicStatus or a leader Lease names, in every namespace.
+
+    Raises:
+        KubernetesError: they cannot be listed.
+
+    """
+    leases = await client.list(LEASES, name=LEADER_LEASE)
+    return (*await _of_statuses(client), *named_by_leases(leases))
+
+
+async def lease_namespaces(client: Client) -> frozenset[str]:
+    """The namespaces in which installations look for the global stop, as far as a ParamedicStatus names them.
+
+    Raises:
+        KubernetesError: they cannot be listed.
+
+    """
+    found = await _of_statuses(client)
+    return frozenset(one.installation.lease_namespace for one in found) - {""}
+
+
+def refuse_unread(namespace: str, read: frozenset[str]) -> None:
+    """Refuse a Lease namespace that no installation reads.
+
+    Raises:
+        NotFoundError: installations name others.
+
+    """
+    if read and namespace not in read:
+        names = ", ".join(sorted(read))
+        raise NotFoundError(
+            f"no installation reads the namespace {namespace}, nothing was changed: "
+            f"give --lease-namespace {names}"
+        )
+
+
+def named_by_statuses(statuses: Iterable[Object]) -> tuple[FoundInstallation, ...]:
+    found = [
+        (PARAMEDIC_STATUSES.kind, body, ParamedicStatusDocument.read(body).installation) for body in statuses
+    ]
+    return _named(found)
+
+
+def named_by_leases(leases: Iterable[Object]) -> tuple[FoundInstallation, ...]:
+    found = [(LEASES.kind, body, Installation(cluster=_annotated(body))) for body in leases]
+    return _named(found)
+
+
+async def _of_statuses(client: Client) -> tuple[FoundInstallation, ...]:
+    try:
+        return named_by_statuses(await client.list(PARAMEDIC_STATUSES))
+    except KindUnknown:
+        return ()
+
+
+def _named(found: Iterable[tuple[str, Object, Installation]]) -> tuple[FoundInstallation, ...]:
+    return tuple(
+        FoundInstallation(f"{kind} {metadata.namespace}/{metadata.name}", metadata.namespace, installation)
+        for kind, body, installation in found
+        if installation.cluster
+        for metadata in [ObjectMetadata.model_validate(body["metadata"])]
+    )
+
+
+def _annotated(lease: Object) -> str:
+    return ObjectMetadata.model_validate(lease["metadata"]).annotations.get(CLUSTER_ANNOTATION, "")

@@ -1,0 +1,69 @@
+"""Reads a file that a person names, and the policy in it, as the detector reads it."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from cli.shared.errors import UsageError
+from health.policy.policy_document import POLICY, InvalidPolicyError, PolicyDocument, document_of
+from health.policy.policy_problem import policy_problem
+from objects.frozen import FrozenObject
+from objects.yaml_document import LONGEST, NoDocumentError, read_document
+
+STANDARD_INPUT = "-"
+
+
+def read_file(file: str) -> bytes:
+    """The content of the file, one byte longer than allowed at most, so that the parser can refuse it.
+
+    Raises:
+        UsageError: the file cannot be read.
+
+    """
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.buffer.read(LONGEST + 1)
+        with Path(file).open("rb") as opened:
+            return opened.read(LONGEST + 1)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}") from error
+
+
+class _Named(FrozenObject):
+    name: str
+
+
+class _Manifest(FrozenObject):
+    """A ConfigMap in a manifest; unlike a stored one it has no uid."""
+
+    metadata: _Named
+    data: Mapping[str, str] = Field(default_factory=dict)
+
+
+def policy_in(text: bytes) -> PolicyDocument:
+    """The policy in a file: the policy itself, or the ConfigMap with it.
+
+    Raises:
+        InvalidPolicyError: it is not valid; names the field and its value.
+
+    """
+    content: Mapping[str, Any] = {}
+    with suppress(NoDocumentError):  # the policy's parser reports it
+        content = read_document(text)
+    if content.get("kind") == "ConfigMap":
+        return _of_config_map(content)
+    return PolicyDocument.parse(text)
+
+
+def _of_config_map(content: Mapping[str, Any]) -> PolicyDocument:
+    try:
+        manifest = _Manifest.model_validate(content)
+    except ValidationError as error:
+        raise InvalidPolicyError(policy_problem(error)) from error
+    if manifest.metadata.name != POLICY:
+        raise InvalidPolicyError(f"metadata.name: must be {POLICY} (found {manifest.metadata.name!r})")
+    return document_of(manifest.data)

@@ -1,0 +1,178 @@
+"""The table of incidents in terminals of several widths: rows stay distinguishable, and no number is cut."""
+
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli.incidents.summary import IncidentSummary
+from cli.incidents.table import column_widths, headline, incident_table
+from cli.shared.terminal import print_trimmed
+from health.cluster.global_stop import Stop
+from health.model.details import Details
+from health.model.moves import Phase
+from health.model.observation import Hold, HoldReason
+from health.model.order import OrderRecord
+from health.runbook.state import Memory
+from tests.cli.incidents.summaries import CONDITION, state, summary, unhealthy
+from tests.support.values.builders import ESCALATION, FIRST, NOW, request_of, with_steps_tried
+from tests.support.values.memories import ACTED, standing
+
+LONG = "ip-10-0-12-7.eu-central-1.compute.internal"
+HELD = {"standing": standing("hold", "disk swap")}
+NOTHING = Details()
+BY_PERSON = Details(held="disk swap")
+REQUEST = "Reboot/remediators/node-1 exists"
+THRESHOLD = Hold(reason=HoldReason.THRESHOLD, message="not now")
+
+
+def incident(
+    node: str, phase: Phase, why: Details = NOTHING, memory: Memory = ACTED, **observed: Any
+) -> IncidentSummary:
+    """An incident that says the condition of its node, and what else there is to say."""
+    reason = {"subject": f"Node/{node}", "reason": CONDITION}
+    observation = unhealthy(*observed.pop("requests", ()), **observed)
+    return summary(state(phase, why.model_copy(update=reason), observation, memory), node)
+
+
+SUMMARIES = [
+    incident(LONG, Phase.HELD, BY_PERSON, Memory(**HELD)),
+    incident(
+        "node-2",
+        Phase.REMEDIATING,
+        BY_PERSON.model_copy(update={"requests": REQUEST}),
+        ACTED.model_copy(update=HELD),
+        requests=[request_of(FIRST)],
+    ),
+    incident("node-3", Phase.HELD, Details(more=(str(THRESHOLD),), ask_again_seconds=1800), hold=THRESHOLD),
+    summary(None, "node-4"),
+]
+
+
+def drawn(width: int, *summaries: IncidentSummary) -> list[str]:
+    console = Console(width=width, highlight=False)
+    with console.capture() as captured:
+        console.print(incident_table(summaries or SUMMARIES, NOW, width=width, is_wide=False))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    assert len(drawn(width)) == 1 + len(SUMMARIES)
+    assert max(map(len, drawn(width))) <= width
+
+
+def test_at_200_columns_nothing_is_cut() -> None:
+    assert "…" not in "".join(drawn(200))
+
+
+def test_at_80_columns_every_column_is_there_and_the_reason_of_a_hold_stands_first() -> None:
+    header, *rows = drawn(80, *SUMMARIES[1:])
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "DETAILS"]
+    assert "hold: disk swap; " in rows[0]
+    assert "Threshold: not now; " in rows[1]
+
+
+def test_at_80_columns_age_makes_room_for_what_tells_long_names_apart() -> None:
+    header, *rows = drawn(80)
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT", "DETAILS"]
+    assert rows[0].startswith("ip-10-0-12-7.eu")
+    assert "hold: disk swap; " in rows[0]
+
+
+def test_at_40_columns_rows_can_still_be_distinguished() -> None:
+    header, *rows = drawn(40, *SUMMARIES[1:])
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "NEXT"]
+    assert [" ".join(row.split()) for row in rows] == [
+        "node-2 workers Remediating, held -",
+        "node-3 workers Held 30m",
+        "node-4 workers unknown -",
+    ]
+    header, *rows = drawn(40)
+    assert header.split() == ["TARGET", "PHASE"]
+    assert rows[0].startswith("ip-10-0-12-7.eu")
+
+
+def test_age_is_the_first_column_to_go_and_details_the_next() -> None:
+    natural = {"TARGET": 6, "CHECK": 7, "PHASE": 11, "AGE": 4, "NEXT": 6, "DETAILS": 90}
+    assert "AGE" in column_widths(natural, 68)
+    assert column_widths(natural, 67) == {name: natural[name] for name in natural if name != "AGE"} | {
+        "DETAILS": 29
+    }
+    assert "DETAILS" in column_widths(natural, 62)
+    assert list(column_widths(natural, 61)) == ["TARGET", "CHECK", "PHASE", "NEXT"]
+    assert list(column_widths(natural, 5)) == ["TARGET", "PHASE"]
+
+
+def test_spare_width_goes_to_the_name_before_the_details() -> None:
+    natural = {"TARGET": 40, "PHASE": 11, "DETAILS": 90}
+    assert column_widths(natural, 69) == {"TARGET": 30, "PHASE": 11, "DETAILS": 24}
+    assert column_widths(natural, 100) == {"TARGET": 40, "PHASE": 11, "DETAILS": 45}
+
+
+CLAIMS = [
+    incident(
+        "node-1",
+        Phase.HELD,
+        memory=Memory(standing=(OrderRecord(order="claim", reason="", identity=by, given=NOW),)),
+    )
+    for by in ("ada@desk", "", "maximilian@phone")
+]
+
+
+def test_user_of_a_claim_has_a_column_as_soon_as_an_incident_is_claimed() -> None:
+    assert not any("CLAIM" in line for line in drawn(200))
+    header, *rows = drawn(80, *CLAIMS, SUMMARIES[-1])
+    assert header.split() == ["TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"]
+    at = header.index("CLAIM")
+    assert [row[at:].split()[0] for row in rows] == ["ada", "yes", "maximilian", "-"]
+
+
+def test_claim_is_dropped_after_the_age_and_before_the_details() -> None:
+    natural = dict.fromkeys(("TARGET", "CHECK", "PHASE", "AGE", "NEXT", "CLAIM", "DETAILS"), 11)
+    assert set(natural).difference(column_widths(natural, 76)) == {"AGE"}
+    assert set(natural).difference(column_widths(natural, 64)) == {"AGE", "CLAIM"}
+
+
+def test_into_a_pipe_no_line_ends_with_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    print_trimmed(incident_table(SUMMARIES, NOW, width=1000, is_wide=True), Console(width=1000))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(SUMMARIES)
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_details_begin_with_what_tells_incidents_apart() -> None:
+    assert [one.brief for one in SUMMARIES[:3]] == [
+        f"hold: disk swap; {CONDITION}",
+        f"hold: disk swap; {REQUEST}; {CONDITION}",
+        f"Threshold: not now; {CONDITION}",
+    ]
+
+
+def test_targets_stand_in_the_order_of_their_numbers_whatever_digits_they_have() -> None:
+    found = drawn(200, *(incident(node, Phase.WAITING) for node in ("node-10", "node-²", "node-2")))
+    assert [line.split()[0] for line in found[1:]] == ["node-2", "node-10", "node-²"]
+
+
+def test_details_of_an_incident_with_only_a_condition_are_the_condition() -> None:
+    assert incident("node-1", Phase.WAITING).brief == CONDITION
+    exhausted = Details(requests=REQUEST, more=("no template left to try",))
+    found = incident("node-1", Phase.EXHAUSTED, exhausted, requests=[request_of(FIRST)])
+    assert found.brief == f"no template left to try; {REQUEST}; {CONDITION}"
+
+
+def test_nothing_is_next_where_a_person_must_come() -> None:
+    tried = with_steps_tried(*ESCALATION)
+    header, found = drawn(200, incident("node-1", Phase.EXHAUSTED, requests=tried))
+    assert header.split()[4] == "NEXT"
+    assert found.split()[4] == "-"
+
+
+@pytest.mark.rule("rule 42")
+def test_cluster_that_is_stopped_is_reported_once_beside_the_numbers() -> None:
+    stop = Stop("power work").hold
+    held = [incident(node, Phase.HELD, hold=stop) for node in ("node-1", "node-2")]
+
+    told = f"; {held[0].incident.cluster} is stopped in the whole cluster: power work"
+    assert headline(held) == f"2 incidents: 2 Held{told}"
+    assert "stopped" not in headline(SUMMARIES)

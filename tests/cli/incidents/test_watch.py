@@ -1,0 +1,103 @@
+"""`paramedic list --watch`: a live page."""
+
+import asyncio
+import contextlib
+import os
+import pty
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from datetime import UTC, datetime
+
+from cli.incidents.watching import head
+from devcluster.temporal import TemporalServer
+from health.model.moves import Phase
+from tests.support.cluster.command import PARAMEDIC, Command, until_drawn
+from tests.support.cluster.forked import Forked, fork
+from tests.support.story.fleet import Fleet
+from tests.support.values.observations import expired, held
+
+WITH_CTRL_C = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""A shell lets what it runs in the background ignore Ctrl-C, and so would all that the tests start there."""
+
+
+def _drain(terminal: int) -> bytes:
+    """All further output, until the last writer closes the terminal, which Linux reports as an error."""
+    drawn = b""
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 65536):
+            drawn += more
+    return drawn
+
+
+async def test_watch_shows_changes_until_a_signal_and_leaves_the_cursor(
+    fleet: Fleet, temporal_server: TemporalServer
+) -> None:
+    await fleet.fail("node-1", held())
+    await fleet.reaches("node-1", Phase.HELD)
+    await fleet.listed("Running", 1)
+    environment = os.environ | {
+        "TEMPORAL_ADDRESS": temporal_server.address,
+        "TEMPORAL_NAMESPACE": temporal_server.namespace,
+        "TERM": "xterm",
+        "COLUMNS": "120",
+        "LINES": "30",
+    }
+    arguments = ("list", "--watch", "--cluster", fleet.cluster)
+    ours, its = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", WITH_CTRL_C, PARAMEDIC, *arguments),
+        env=environment,
+        stdin=DEVNULL,
+        stdout=its,
+        stderr=its,
+    )
+    os.close(its)
+    try:
+        await until_drawn(ours, "1 incident: 1 Held")
+        await fleet.see("node-1", expired())
+        await until_drawn(ours, "1 incident: 1 Remediating")
+        await _ends_by(signal.SIGINT, 130, process, ours)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(ours)
+
+    ours, its = pty.openpty()
+    forked = fork("paramedic", arguments, environment, out=its, err=its)
+    os.close(its)
+    try:
+        await until_drawn(ours, "1 incident: 1 Remediating")
+        await _ends_by(signal.SIGTERM, 143, forked, ours)
+    finally:
+        forked.send_signal(signal.SIGKILL)
+        os.close(ours)
+
+
+async def _ends_by(number: signal.Signals, code: int, process: Process | Forked, terminal: int) -> None:
+    process.send_signal(number)
+    # A terminal goes on reading: a command that says its last words to a full one would hang.
+    drained = asyncio.create_task(asyncio.to_thread(_drain, terminal))
+    async with asyncio.timeout(60):
+        assert await process.wait() == code
+        assert b"\x1b[?25h" in await drained
+
+
+async def test_watch_needs_a_terminal_and_draws_the_table_alone(paramedic: Command) -> None:
+    ran = await paramedic("list", "--watch")
+    assert ran.code == 2
+    assert "--watch" in ran.err
+    ran = await paramedic("list", "--watch", "-o", "json")
+    assert ran.code == 2
+    assert "json" in ran.err
+
+
+def test_time_of_a_page_is_in_utc_like_all_other_times() -> None:
+    seen = datetime(2026, 11, 22, 2, 44, 59, tzinfo=UTC)
+    assert head("1 incident", seen, "").plain == "02:44:59Z  1 incident"
+    assert head("1 incident", seen, "Temporal is away").plain == "Temporal is away; this is of 02:44:59Z"
