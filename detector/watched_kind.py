@@ -33,10 +33,13 @@ class TargetJoin(Protocol):
         """A Node stopped decoding, decodes again, or is gone."""
 
     def cluster_read(self, cluster: str) -> None:
-        """The Nodes of a workload cluster were read completely."""
+        """The Nodes of a workload cluster were read completely: from now on a Node may be missing."""
 
     def cluster_forgotten(self, cluster: str) -> None:
-        """The Nodes of a workload cluster are no longer watched."""
+        """The Nodes of a workload cluster are no longer watched: from now on none is missing."""
+
+    async def update_targets(self, cluster: str) -> None:
+        """Make the targets of a workload cluster anew, after either of these two."""
 
     def target_changed(self, key: Key, record: Any | None) -> None:  # noqa: ANN401  of the type that the kind reads
         """An object was added, changed or (None) deleted."""

@@ -65,3 +65,7 @@ class NodeChanges:
             self.outages.forget(cluster)
             for join in self.joins:
                 join.cluster_forgotten(cluster)
+
+    async def update_targets(self, cluster: str) -> None:
+        for join in self.joins:
+            await join.update_targets(cluster)

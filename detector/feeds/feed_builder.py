@@ -108,6 +108,7 @@ class FeedBuilder:
         handlers = ClusterHandlers(
             read=self.handlers.cluster_read,
             forgotten=self.handlers.cluster_forgotten,
+            update_targets=self.handlers.update_targets,
             tried=self.handlers.context_changed,
         )
         return WorkloadClusters(access, watch, handlers, self.cluster_state.guard)

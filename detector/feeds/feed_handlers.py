@@ -25,6 +25,9 @@ class NodeHandler(Protocol):
     def cluster_forgotten(self, cluster: str) -> None:
         """The Nodes of a workload cluster are no longer watched."""
 
+    async def update_targets(self, cluster: str) -> None:
+        """Make the targets of a workload cluster anew, after either of these two."""
+
 
 class FeedHandlers:
     """The handlers of the feeds of one detector, called in the order in which they were added."""
@@ -55,6 +58,10 @@ class FeedHandlers:
     def cluster_forgotten(self, cluster: str) -> None:
         for handler in self._of_nodes:
             handler.cluster_forgotten(cluster)
+
+    async def update_targets(self, cluster: str) -> None:
+        for handler in self._of_nodes:
+            await handler.update_targets(cluster)
 
     def context_changed(self) -> None:
         for handler in self._of_context:

@@ -53,8 +53,10 @@ class ClusterHandlers(NamedTuple):
     """Its Nodes were read completely."""
     forgotten: Callable[[str], None]
     """Its Nodes are no longer watched."""
+    update_targets: Callable[[str], Awaitable[None]]
+    """Makes its targets anew, after either of these two."""
     tried: Callable[[], None]
-    """The result of the first try at its Nodes is known, or its uid."""
+    """The result of a try at its Nodes is known, or its uid."""
 
 
 class WorkloadClusters:
@@ -107,6 +109,7 @@ class WorkloadClusters:
 
     async def _forget_nodes(self, nodes: NodeWatch) -> None:
         with self._guard.item("workload clusters", nodes.cluster):
+            await self._handlers.update_targets(nodes.cluster)
             await nodes.forget()
         del self._being_forgotten[nodes.cluster]
 
@@ -214,9 +217,13 @@ class WorkloadClusters:
 
     async def _follow(self, one: WorkloadCluster) -> None:
         await one.nodes.forget_gone()
-        one.note_read()
         self._handlers.read(one.nodes.cluster)
-        self._tried(one)
+        if not one.is_read:
+            # The checks stay held until each target is up to date: their numbers would be wrong before.
+            await self._handlers.update_targets(one.nodes.cluster)
+            one.note_read()
+        one.was_tried.set()
+        self._handlers.tried()
         await one.nodes.follow_budget()
 
     async def _connected(self, one: WorkloadCluster) -> ClusterConnection | None:

@@ -2,6 +2,9 @@
 
 Two Machines may be linked to one Node; it counts for both. A Node is unread until the Nodes of its cluster
 are read, and also while it exists but does not decode: its conditions are then unknown, and it is not gone.
+
+A workload cluster may have thousands of Machines, and its own API server decides when it is read again. So a
+change of the whole cluster updates its Machines in pieces that yield to the event loop.
 """
 
 from collections import defaultdict
@@ -11,6 +14,7 @@ from detector.state.cluster_state import ClusterState
 from health.model.node import Node
 from health.model.target import Target, TargetName, node_name
 from kube.record import Key
+from kube.time_slice import TimeSlice
 from objects.clusters import MANAGEMENT_CLUSTER
 
 
@@ -68,15 +72,17 @@ class MachineJoin:
         self._put_linked(name)
 
     def cluster_read(self, cluster: str) -> None:
-        """Update the Machines of a workload cluster whose Nodes were read completely."""
-        if cluster not in self._read:
-            self._read.add(cluster)
-            self._put_all_of(cluster)
+        self._read.add(cluster)
 
     def cluster_forgotten(self, cluster: str) -> None:
-        """Update the Machines of a workload cluster whose Nodes are no longer watched."""
         self._read.discard(cluster)
-        self._put_all_of(cluster)
+
+    async def update_targets(self, cluster: str) -> None:
+        time_slice = TimeSlice()
+        for key in [key for key, machine in self._machines.items() if machine.node_cluster == cluster]:
+            with self._cluster_state.guard.item("machines", key):
+                self._put(key)
+            await time_slice.yield_if_over()
 
     def target_changed(self, key: Key, machine: MachineLike | None) -> None:
         before = self._machines.pop(key, None)
@@ -96,10 +102,6 @@ class MachineJoin:
 
     def _put_linked(self, name: TargetName) -> None:
         for key in tuple(self._linked.get(name, ())):
-            self._put(key)
-
-    def _put_all_of(self, cluster: str) -> None:
-        for key in [key for key, machine in self._machines.items() if machine.node_cluster == cluster]:
             self._put(key)
 
     def _put(self, key: Key) -> None:

@@ -30,8 +30,8 @@ class Clusters:
 
     def __init__(self) -> None:
         access = WorkloadAccess(self._connect, self._close, lambda _: BlindTime())
-        told = ClusterHandlers(lambda _: None, lambda _: None, lambda: None)
-        self.known = WorkloadClusters(access, self._watch, told, Guard())
+        handlers = ClusterHandlers(lambda _: None, lambda _: None, self._update_targets, lambda: None)
+        self.known = WorkloadClusters(access, self._watch, handlers, Guard())
         self._tasks = asyncio.TaskGroup()
         self.gone: list[str] = []
 
@@ -54,6 +54,9 @@ class Clusters:
 
     def _watch(self, cluster: str) -> NodeWatch:
         return NodeWatch(cluster, self.note, lambda *_: None, patient, wall_clock)
+
+    async def _update_targets(self, _: str) -> None:
+        """Do nothing, as these clusters have no Machines to update."""
 
     @staticmethod
     async def _connect(cluster: str, secret: SecretField) -> ClusterConnection:

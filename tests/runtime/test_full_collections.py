@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.full_collections import ALL_AGAIN_AFTER, FULL, FullCollections
+from runtime.full_collections import ALL_AGAIN_AFTER, FULL, FullCollections, keep_full_collections_short
 
 
 class Link:
@@ -80,3 +80,12 @@ def test_many_frozen_objects_are_not_examined_again(clock: Clock, monkeypatch: p
     monkeypatch.setattr("runtime.full_collections.MOST_EXAMINED", sys.maxsize)
     gc.collect()
     assert freed() is not None, "they are counted once an hour"
+
+
+def test_objects_from_before_the_event_loop_are_examined_before_it_starts() -> None:
+    held, others = cycle(), tuple(gc.callbacks)
+    try:
+        keep_full_collections_short()
+        assert not any(item is held for item in gc.get_objects(generation=FULL))
+    finally:
+        gc.callbacks[:] = others

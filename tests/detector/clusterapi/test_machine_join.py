@@ -1,10 +1,14 @@
 """A Machine is joined with the Node of its own cluster; no Node of an unread cluster is missing."""
 
+import asyncio
+
 import pytest
 
 from health.kinds.clusterapi.machine import MachineTarget
 from health.kinds.clusterapi.machine_conditions import NOTHING, DesiredConditions, desired_conditions
+from health.model.target import Target, TargetName
 from health.model.verdict import Health
+from kube import time_slice
 from tests.support.state.small_cluster_api import (
     EDGE,
     OF_WEST,
@@ -54,7 +58,7 @@ def test_nodes_of_one_name_in_two_clusters_are_those_of_two_machines(small: Smal
 
 
 @pytest.mark.rule("CAPI B.2.4/healthy")
-def test_cluster_that_was_not_read_yet_has_lost_no_node_and_none_of_its_machines_is_healthy(
+async def test_cluster_that_was_not_read_yet_has_lost_no_node_and_none_of_its_machines_is_healthy(
     small: SmallClusterApi,
 ) -> None:
     small.join.cluster_forgotten(EDGE)
@@ -65,22 +69,26 @@ def test_cluster_that_was_not_read_yet_has_lost_no_node_and_none_of_its_machines
 
     small.node("a")
     small.join.cluster_read(EDGE)
+    await small.join.update_targets(EDGE)
     assert small.numbers() == (1, 1)
 
 
 @pytest.mark.rule("CAPI B.2.3/Node gone")
-def test_node_that_is_not_there_once_its_cluster_was_read_is_gone(small: SmallClusterApi) -> None:
+async def test_node_that_is_not_there_once_its_cluster_was_read_is_gone(small: SmallClusterApi) -> None:
     small.join.cluster_forgotten(EDGE)
     small.machine(machine_object("a"))
     small.join.cluster_read(EDGE)
+    await small.join.update_targets(EDGE)
     assert health(small, "a") is Health.EXPIRED
 
 
 @pytest.mark.rule("rule 33/gone")
-def test_unwatched_cluster_has_lost_no_node(small: SmallClusterApi) -> None:
+async def test_unwatched_cluster_has_lost_no_node(small: SmallClusterApi) -> None:
     small.machine(machine_object("a"))
     small.node("a")
     small.join.cluster_forgotten(EDGE)
+    await small.join.update_targets(EDGE)
+    assert small.target("a").is_node_unread
     small.delete_node("a")
     assert small.target("a").node is None
     assert small.cluster_state.checks[named()].unhealthy == set()
@@ -133,3 +141,39 @@ def test_unchanged_cluster_notifies_no_incident(small: SmallClusterApi) -> None:
     small.cluster_state.event_handlers.add_change_handler(lambda _, target: told.append(target))
     small.cluster(cluster(version="8"))
     assert told == []
+
+
+async def test_machine_that_cannot_be_updated_keeps_no_other_machine_of_its_cluster_from_it(
+    small: SmallClusterApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.join.cluster_forgotten(EDGE)
+    for name in ("a", "b"):
+        small.machine(machine_object(name))
+    update = small.cluster_state.target_changed
+
+    def fail_for_a(name: TargetName, target: Target | None) -> None:
+        if name.name == "a":
+            message = "a fault of ours"
+            raise RuntimeError(message)
+        update(name, target)
+
+    monkeypatch.setattr(small.cluster_state, "target_changed", fail_for_a)
+    small.join.cluster_read(EDGE)
+    await small.join.update_targets(EDGE)
+    assert health(small, "b") is Health.EXPIRED
+
+
+async def test_other_tasks_run_while_the_machines_of_a_cluster_are_updated(
+    small: SmallClusterApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_slice, "LONGEST_SECONDS", 0)
+    for name in ("a", "b", "c"):
+        small.machine(machine_object(name))
+        small.node(name)
+    small.join.cluster_forgotten(EDGE)
+    updating = asyncio.create_task(small.join.update_targets(EDGE))
+    unread: list[int] = []
+    while not updating.done():
+        await asyncio.sleep(0)
+        unread.append(sum(small.target(name).is_node_unread for name in ("a", "b", "c")))
+    assert sorted({*unread}) == [1, 2, 3]

@@ -37,6 +37,9 @@ class Watched:
         self.tried = 0
         self.closed: list[str] = []
         self.read: list[str] = []
+        self.updated: list[str] = []
+        self.may_update = asyncio.Event()
+        self.may_update.set()
         self.nodes: set[str] = set()
         self.guard = Guard()
         self._tasks = asyncio.TaskGroup()
@@ -45,7 +48,12 @@ class Watched:
         self.clusters = WorkloadClusters(
             WorkloadAccess(self._connect, self._close, lambda _: self.noted, lambda: self.skew_of_management),
             self._watch,
-            ClusterHandlers(self.read.append, self.read.remove, lambda: None),
+            ClusterHandlers(
+                read=self.read.append,
+                forgotten=self.read.remove,
+                update_targets=self._update_targets,
+                tried=lambda: None,
+            ),
             self.guard,
         )
 
@@ -58,6 +66,10 @@ class Watched:
 
     async def _close(self, cluster: str) -> None:
         self.closed.append(cluster)
+
+    async def _update_targets(self, cluster: str) -> None:
+        await self.may_update.wait()
+        self.updated.append(cluster)
 
     def _watch(self, cluster: str) -> NodeWatch:
         def notify(_: object, node: object) -> None:
@@ -111,6 +123,20 @@ async def test_exception_of_one_cluster_ends_no_other_and_not_even_its_own_for_l
         del watched.errors[EAST]
         await eventually(lambda: watched.clusters.is_read(EAST))
         assert sorted(watched.read) == [EAST, WEST]
+
+
+@pytest.mark.rule("rule 33/unreachable")
+async def test_cluster_is_not_judged_before_each_of_its_targets_is_updated(watched: Watched) -> None:
+    watched.may_update.clear()
+    async with watched.running():
+        watched.name(EAST)
+        await eventually(lambda: EAST in watched.read)
+        assert not watched.clusters.is_read(EAST)
+        assert watched.clusters.unreachable(LIMIT)
+
+        watched.may_update.set()
+        await eventually(lambda: not watched.clusters.unreachable(LIMIT))
+        assert watched.updated == [EAST]
 
 
 @pytest.mark.rule("rule 33/refused", "rule 33/unreachable", "rule 33/rotated")
@@ -178,8 +204,13 @@ async def test_cluster_that_no_check_names_is_forgotten_before_its_nodes_go_and_
     async with watched.running():
         watched.name(EAST, WEST)
         await eventually(lambda: watched.nodes == {EAST, WEST} and len(watched.read) == 2)
+        watched.may_update.clear()
         watched.name(WEST)
         assert watched.read == [WEST]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert watched.nodes == {EAST, WEST}, "its Machines are not updated yet"
+        watched.may_update.set()
         await eventually(lambda: watched.nodes == {WEST})
         await eventually(lambda: watched.closed == [EAST])
 
