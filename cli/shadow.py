@@ -10,15 +10,11 @@ from cli.incidents.listing import OfCheck, OfCluster
 from cli.incidents.state_queries import StateQueries
 from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.shadow_report import ShadowReport
-from cli.shared.ages import parse_days
 from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.parameters import one_of, words
+from cli.shared.options import look_back, printed_as
 from cli.shared.terminal import console, plain, print_trimmed
-
-LONGEST = timedelta(days=366)
-WEEK = timedelta(days=7)
 
 
 class ReportOutput(StrEnum):
@@ -28,39 +24,15 @@ class ReportOutput(StrEnum):
     JSON = "json"
 
 
-def since_time(value: str | timedelta) -> timedelta:
-    """Parse how far back a command looks."""
-    if isinstance(value, timedelta):
-        return value
-    try:
-        time = parse_days(value)
-    except ValueError as error:
-        raise typer.BadParameter(f"'{value}' is no time such as 7d, 12h or 90m") from error
-    if timedelta() < time <= LONGEST:
-        return time
-    raise typer.BadParameter(f"'{value}' must be longer than 0 and at most {LONGEST.days}d")
-
-
 def shadow(
     context: typer.Context,
     *,
     since: Annotated[
-        timedelta,
-        typer.Option(
-            parser=since_time,
-            metavar="TIME",
-            show_default="7d",
-            help="How far back to list ended incidents: 7d, 12h.",
-        ),
-    ] = WEEK,
+        timedelta, look_back("7d", "How far back to list ended incidents: 7d, 12h.")
+    ] = timedelta(days=7),
     check: OfCheck = None,
     cluster: OfCluster = None,
-    output: Annotated[
-        ReportOutput,
-        typer.Option(
-            "-o", "--output", parser=one_of(ReportOutput), metavar=words(ReportOutput), help="How to print."
-        ),
-    ] = ReportOutput.TABLE,
+    output: Annotated[ReportOutput, printed_as(ReportOutput)] = ReportOutput.TABLE,
 ) -> None:
     """Compare what Paramedic would have done in shadow with what the present controller did."""
     wanted = Filter(check=check or "", cluster=cluster or "")

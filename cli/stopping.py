@@ -10,24 +10,12 @@ import typer
 
 from cli.incidents.orders import parse_reason
 from cli.shared.errors import carry_out
-from cli.shared.parameters import filled
+from cli.shared.options import LeaseNamespace, OfContext
 from runtime.settings import LEASE_NAMESPACE, LEASE_NAMESPACE_VARIABLE
 
 Reason = Annotated[
     str | None,
     typer.Option(parser=parse_reason, metavar="WORDS", help="The reason, shown with every hold by the stop."),
-]
-InNamespace = Annotated[
-    str | None,
-    typer.Option(
-        "--lease-namespace",
-        parser=filled,
-        metavar="NAME",
-        help=f"Namespace of the Leases of nodes, as {LEASE_NAMESPACE_VARIABLE}.",
-    ),
-]
-OfContext = Annotated[
-    str | None, typer.Option("--context", parser=filled, metavar="NAME", help="A context of the kubeconfig.")
 ]
 
 
@@ -35,7 +23,7 @@ def stop(
     context: typer.Context,
     *,
     reason: Reason = None,
-    namespace: InNamespace = None,
+    namespace: LeaseNamespace = None,
     kubeconfig_context: OfContext = None,
 ) -> None:
     """Stop everything new in a whole cluster, also while Temporal is down; what exists goes on."""
@@ -47,7 +35,7 @@ def stop(
 
 
 def start(
-    context: typer.Context, *, namespace: InNamespace = None, kubeconfig_context: OfContext = None
+    context: typer.Context, *, namespace: LeaseNamespace = None, kubeconfig_context: OfContext = None
 ) -> None:
     """End the stop of a whole cluster."""
     from cli.global_stop import lift_stop  # noqa: PLC0415  as above

@@ -15,6 +15,7 @@ from cli.incidents.wanted import IncidentList, Wanted, look
 from cli.incidents.watching import Page, watch
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
+from cli.shared.options import printed_as
 from cli.shared.parameters import at_least, filled, one_of, words
 from cli.shared.terminal import console, plain, print_trimmed
 from health.model.moves import Phase
@@ -57,12 +58,6 @@ Limit = Annotated[
     int,
     typer.Option(parser=at_least(1), metavar="NUMBER", help="With --all: the most ended incidents to list."),
 ]
-PrintedAs = Annotated[
-    ListOutput,
-    typer.Option(
-        "-o", "--output", parser=one_of(ListOutput), metavar=words(ListOutput), help="How to print."
-    ),
-]
 
 
 class IncidentListView(Frozen):
@@ -84,7 +79,7 @@ def list_incidents(  # noqa: PLR0913  typer reads one option a parameter
     is_shadow: Annotated[
         bool, typer.Option("--shadow", help="Only incidents that are, or were, in shadow.")
     ] = False,
-    output: PrintedAs = ListOutput.TABLE,
+    output: Annotated[ListOutput, printed_as(ListOutput)] = ListOutput.TABLE,
     is_live: Annotated[bool, typer.Option("--watch", help="Keep running and show every change.")] = False,
 ) -> None:
     """List incidents, the phase of each, and its reason."""

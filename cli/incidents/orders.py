@@ -20,9 +20,9 @@ from cli.incidents.names import LISTED, NAME_HELP, find_open, incident_name
 from cli.incidents.state_queries import AT_ONCE, NO_WORKER, StateQueries
 from cli.incidents.story import is_of_a_failing_task, read_task_failure
 from cli.incidents.summary import IncidentSummary
-from cli.shared.ages import OrderTime
 from cli.shared.connection import because, identity_of, temporal
 from cli.shared.errors import CommandError, ExitCode, UsageError, carry_out, fail, print_error
+from cli.shared.options import OrderTime
 from cli.shared.parameters import filled
 from cli.shared.updating import RPC_TIMEOUT, answered, ended, refused
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal, StandingOrder

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -18,15 +17,9 @@ from cli.incidents.summary import IncidentSummary
 from cli.incidents.view import PageView
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
-from cli.shared.parameters import filled, one_of, words
+from cli.shared.options import PageOutput, printed_as
+from cli.shared.parameters import filled
 from cli.shared.terminal import console, print_trimmed
-
-
-class PageOutput(StrEnum):
-    """How one incident or upgrade is printed: for people or for scripts."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def show(  # noqa: PLR0913  typer reads one option a parameter
@@ -41,12 +34,7 @@ def show(  # noqa: PLR0913  typer reads one option a parameter
     cluster: Annotated[
         str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")
     ] = None,
-    output: Annotated[
-        PageOutput,
-        typer.Option(
-            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
-        ),
-    ] = PageOutput.TEXT,
+    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
     is_full: Annotated[
         bool, typer.Option("--full", help="Print all of the history, and not only its latest entries.")
     ] = False,

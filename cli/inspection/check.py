@@ -6,11 +6,8 @@ from typing import Annotated
 import typer
 
 from cli.incidents.names import object_name
-from cli.incidents.show import PageOutput
-from cli.inspection.options import CheckKinds, OfCluster, OfContext
-from cli.shadow import WEEK, since_time
 from cli.shared.errors import carry_out
-from cli.shared.parameters import one_of, words
+from cli.shared.options import CheckKinds, InspectedCluster, OfContext, PageOutput, look_back, printed_as
 from cli.shared.terminal import console, print_trimmed
 
 
@@ -22,23 +19,12 @@ def check(  # noqa: PLR0913  each is an option
     ],
     *,
     since: Annotated[
-        timedelta,
-        typer.Option(
-            parser=since_time,
-            metavar="TIME",
-            show_default="7d",
-            help="How far back to count ended incidents: 7d, 12h.",
-        ),
-    ] = WEEK,
+        timedelta, look_back("7d", "How far back to count ended incidents: 7d, 12h.")
+    ] = timedelta(days=7),
     kubeconfig_context: OfContext = None,
-    cluster: OfCluster = None,
+    cluster: InspectedCluster = None,
     check_kinds: CheckKinds = None,
-    output: Annotated[
-        PageOutput,
-        typer.Option(
-            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
-        ),
-    ] = PageOutput.TEXT,
+    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
 ) -> None:
     """Show one health check: counts, held targets by reason, requests, and how its incidents ended."""
     # Imported here, because few commands need Kubernetes, and the time to load it.

@@ -5,10 +5,8 @@ from typing import Annotated
 import typer
 
 from cli.incidents.names import object_name
-from cli.incidents.show import PageOutput
-from cli.inspection.options import CheckKinds, OfCluster, OfContext
 from cli.shared.errors import carry_out
-from cli.shared.parameters import one_of, words
+from cli.shared.options import CheckKinds, InspectedCluster, OfContext, PageOutput, printed_as
 from cli.shared.terminal import console, print_trimmed
 
 
@@ -22,14 +20,9 @@ def explain(  # noqa: PLR0913  each is an option
     ],
     *,
     kubeconfig_context: OfContext = None,
-    cluster: OfCluster = None,
+    cluster: InspectedCluster = None,
     check_kinds: CheckKinds = None,
-    output: Annotated[
-        PageOutput,
-        typer.Option(
-            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
-        ),
-    ] = PageOutput.TEXT,
+    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
 ) -> None:
     """Explain why a Node or Machine is or is not remediated, or would be if it failed; writes nothing."""
     # Imported here, because few commands need Kubernetes, and the time to load it.

@@ -7,10 +7,9 @@ import typer
 
 from cli.incidents.names import object_name
 from cli.incidents.orders import parse_reason
-from cli.inspection.options import CheckKinds, OfCluster, OfContext
-from cli.shared.ages import parse_time
 from cli.shared.connection import identity_of
 from cli.shared.errors import carry_out
+from cli.shared.options import CheckKinds, InspectedCluster, OfContext, parse_time
 from health.model.remediation_order import DEFAULT_TIME, LONGEST_TIME
 
 USER_AGENT = "paramedic-remediate"
@@ -56,7 +55,7 @@ def remediate(  # noqa: PLR0913  each is an option
         bool, typer.Option("--force", help="Also if the threshold of the check allows no remediation.")
     ] = False,
     kubeconfig_context: OfContext = None,
-    cluster: OfCluster = None,
+    cluster: InspectedCluster = None,
     check_kinds: CheckKinds = None,
 ) -> None:
     """Order the remediation of a Node or Machine that looks healthy to its check.

@@ -5,14 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cli.incidents.show import PageOutput
-from cli.inspection.options import CheckKinds, OfCluster, OfContext
-from cli.shadow import since_time
 from cli.shared.errors import carry_out
-from cli.shared.parameters import one_of, words
+from cli.shared.options import CheckKinds, InspectedCluster, OfContext, PageOutput, look_back, printed_as
 from cli.shared.terminal import console, print_trimmed
-
-MONTH = timedelta(days=30)
 
 
 def simulate(  # noqa: PLR0913  each is an option
@@ -25,23 +20,12 @@ def simulate(  # noqa: PLR0913  each is an option
     ],
     *,
     since: Annotated[
-        timedelta,
-        typer.Option(
-            parser=since_time,
-            metavar="TIME",
-            show_default="30d",
-            help="How far back to replay recorded incidents: 30d, 12h.",
-        ),
-    ] = MONTH,
+        timedelta, look_back("30d", "How far back to replay recorded incidents: 30d, 12h.")
+    ] = timedelta(days=30),
     kubeconfig_context: OfContext = None,
-    cluster: OfCluster = None,
+    cluster: InspectedCluster = None,
     check_kinds: CheckKinds = None,
-    output: Annotated[
-        PageOutput,
-        typer.Option(
-            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
-        ),
-    ] = PageOutput.TEXT,
+    output: Annotated[PageOutput, printed_as(PageOutput)] = PageOutput.TEXT,
 ) -> None:
     """Simulate a check or a policy: which targets would be remediated or held, now and in the past."""
     # Imported here, because few commands need Kubernetes, and the time to load it.

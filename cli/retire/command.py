@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cli.shared.ages import parse_time
 from cli.shared.errors import carry_out, fail, wrong_setting
+from cli.shared.options import LeaseNamespace, OfContext, parse_time
 from cli.shared.parameters import filled
-from cli.stopping import InNamespace, OfContext
 from runtime.settings import CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE, PREFIX, Settings, SettingsError
 
 PATIENCE = "5m"
@@ -47,7 +46,7 @@ def retire(  # noqa: PLR0913  typer reads one option a parameter
             help="Another name that this cluster has, or had; objects of that name stay.",
         ),
     ] = None,
-    namespace: InNamespace = None,
+    namespace: LeaseNamespace = None,
     kubeconfig_context: OfContext = None,
     timeout: Annotated[
         timedelta,

@@ -1,12 +1,8 @@
-"""Formats durations for people, at most two units ("3d4h", "1h5m", "9s"), and parses the value of `--for`."""
+"""Formats durations for people, at most two units ("3d4h", "1h5m", "9s")."""
 
 import re
 from datetime import datetime, timedelta
-from typing import Annotated
 
-import typer
-
-from health.model.order import LONGEST_ORDER
 from objects.durations import parse_duration
 
 _DAYS = re.compile(r"([0-9]{1,5})d")
@@ -44,35 +40,3 @@ def parse_days(text: str) -> timedelta:
     """
     days = _DAYS.fullmatch(text)
     return timedelta(days=int(days[1])) if days else parse_duration(text)
-
-
-def parse_time(text: str) -> timedelta:
-    """Parse a Go duration for an option."""
-    try:
-        duration = parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} {error}") from error
-    if not timedelta() < duration <= LONGEST_ORDER:
-        raise typer.BadParameter(f"{text!r} must be longer than 0 and at most {LONGEST_ORDER.days} days")
-    return duration
-
-
-OrderTime = Annotated[
-    timedelta | None,
-    typer.Option(
-        "--for",
-        parser=parse_time,
-        metavar="DURATION",
-        help="How long the order stands, e.g. 30m or 1h30m; by default until resume.",
-    ),
-]
-
-PauseTime = Annotated[
-    timedelta | None,
-    typer.Option(
-        "--for",
-        parser=parse_time,
-        metavar="DURATION",
-        help="How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end.",
-    ),
-]

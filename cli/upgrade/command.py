@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cli.incidents.show import PageOutput
 from cli.shared.connection import command_line, temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.parameters import filled, one_of, words
+from cli.shared.options import PageOutput, printed_as
+from cli.shared.parameters import filled
 from cli.shared.terminal import console, plain, print_trimmed
 from cli.upgrade.finding import last_upgrades, open_upgrades, with_state
 from cli.upgrade.orders import forget, pause, unpause
@@ -31,12 +31,7 @@ def show_upgrades(
     cluster: Annotated[
         str | None, typer.Option(parser=filled, metavar="CLUSTER", help="Only of this cluster.")
     ] = None,
-    output: Annotated[
-        PageOutput | None,
-        typer.Option(
-            "-o", "--output", parser=one_of(PageOutput), metavar=words(PageOutput), help="How to print."
-        ),
-    ] = None,
+    output: Annotated[PageOutput | None, printed_as(PageOutput)] = None,
 ) -> None:
     """Show the checks that are paused for an upgrade, since when and why; else those of the last upgrade.
 

@@ -15,9 +15,9 @@ from temporalio.client import Client, WorkflowUpdateRPCTimeoutOrCancelledError
 from cli.incidents.names import object_name
 from cli.incidents.orders import Reason
 from cli.incidents.state_queries import NO_WORKER
-from cli.shared.ages import PauseTime
 from cli.shared.connection import identity_of, temporal
 from cli.shared.errors import CommandError, NotFoundError, UsageError, carry_out
+from cli.shared.options import PauseTime
 from cli.shared.parameters import filled, is_called
 from cli.shared.updating import RPC_TIMEOUT, answered
 from cli.upgrade.beginning import as_written, beginning, refuse_without_upgrade, resolve_cluster

@@ -13,11 +13,10 @@ from cli.incidents.past.reading import Kept, kept, past_incidents
 from cli.incidents.past.table import past_table, sums
 from cli.incidents.past.view import HistoryView, IncidentRecordView
 from cli.incidents.visibility import Filter
-from cli.shadow import LONGEST, since_time
 from cli.shared.connection import temporal
 from cli.shared.errors import carry_out
 from cli.shared.known_clusters import unknown_cluster
-from cli.shared.parameters import one_of, words
+from cli.shared.options import LONGEST_LOOK_BACK, look_back, printed_as
 from cli.shared.terminal import console, plain, print_trimmed
 
 
@@ -44,22 +43,11 @@ def history(  # noqa: PLR0913  typer reads one option a parameter
     cluster: OfCluster = None,
     since: Annotated[
         timedelta,
-        typer.Option(
-            parser=since_time,
-            metavar="TIME",
-            show_default="all that Temporal keeps",
-            help="How far back to list ended incidents: 90d, 12h.",
-        ),
-    ] = LONGEST,
+        look_back("all that Temporal keeps", "How far back to list ended incidents: 90d, 12h."),
+    ] = LONGEST_LOOK_BACK,
     output: Annotated[
         HistoryOutput,
-        typer.Option(
-            "-o",
-            "--output",
-            parser=one_of(HistoryOutput),
-            metavar=words(HistoryOutput),
-            help="How to print; jsonl exports ended incidents, one in each line.",
-        ),
+        printed_as(HistoryOutput, "How to print; jsonl exports ended incidents, one in each line."),
     ] = HistoryOutput.TABLE,
 ) -> None:
     """List the past incidents of a node or Machine: how each ended, and how long each phase took."""

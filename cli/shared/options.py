@@ -1,0 +1,108 @@
+"""The options that several commands have, and the parsers of their values."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from cli.shared.ages import parse_days
+from cli.shared.parameters import filled, one_of, words
+from health.model.order import LONGEST_ORDER
+from objects.durations import parse_duration
+from runtime.settings import CHECK_KINDS_VARIABLE, CLUSTER_VARIABLE, LEASE_NAMESPACE_VARIABLE
+
+LONGEST_LOOK_BACK = timedelta(days=366)
+
+
+class PageOutput(StrEnum):
+    """How one incident, upgrade, check or target is printed: for people or for scripts."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def printed_as(outputs: type[StrEnum], help_text: str = "How to print.") -> Any:  # noqa: ANN401  as typer.Option
+    return typer.Option("-o", "--output", parser=one_of(outputs), metavar=words(outputs), help=help_text)
+
+
+def look_back(default: str, help_text: str) -> Any:  # noqa: ANN401  as typer.Option
+    """The option `--since`, a time such as "7d"; `default` is shown in the help."""
+    return typer.Option(
+        "--since", parser=_parse_look_back, metavar="TIME", show_default=default, help=help_text
+    )
+
+
+def _parse_look_back(value: str | timedelta) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    try:
+        time = parse_days(value)
+    except ValueError as error:
+        raise typer.BadParameter(f"'{value}' is no time such as 7d, 12h or 90m") from error
+    if timedelta() < time <= LONGEST_LOOK_BACK:
+        return time
+    raise typer.BadParameter(f"'{value}' must be longer than 0 and at most {LONGEST_LOOK_BACK.days}d")
+
+
+def parse_time(text: str) -> timedelta:
+    """Parse a Go duration for an option."""
+    try:
+        duration = parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}") from error
+    if not timedelta() < duration <= LONGEST_ORDER:
+        raise typer.BadParameter(f"{text!r} must be longer than 0 and at most {LONGEST_ORDER.days} days")
+    return duration
+
+
+OrderTime = Annotated[
+    timedelta | None,
+    typer.Option(
+        "--for",
+        parser=parse_time,
+        metavar="DURATION",
+        help="How long the order stands, e.g. 30m or 1h30m; by default until resume.",
+    ),
+]
+
+PauseTime = Annotated[
+    timedelta | None,
+    typer.Option(
+        "--for",
+        parser=parse_time,
+        metavar="DURATION",
+        help="How long, e.g. 30m or 1h30m, also past the upgrade; by default until its end.",
+    ),
+]
+
+OfContext = Annotated[
+    str | None, typer.Option("--context", parser=filled, metavar="NAME", help="A context of the kubeconfig.")
+]
+InspectedCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        parser=filled,
+        metavar="CLUSTER",
+        help=f"The name of the cluster, as {CLUSTER_VARIABLE}; by default that of the only installation.",
+    ),
+]
+CheckKinds = Annotated[
+    str | None,
+    typer.Option(
+        "--check-kinds",
+        parser=filled,
+        metavar="NAMES",
+        help=f"The kinds that are handled, as {CHECK_KINDS_VARIABLE}.",
+    ),
+]
+LeaseNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--lease-namespace",
+        parser=filled,
+        metavar="NAME",
+        help=f"Namespace of the Leases of nodes, as {LEASE_NAMESPACE_VARIABLE}.",
+    ),
+]
