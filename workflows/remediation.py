@@ -297,8 +297,20 @@ class Remediation:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
         if not (self._seen and self._memory.is_untold):  # a refusal or a question is reported at once
-            await self._wait(spread(move, self._memory, workflow.now(), workflow.random()))
+            await self._wait_and_renew(spread(move, self._memory, workflow.now(), workflow.random()))
         self._seen = None
+
+    async def _wait_and_renew(self, wait: Wait) -> None:
+        """Wait; a renewal of the Lease alone does not end the wait, because the detector cannot add to it."""
+        await self._wait(wait)
+        while wait.is_over_for_renewal(workflow.now()) and not self._is_woken():
+            before = self._memory
+            await self._do(tasks.renewal(self._incident, self._memory))
+            if self._is_woken() or not self._memory.is_only_renewed_since(before):
+                return
+            self._begin_a_new_run_if_due()
+            wait = wait.with_next_renewal(self._memory.lease.renew_at)
+            await self._wait(wait)
 
     async def _wait(self, wait: Wait) -> None:
         self._status = self._status.resting(wait, workflow.now())

@@ -94,6 +94,8 @@ class Until:
     """What happens then; "": a task, a flag or a safety net, which does not move the incident on."""
     is_passed: bool = False
     """Whether the time must have passed, because nothing happens at exactly `at`."""
+    is_renewal: bool = False
+    """True if only the Lease is to be renewed then, without an answer of the detector."""
 
     @property
     def wakes_at(self) -> datetime:
@@ -130,6 +132,16 @@ class Wait:
             return None
         first = min(one.wakes_at for one in self.until)
         return max(timedelta(), min(first - now, LONGEST_WAIT))
+
+    def is_over_for_renewal(self, now: datetime) -> bool:
+        """True if the renewal of the Lease is due, and no other moment has come."""
+        due = [one for one in self.until if one.wakes_at <= now]
+        return bool(due) and all(one.is_renewal for one in due)
+
+    def with_next_renewal(self, at: datetime | None) -> Self:
+        """The same wait after a renewal; None: the Lease is not renewed again."""
+        others = tuple(one for one in self.until if not one.is_renewal)
+        return replace(self, until=others).or_until(Until(at, is_renewal=True) if at else None)
 
     def or_until(self, *until: Until | None) -> Self:
         """The same wait, ended by any of these moments as well; None adds nothing."""

@@ -212,7 +212,7 @@ def _grows_old(incident: Incident) -> Moment | None:
 def _renewal_while_disrupted(incident: Incident) -> Moment | None:
     """The renewal of the Lease while a deletion or mark is in progress."""
     lease = incident.memory.lease
-    return Moment(lease.renew_at) if lease.may_be_held and lease.renew_at else None
+    return Moment(lease.renew_at, is_renewal=True) if lease.may_be_held and lease.renew_at else None
 
 
 def _renewal_after_recovery(incident: Incident) -> Moment | None:

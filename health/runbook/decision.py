@@ -81,6 +81,8 @@ class Moment:
     """None: a maintenance task or a safety net, which does not move the incident on."""
     is_passed: bool = False
     """True if nothing happens at exactly `at`: the time must have passed."""
+    is_renewal: bool = False
+    """True for a renewal of the Lease, which needs no answer of the detector."""
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def _step_times_out(incident: Incident) -> Moment | None:
 
 def _renewal(incident: Incident) -> Moment | None:
     at = incident.memory.lease.renew_at
-    return Moment(at) if at and _keeps_lease(incident) else None
+    return Moment(at, is_renewal=True) if at and _keeps_lease(incident) else None
 
 
 def _overdue(incident: Incident) -> Moment | None:

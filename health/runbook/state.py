@@ -340,6 +340,10 @@ class Memory(Frozen):
         """The same after the one attempt to save evidence; a step does not wait for a second one."""
         return self._with(evidence=record)
 
+    def is_only_renewed_since(self, before: Self) -> bool:
+        """True if nothing but the time of the next renewal of the Lease differs from `before`."""
+        return self == before._with(lease=before.lease.renewed_later(self.lease.renew_at))
+
     def resting(self, now: datetime) -> Self:
         """The same before the incident rests, without notes that became obsolete."""
         return self._with(notes=still_ahead(self.notes, now))

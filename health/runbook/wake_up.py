@@ -19,6 +19,7 @@ from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.escalation import Plan
 from health.runbook.recovery import Delay
 
+_NO_REPORT = (None, False)
 _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 Rule = Callable[[Observation, Observation], bool]
@@ -89,19 +90,30 @@ def _is_recorded_in_shadow(last: Observation, now: Observation) -> bool:
 
 
 def _reports_else(last: Observation, now: Observation) -> bool:
-    """True if a remediator reports something else; annotations of requests are the incident's own.
+    """True if a report of a remediator changes the next move; annotations of requests are the incident's own.
 
     Only the timestamp of a recovery is never changed into another one by the incident.
     """
-    before = {one.uid: (one.succeeded, one.is_node_deletion_expected) for one in last.requests}
+    before = {one.uid: _report(one, now) for one in last.requests}
     since = {one.uid: one.healthy_since for one in last.requests}
     is_stamped_anew = any(
         one.healthy_since and since.get(one.uid) not in (None, one.healthy_since) for one in now.requests
     )
     return is_stamped_anew or any(
-        before.get(one.uid, (None, False)) != (one.succeeded, one.is_node_deletion_expected)
-        for one in now.requests
+        before.get(one.uid, _NO_REPORT) != _report(one, now) for one in now.requests
     )
+
+
+def _report(request: RequestSnapshot, now: Observation) -> tuple[bool | None, bool]:
+    """The part of its remediator's report that matters to the incident.
+
+    Success moves no step on while the target is unhealthy, so the next question is early enough for it. It
+    ends an order to remediate, and the wait for a remediator that deletes its Node, which begins when the
+    Node is gone.
+    """
+    if now.state is TargetState.GONE or now.order is not None:
+        return request.succeeded, request.is_node_deletion_expected
+    return False if request.succeeded is False else None, False
 
 
 def _is_held_otherwise(last: Observation, now: Observation) -> bool:

@@ -286,7 +286,7 @@ def _in_shadow(details: Details, incident: Incident) -> Details:
 
 def _until(moment: Moment, incident: Incident) -> Until:
     words = "" if moment.event is None else _happening(moment.event, moment.at, incident)
-    return Until(moment.at, words, moment.is_passed)
+    return Until(moment.at, words, is_passed=moment.is_passed, is_renewal=moment.is_renewal)
 
 
 def _happening(event: NextEvent, at: datetime, incident: Incident) -> str:

@@ -9,6 +9,7 @@ from health.model.observation import Hold, HoldReason, Observation, TargetState
 from health.model.remediation_request import EVER
 from health.runbook.wake_up import needs_wake_up
 from tests.support.values.builders import FIRST, HOLD, NOW, fact, request_snapshot
+from tests.support.values.remediation_orders import ORDER
 
 PAUSED = Hold(reason=HoldReason.PAUSED, message="paused by request: update")
 
@@ -49,6 +50,11 @@ def escalating(*, at: datetime, hold: Hold | None = None, **marks: Any) -> Obser
     """A request of the only step, made at NOW, as it is seen later."""
     requests = (request_snapshot(**marks),)
     return answer(TargetState.EXPIRED, steps=(FIRST,), requests=requests, hold=hold, seen_at=at)
+
+
+def reported(state: TargetState = TargetState.EXPIRED, **marks: Any) -> Observation:
+    """A request with this report of its remediator."""
+    return answer(state, requests=(request_snapshot(**marks),))
 
 
 def with_templates(observation: Observation, templates: str) -> Observation:
@@ -158,6 +164,29 @@ def with_templates(observation: Observation, templates: str) -> Observation:
             GONE,
             True,
             id="the request whose remediator it waits for went",
+        ),
+        pytest.param(AT_WORK, reported(succeeded=True), False, id="its remediator reports success"),
+        pytest.param(AT_WORK, reported(succeeded=False), True, id="its remediator reports a failure"),
+        pytest.param(
+            reported(succeeded=False), reported(succeeded=True), True, id="a failure became a success"
+        ),
+        pytest.param(
+            AT_WORK,
+            reported(is_node_deletion_expected=True),
+            False,
+            id="its remediator expects the deletion of a node that is there",
+        ),
+        pytest.param(
+            reported(TargetState.GONE, is_node_deletion_expected=True),
+            reported(TargetState.GONE, is_node_deletion_expected=True, succeeded=True),
+            True,
+            id="the remediator that it waits for reports success",
+        ),
+        pytest.param(
+            AT_WORK.model_copy(update={"order": ORDER}),
+            reported(succeeded=True).model_copy(update={"order": ORDER}),
+            True,
+            id="the remediator reports success, which ends the order to remediate",
         ),
         pytest.param(AT_WORK, HOLDING, False, id="the Lease that it took is seen"),
         pytest.param(

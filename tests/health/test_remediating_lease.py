@@ -1,5 +1,7 @@
 """The Lease of a target: kept, given back when overdue, taken anew by the next step; and the flag of 48 h."""
 
+from datetime import timedelta
+
 import pytest
 
 from health.model.moves import (
@@ -14,6 +16,7 @@ from health.model.remediation_request import GREW_OLD, GREW_OLD_FLAG, TIMED_OUT
 from health.model.task_subject import TaskSubject
 from health.runbook.learn import learned
 from health.runbook.maintenance import OLD, MaintenanceTask, TaskFailure
+from objects.durations import JUST_AFTER
 from objects.timestamps import stamp
 from tests.support.values.builders import (
     ADMITTED,
@@ -53,6 +56,21 @@ def test_request_is_flagged_once_after_48_hours() -> None:
     assert annotations_of(due) == {GREW_OLD: GREW_OLD_FLAG}
     assert isinstance(due, AnnotateRequests)
     assert isinstance(move(seen(old, steps=endless), patient.having_annotated(due.patches)), Wait)
+
+
+@pytest.mark.rule("NHC 2.5/manage/renew")
+def test_wait_is_over_for_a_renewal_only_if_nothing_else_is_due() -> None:
+    renews, times_out = NOW + 2 * MINUTE, NOW + timedelta(seconds=FIRST.timeout_seconds or 0)
+    wait = move(seen(request_of(FIRST)), with_lease(ACTED, renew_at=renews))
+    assert isinstance(wait, Wait)
+    assert not wait.is_over_for_renewal(renews - AN_INSTANT)
+    assert wait.is_over_for_renewal(renews)
+
+    renewed = wait.with_next_renewal(times_out)
+    assert not renewed.is_over_for_renewal(times_out - AN_INSTANT)
+    assert renewed.is_over_for_renewal(times_out)
+    assert not renewed.is_over_for_renewal(times_out + JUST_AFTER)
+    assert wait.with_next_renewal(None).requeue_after(NOW) == times_out + JUST_AFTER - NOW
 
 
 @pytest.mark.rule("NHC 2.5/overdue")
