@@ -83,8 +83,8 @@ english: $(INSTALLED) ## write the numbers of hard sentences after some were rew
 
 # Versions that fit stay: delete requirements.lock first to take the newest of everything.
 lock: $(INSTALLED) ## write the lock files anew after a change of the dependencies
-	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
-	$(COMPILE) --constraint requirements.lock --output-file deploy/image/requirements.lock pyproject.toml
+	$(COMPILE) --extra dev --extra tracing --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra tracing --constraint requirements.lock --output-file deploy/image/requirements.lock pyproject.toml
 	$(COMPILE) --output-file $(GO_TOOLCHAIN).txt $(GO_TOOLCHAIN).in
 
 servers: $(INSTALLED)

@@ -25,6 +25,7 @@ from runtime.serving import readiness_routes, serve
 from runtime.settings import Settings
 from runtime.temporal_core import TemporalMetrics, temporal_core
 from runtime.temporal_link import TemporalLink
+from runtime.tracing import traced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +59,16 @@ async def connected(settings: Settings, field_manager: str) -> AsyncIterator[Con
     ProcessCollector(registry=metrics)
     core = temporal_core()
     routes = [*readiness_routes(problems), metrics_route(metrics, core.metrics)]
-    async with serve(settings.ready_address, routes):
+    async with traced(settings, field_manager) as interceptors, serve(settings.ready_address, routes):
         connecting = partial(Transport.connect, user_agent=field_manager)
         transport = await retry_forever("kubernetes", connecting, (KubernetesError,), problems)
         async with transport:
             management = ClusterConnection.over(transport, field_manager)
             read_identity = partial(read_cluster_identity, management.client, settings.cluster)
             cluster = await retry_forever("cluster", read_identity, (KubernetesError,), problems)
-            temporal = TemporalLink(settings.identity, problems, core.runtime, converter=converter)
+            temporal = TemporalLink(
+                settings.identity, problems, core.runtime, converter=converter, interceptors=interceptors
+            )
             metrics.register(TemporalMetrics(temporal.trouble))
             await temporal.try_once()
             problems.report("start", "")

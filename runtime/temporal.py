@@ -1,9 +1,9 @@
 """Connects to Temporal by its standard environment configuration, with our data converter."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from temporalio.client import Client
+from temporalio.client import Client, Interceptor
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.runtime import Runtime
@@ -21,6 +21,7 @@ async def connect(
     environment: Mapping[str, str] | None = None,
     runtime: Runtime | None = None,
     converter: DataConverter = pydantic_data_converter,
+    interceptors: Sequence[Interceptor] = (),
 ) -> Client:
     """Connect to Temporal once, as configured in `environment` (None: that of this process).
 
@@ -34,7 +35,11 @@ async def connect(
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             return await Client.connect(
-                **config, identity=identity, data_converter=converter, runtime=runtime
+                **config,
+                identity=identity,
+                data_converter=converter,
+                runtime=runtime,
+                interceptors=interceptors,
             )
     except ValueError as error:
         setting = named("TEMPORAL_ADDRESS", environment)

@@ -13,12 +13,12 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from temporalio.client import Client
+from temporalio.client import Client, Interceptor
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConnectConfig
@@ -66,12 +66,20 @@ class TemporalLink:
         *,
         clock: Callable[[], float] = time.monotonic,
         converter: DataConverter = pydantic_data_converter,
+        interceptors: Sequence[Interceptor] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`environment` has the configuration; None: that of this process."""
         self._problems = problems
         self._environment = dict(environment or os.environ)  # only the files that it names change later
-        self._connect = partial(connect, identity, self._environment, runtime=runtime, converter=converter)
+        self._connect = partial(
+            connect,
+            identity,
+            self._environment,
+            runtime=runtime,
+            converter=converter,
+            interceptors=interceptors,
+        )
         self._connection: _Connection | None = None
         self._worker: tuple[Worker, _Connection] | None = None
         self._is_there = asyncio.Event()

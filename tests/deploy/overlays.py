@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from devcluster.manifests import ROOT
 from kube.resource import Object
 
 DEPLOY = ROOT / "deploy"
+SETTINGS = {"name": "paramedic-settings", "namespace": "paramedic-system", "behavior": "merge"}
 OVERLAYS = tuple(sorted(folder.name for folder in (DEPLOY / "overlays").iterdir()))
 
 
@@ -29,13 +31,14 @@ def overlay(name: str) -> tuple[Object, ...]:
     return built(DEPLOY / "overlays" / name)
 
 
-def combined(folder: Path, *components: str) -> tuple[Object, ...]:
-    """All objects of an overlay in `folder`, as users write their own."""
+def combined(folder: Path, *components: str, literals: Sequence[str] = ()) -> tuple[Object, ...]:
+    """All objects of an overlay in `folder`, as users write their own, with these settings."""
     header = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     deploy = os.path.relpath(DEPLOY, folder)  # kustomize takes relative paths only
     content = {
         "resources": [f"{deploy}/base"],
         "components": [f"{deploy}/components/{component}" for component in (*components, "image")],
+        "configMapGenerator": [SETTINGS | {"literals": list(literals)}] if literals else [],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(header | content))
     return built(folder)

@@ -25,6 +25,7 @@ from tests.deploy.overlays import OVERLAYS, combined, named, of_kind, overlay
 pytestmark = pytest.mark.cluster  # helm is built as the servers are
 
 OUTSIDE: dict[str, Any] = {"cluster": "my-cluster", "temporal.address": "temporal.example.com:7233"}
+COLLECTOR = "http://collector:4318"
 CHOICES: dict[str, dict[str, Any]] = {
     "cluster-api": OUTSIDE | {"clusterAPI.enabled": True},
     "openshift": OUTSIDE | {"openshift.enabled": True},
@@ -133,6 +134,7 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
                 "webhook",
                 "payload-keys",
                 "evidence",
+                "tracing",
             ),
             {
                 "temporal.dev.enabled": True,
@@ -141,6 +143,7 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
                 "clusterAPI": {"enabled": True, "coreManagerOff": True},
                 "webhook.enabled": True,
                 "rights.evidence": True,
+                "tracing": {"endpoint": COLLECTOR, "secret": "paramedic-tracing"},
             },
             id="all of it",
         ),
@@ -158,7 +161,8 @@ async def test_chart_installs_what_the_overlay_does(name: str, chart: Path) -> N
 async def test_choices_together_install_what_their_components_do(
     components: tuple[str, ...], values: dict[str, Any], chart: Path, tmp_path: Path
 ) -> None:
-    by_kustomize = by_name(combined(tmp_path, *components))
+    literals = [f"OTEL_EXPORTER_OTLP_ENDPOINT={COLLECTOR}"] if "tracing" in components else []
+    by_kustomize = by_name(combined(tmp_path, *components, literals=literals))
     del by_kustomize["Namespace", "", "paramedic-system"]
     assert by_name(await release(chart, values)) == by_kustomize
 

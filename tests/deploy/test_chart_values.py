@@ -242,8 +242,10 @@ async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -
             "metricsFrom": [{"podSelector": {"matchLabels": {"app": "prometheus"}}}],
             "apiServers": {"ports": [8443], "cidrs": ["10.0.0.1/32", "fd00::1/128"]},
             "temporal": {"cidrs": ["10.1.0.0/16"]},
+            "tracing": {"cidrs": ["10.2.0.0/16"]},
             "egress": [proxy],
-        }
+        },
+        "tracing.endpoint": "https://collector/otlp",
     }
     objects = await release(chart, values)
 
@@ -258,6 +260,13 @@ async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -
         "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}, {"ipBlock": {"cidr": "fd00::1/128"}}],
     }
     assert more == proxy
+    (traces,) = named(objects, "NetworkPolicy", "paramedic-tracing")["spec"]["egress"]
+    assert traces == {
+        "ports": [{"protocol": "TCP", "port": 443}],
+        "to": [{"ipBlock": {"cidr": "10.2.0.0/16"}}],
+    }
+    settings = named(objects, "ConfigMap", "paramedic-settings")["data"]
+    assert settings["OTEL_EXPORTER_OTLP_ENDPOINT"] == "https://collector/otlp"
     temporal = named(objects, "NetworkPolicy", "paramedic-temporal")["spec"]["egress"]
     assert temporal[0]["to"] == [{"ipBlock": {"cidr": "10.1.0.0/16"}}]
 
@@ -383,6 +392,8 @@ async def test_changed_secret_rolls_the_pods_with_the_next_upgrade(
             "extraVolumeMounts: there is no volume ca",
         ),
         ({"settings": {"TEMPORAL_API_KEY": "key"}}, "put it into temporal.secret"),
+        ({"settings": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}}, "put it into tracing.secret"),
+        ({"tracing.endpoint": "collector:4318"}, "/tracing/endpoint"),
         ({"worker.serviceAccount.name": "default"}, "worker.serviceAccount.name: must not be default"),
         ({"openshift.machineHealthChecks": True}, "needs openshift.enabled"),
         ({"clusterAPI.coreManagerOff": True}, "needs clusterAPI.enabled"),

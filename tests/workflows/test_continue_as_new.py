@@ -1,17 +1,26 @@
-"""An incident's memory goes from run to run, and a copy of a workflow starts without it."""
+"""An incident's memory and trace go from run to run, and a copy of a workflow starts without the memory."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
+from temporalio.client import Client, Interceptor
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer
 
 from health.model.moves import Outcome, Phase
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
+from runtime.settings import Settings
+from runtime.tracing import traced
+from tests.support.api.otlp_receiver import otlp_receiver
+from tests.support.story import workers
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import fail_steps, take_first_step
 from tests.support.story.settling import pass_until, rests
 from tests.support.values.memories import HELD_LEASE
 from tests.support.values.observations import FIRST, expired, healthy, held
+from tests.workflows.checked import checked
 
 A_BIT = timedelta(seconds=1)
 POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)
@@ -66,6 +75,59 @@ async def test_new_run_in_the_middle_of_an_escalation_goes_on_where_it_was_and_i
     assert abs(result.started - begun) < A_BIT
     assert [request.uid for request in result.requests] == ["request-1", "request-2", "request-3"]
     assert [order.reason for order in result.orders] == ["disk swap", ""]
+
+
+async def test_all_runs_of_an_incident_are_one_trace_that_names_check_and_target(
+    short_histories: WorkflowEnvironment, replayer: Replayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incident = IncidentDriver(short_histories, f"test-{uuid4().hex[:8]}")
+    async with otlp_receiver() as receiver, checked(incident, replayer):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+        async with (
+            traced(Settings(cluster=incident.name), "detector") as of_detector,
+            traced(Settings(cluster=incident.name), "worker") as of_worker,
+            workers.worker(_with(incident.client, of_worker), incident.name, incident.cluster.worker),
+            workers.detector(_with(incident.client, of_detector), incident.name, incident.cluster.detector),
+        ):
+            incident.client = _with(incident.client, of_detector)
+            await incident.start(held())
+            await rests(incident, Phase.HELD)
+            await incident.wake_until_continued()
+            await incident.sees(expired())
+            await incident.reaches(Phase.REMEDIATING)
+            await incident.sees(healthy())
+            assert await incident.outcome() is Outcome.REMEDIATED
+    (root,) = [span for span in receiver.spans if span.name == "SignalWithStartWorkflow:Remediation"]
+    spans = [span for span in receiver.spans if span.trace == root.trace]
+    assert {span.parent for span in spans} <= {span.span for span in spans} | {""}
+    assert {(span.service, span.name) for span in spans} >= {
+        ("worker", "RunWorkflow:Remediation"),
+        ("worker", "HandleSignal:wake"),
+        ("detector", "RunActivity:observe"),
+        ("worker", "RunActivity:act"),
+        ("worker", "CompleteWorkflow:Remediation"),
+    }
+    assert len({run for span in spans if (run := span.attributes.get("temporalRunID"))}) == 2
+    about = {
+        "temporalWorkflowID": incident.reference.workflow_id,
+        "paramedic.check": str(incident.reference.check),
+        "paramedic.target": incident.reference.target.name,
+    }
+    assert [span for span in spans if not about.items() <= span.attributes.items()] == []
+    assert "Threshold" in {span.attributes.get("paramedic.hold") for span in spans}
+    assert {span.name for span in receiver.spans if span.trace != root.trace} == {
+        "QueryWorkflow:state",  # of this test
+        "HandleQuery:state",
+    }
+
+
+def _with(client: Client, interceptors: tuple[Interceptor, ...]) -> Client:
+    return Client(
+        client.service_client,
+        namespace=client.namespace,
+        data_converter=client.data_converter,
+        interceptors=interceptors,
+    )
 
 
 async def test_new_run_keeps_what_the_cluster_does_not_show(incident: IncidentDriver) -> None:

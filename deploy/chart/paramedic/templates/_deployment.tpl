@@ -5,7 +5,7 @@
 {{- end }}
 
 {{/*
-What every container of ours has. Takes its image, its volume mounts, and the root.
+What every container of ours has. Takes its image, its volume mounts, the root, and another Secret with variables or "".
 */}}
 {{- define "paramedic.container" -}}
 {{- $root := index . 2 -}}
@@ -18,6 +18,9 @@ envFrom:
   - configMapRef: {name: paramedic-settings}
   {{- if not $root.Values.temporal.dev.enabled }}
   - secretRef: {name: {{ $root.Values.temporal.secret | quote }}, optional: true}
+  {{- end }}
+  {{- with index . 3 }}
+  - secretRef: {name: {{ . | quote }}, optional: true}
   {{- end }}
 {{- with index . 1 }}
 volumeMounts: {{- toYaml . | nindent 2 }}
@@ -50,7 +53,7 @@ empty under `helm template`.
 {{- $root := . -}}
 {{- $data := dict -}}
 {{- with .Values.temporal -}}
-{{- range $name := list .secret .clientCertificateSecret .payloadKeysSecret -}}
+{{- range $name := list .secret .clientCertificateSecret .payloadKeysSecret $root.Values.tracing.secret -}}
 {{- if $name -}}
 {{- with (lookup "v1" "Secret" $root.Release.Namespace $name).data }}{{ $_ := set $data $name . }}{{ end -}}
 {{- end -}}
@@ -176,7 +179,7 @@ spec:
       initContainers:
         - name: setup
           command: [paramedic, setup, {{ if $values.temporal.dev.enabled }}--retention, 30d{{ else }}--best-effort{{ end }}]
-          {{- include "paramedic.container" (list .image .setupMounts .root) | nindent 10 }}
+          {{- include "paramedic.container" (list .image .setupMounts .root "") | nindent 10 }}
           {{- with $values.extraEnv }}
           env: {{- toYaml . | nindent 12 }}
           {{- end }}
@@ -187,7 +190,7 @@ spec:
       containers:
         - name: {{ .process }}
           command: [python, -m, {{ .process }}]
-          {{- include "paramedic.container" (list .image .mounts .root) | nindent 10 }}
+          {{- include "paramedic.container" (list .image .mounts .root $values.tracing.secret) | nindent 10 }}
           env:
             {{- if $values.temporal.payloadKeysSecret }}
             - {name: PARAMEDIC_PAYLOAD_KEYS_FILE, value: /etc/paramedic/payload-keys/keys.yaml}

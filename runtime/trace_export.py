@@ -1,0 +1,153 @@
+"""Sends spans to an OpenTelemetry collector, from a thread of its own and in batches.
+
+At most 2,048 spans wait (`OTEL_BSP_MAX_QUEUE_SIZE`); the oldest are dropped while the collector is away. Only
+this module and `runtime.trace_interceptor` import OpenTelemetry, and `runtime.tracing` imports them only if
+traces are asked for.
+"""
+
+import asyncio
+import importlib.metadata
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from threading import Thread
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+from runtime.log_lines import incident_keys
+from runtime.settings import Settings, SettingsError
+from runtime.trace_interceptor import TraceInterceptor
+
+LONGEST_VALUE = 1000
+"""In characters, unless OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT says otherwise: errors quote objects of others."""
+LAST_BATCH_SECONDS = 2.0
+"""The longest time that a process waits at its end for the last spans."""
+_WORKFLOW_ID = "temporalWorkflowID"
+"""The attribute by which the SDK names the workflow in every span."""
+
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def exported_traces(
+    settings: Settings, service: str, collector: str
+) -> AsyncIterator[TraceInterceptor]:
+    """An interceptor whose spans are sent for the time of the block; OpenTelemetry's variables say where.
+
+    Raises:
+        SettingsError: one of these variables cannot be used.
+
+    """
+    with _problems() as problems:
+        provider = _checked_provider(_resource(settings, service), collector, problems)
+        try:
+            yield TraceInterceptor(provider.get_tracer("paramedic"))
+        finally:
+            await _end(provider)
+
+
+def _checked_provider(resource: Resource, collector: str, problems: "_FirstProblem") -> TracerProvider:
+    try:
+        provider = _provider(resource, _ReportedExporter(collector, problems))
+    except ValueError as error:
+        raise SettingsError(f"a variable of OpenTelemetry cannot be used: {error}") from error
+    if problems.text:  # the SDK would continue with its default
+        raise SettingsError(f"a variable of OpenTelemetry cannot be used: {problems.text}")
+    return provider
+
+
+def _provider(resource: Resource, exporter: SpanExporter) -> TracerProvider:
+    longest = SpanLimits().max_attribute_length or LONGEST_VALUE
+    limits = SpanLimits(max_attribute_length=longest)
+    provider = TracerProvider(resource=resource, span_limits=limits, shutdown_on_exit=False)
+    provider.add_span_processor(_IncidentAttributes())
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def _resource(settings: Settings, service: str) -> Resource:
+    ours = {
+        "service.name": service,
+        "service.version": importlib.metadata.version("paramedic"),
+        "service.instance.id": settings.identity,
+        "k8s.cluster.name": settings.cluster,
+    }
+    return Resource.create(ours).merge(OTELResourceDetector().detect())  # the environment takes precedence
+
+
+async def _end(provider: TracerProvider) -> None:
+    """Send the last batch; a collector that hangs may not delay the end, so the thread is left behind."""
+    ending = Thread(target=provider.shutdown, daemon=True)
+    ending.start()
+    await asyncio.to_thread(ending.join, LAST_BATCH_SECONDS)
+
+
+class _IncidentAttributes(SpanProcessor):
+    """Adds check and target of an incident to each of its spans, by the id of its workflow."""
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        del parent_context
+        workflow_id = (span.attributes or {}).get(_WORKFLOW_ID)
+        if isinstance(workflow_id, str):
+            keys = incident_keys(workflow_id)
+            span.set_attributes({f"paramedic.{key}": keys[key] for key in ("check", "target") if key in keys})
+
+
+class _ReportedExporter(SpanExporter):
+    """Logs once when spans stop arriving, and once when they arrive again; the SDK logs each attempt."""
+
+    def __init__(self, collector: str, problems: "_FirstProblem") -> None:
+        self._collector = collector
+        self._problems = problems
+        self._exporter = OTLPSpanExporter()
+        self._is_failing = False
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self._problems.text = ""
+        result = self._exporter.export(spans)
+        is_failing = result is not SpanExportResult.SUCCESS
+        if is_failing is not self._is_failing:
+            self._is_failing = is_failing
+            self._report()
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]  # the SDK has no annotation there
+
+    def _report(self) -> None:
+        if self._is_failing:
+            problem = {"collector": self._collector, "problem": self._problems.text}
+            _log.warning("the collector takes no traces", extra=problem)
+        else:
+            _log.info("the collector takes traces again", extra={"collector": self._collector})
+
+
+class _FirstProblem(logging.Handler):
+    """Remembers the first warning of OpenTelemetry, which has the cause, and no password."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # The parser of OTEL_EXPORTER_OTLP_HEADERS logs what it cannot read, and that may be a password.
+        is_secret = record.name == "opentelemetry.util.re"
+        text = str(record.msg).removesuffix(": %s") if is_secret else record.getMessage()
+        self.text = self.text or text
+
+
+@contextmanager
+def _problems() -> Iterator[_FirstProblem]:
+    """Keep what OpenTelemetry logs out of our log for the time of the block."""
+    logger, problems = logging.getLogger("opentelemetry"), _FirstProblem()
+    logger.addHandler(problems)
+    logger.propagate = False
+    try:
+        yield problems
+    finally:
+        logger.propagate = True
+        logger.removeHandler(problems)

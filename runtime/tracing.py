@@ -1,0 +1,78 @@
+"""Tracing: whether the environment asks for traces, and the interceptors of Temporal that make them.
+
+The variables are those of OpenTelemetry. Without an endpoint no module of OpenTelemetry is imported, and no
+header is added to any workflow.
+"""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from temporalio.client import Interceptor
+
+from runtime.settings import Settings, SettingsError
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+"""Variables with the address of the collector; the first takes precedence, as OpenTelemetry defines it."""
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+PROTOCOL = "http/protobuf"
+EXPORTER = "OTEL_TRACES_EXPORTER"
+
+
+@asynccontextmanager
+async def traced(settings: Settings, service: str) -> AsyncIterator[tuple[Interceptor, ...]]:
+    """The interceptors for a client of Temporal, for the time of the block; none without an endpoint.
+
+    Raises:
+        SettingsError: a variable of OpenTelemetry cannot be used.
+
+    """
+    name = endpoint_variable(os.environ)
+    if name is None:
+        yield ()
+        return
+    try:
+        # Only here: without traces, a process does not even load the packages.
+        from runtime.trace_export import exported_traces  # noqa: PLC0415
+    except ImportError as error:
+        raise SettingsError(f"{name}: traces need `pip install paramedic[tracing]`: {error}") from error
+    async with exported_traces(settings, service, collector(os.environ[name])) as interceptor:
+        yield (interceptor,)
+
+
+def endpoint_variable(environment: Mapping[str, str]) -> str | None:
+    """The name of the variable with the address of the collector; None: no traces are made.
+
+    Raises:
+        SettingsError: the variables ask for traces that we cannot send.
+
+    """
+    name = next((name for name in ENDPOINTS if environment.get(name)), None)
+    exporter = environment.get(EXPORTER) or "otlp"
+    is_disabled = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if name is None or exporter == "none" or is_disabled:
+        return None
+    if exporter != "otlp":
+        raise SettingsError(f"{EXPORTER}: must be otlp or none (found {exporter!r})")
+    _check_protocol(environment)
+    if not collector(environment[name]):
+        raise SettingsError(f"{name}: must be an http:// or https:// URL with a host")
+    return name
+
+
+def collector(url: str) -> str:
+    """`host` or `host:port` of the URL, without credentials; "" if it is no URL of a collector."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    return f"{parts.hostname}{port}" if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
+def _check_protocol(environment: Mapping[str, str]) -> None:
+    name = next((name for name in PROTOCOLS if environment.get(name)), None)
+    if name is not None and environment[name] != PROTOCOL:
+        found = environment[name]
+        raise SettingsError(f"{name}: must be {PROTOCOL}, usually at port 4318 (found {found!r})")

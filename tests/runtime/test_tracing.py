@@ -1,0 +1,205 @@
+"""Traces are optional, come from OpenTelemetry's variables, and never delay the process that makes them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+from opentelemetry.trace import Tracer
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import PayloadConverter
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from runtime.settings import Settings, SettingsError
+from runtime.trace_interceptor import LONGEST_HEADER, HeaderConverter, TraceInterceptor
+from runtime.tracing import collector, endpoint_variable, traced
+from tests.support.api.eventually import eventually
+from tests.support.api.otlp_receiver import OtlpReceiver, otlp_receiver
+
+SETTINGS = Settings(cluster="a")
+ENDPOINT, OF_TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+THERE = {ENDPOINT: "http://collector:4318"}
+TRACE_PARENT = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+
+
+@pytest.fixture
+async def receiver(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OtlpReceiver]:
+    async with otlp_receiver() as running:
+        monkeypatch.setenv(ENDPOINT, running.url)
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("environment", "variable"),
+    [
+        ({}, None),
+        ({ENDPOINT: ""}, None),
+        (THERE, ENDPOINT),
+        (THERE | {OF_TRACES: "https://other/v1/traces"}, OF_TRACES),
+        (THERE | {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}, ENDPOINT),
+        (THERE | {"OTEL_TRACES_EXPORTER": "none"}, None),
+        (THERE | {"OTEL_SDK_DISABLED": " True"}, None),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, None),
+    ],
+)
+def test_traces_are_made_if_there_is_an_endpoint_and_nothing_turns_them_off(
+    environment: Mapping[str, str], variable: str | None
+) -> None:
+    assert endpoint_variable(environment) == variable
+
+
+@pytest.mark.parametrize(
+    ("environment", "error"),
+    [
+        ({ENDPOINT: "collector:4318"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
+        ({ENDPOINT: "http://[::1"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
+        ({ENDPOINT: "http://a:99999"}, f"{ENDPOINT}: must be an http:// or https:// URL with a host"),
+        (
+            THERE | {"OTEL_TRACES_EXPORTER": "zipkin"},
+            "OTEL_TRACES_EXPORTER: must be otlp or none (found 'zipkin')",
+        ),
+        (
+            THERE | {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            "OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf, usually at port 4318 (found 'grpc')",
+        ),
+    ],
+)
+def test_variable_that_asks_for_traces_we_cannot_send_is_refused(
+    environment: Mapping[str, str], error: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        endpoint_variable(environment)
+    assert str(raised.value) == error
+
+
+def test_name_of_a_collector_has_no_credentials() -> None:
+    assert collector("https://user:password@collector:4318/v1/traces") == "collector:4318"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "Invalid timeout value 'soon'"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "OTEL_BSP_MAX_QUEUE_SIZE as integer"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "-4", "max_queue_size must be a positive integer"),
+        ("OTEL_TRACES_SAMPLER", "some", "recognize sampler some"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "password", "Header format invalid!"),
+    ],
+)
+async def test_variable_that_opentelemetry_cannot_read_ends_the_process_and_shows_no_password(
+    name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENDPOINT, THERE[ENDPOINT])
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=words) as raised:
+        async with traced(SETTINGS, "paramedic-worker"):
+            pass
+    assert "password" not in str(raised.value)
+
+
+async def test_environment_renames_a_service_and_spans_are_sent_at_the_end(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "ours")
+    async with traced(SETTINGS, "paramedic-worker") as interceptors:
+        end_spans(tracer_of(interceptors), 1)
+    assert [(span.service, span.name) for span in receiver.spans] == [("ours", "span")]
+
+
+async def test_collector_that_hangs_delays_nothing_and_the_oldest_spans_are_dropped(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "20")
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "10")
+    receiver.is_answering.clear()
+    async with traced(SETTINGS, "paramedic-worker") as interceptors:
+        end_spans(tracer_of(interceptors), 10)
+        await eventually(lambda: receiver.requests)
+        end_spans(tracer_of(interceptors), 1000)  # in this thread, so the receiver cannot answer meanwhile
+        receiver.is_answering.set()
+        await eventually(lambda: len(receiver.spans) == 30)
+
+
+async def test_process_ends_although_the_collector_hangs(receiver: OtlpReceiver) -> None:
+    receiver.is_answering.clear()
+    async with asyncio.timeout(8):  # the exporter alone would wait for ten seconds
+        async with traced(SETTINGS, "paramedic-worker") as interceptors:
+            end_spans(tracer_of(interceptors), 1)
+    receiver.is_answering.set()
+
+
+async def test_outage_of_the_collector_is_logged_once_and_so_is_its_end(
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+    receiver.status = 400
+    async with traced(SETTINGS, "paramedic-worker") as interceptors:
+        for requests in (1, 2):
+            end_spans(tracer_of(interceptors), 1)
+            await eventually(lambda: receiver.requests == requests)  # noqa: B023  awaited in this pass
+        await eventually(lambda: caplog.records)
+        receiver.status = 200
+        end_spans(tracer_of(interceptors), 1)
+        await eventually(lambda: len(caplog.records) == 2)
+    lost, found = caplog.records
+    assert (lost.message, found.message) == (
+        "the collector takes no traces",
+        "the collector takes traces again",
+    )
+    assert "400" in vars(lost)["problem"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no JSON",
+        b"[" * LONGEST_HEADER,
+        b'["traceparent"]',
+        b'{"traceparent": 1}',
+        b'"' + b"a" * LONGEST_HEADER + b'"',
+        b"\xff",
+    ],
+)
+def test_header_that_is_not_one_of_a_trace_is_ignored(data: bytes) -> None:
+    assert HeaderConverter().from_payloads([Payload(data=data)]) == [{}]
+
+
+def test_header_of_a_trace_is_read() -> None:
+    written = HeaderConverter().to_payloads([TRACE_PARENT])
+    assert HeaderConverter().from_payloads(written) == [TRACE_PARENT]
+    assert PayloadConverter.default.from_payloads(written) == [TRACE_PARENT]
+
+
+class Served(ActivityInboundInterceptor):
+    def __init__(self) -> None:
+        self.inputs: list[ExecuteActivityInput] = []
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  the SDK names it
+        self.inputs.append(input)
+
+
+async def test_activity_of_a_workflow_without_a_trace_begins_none(receiver: OtlpReceiver) -> None:
+    served, executor = Served(), None
+    async with traced(SETTINGS, "paramedic-worker") as interceptors:
+        activity = interceptor_of(interceptors).intercept_activity(served)
+        await activity.execute_activity(ExecuteActivityInput(fn=str, args=[], executor=executor, headers={}))
+    assert len(served.inputs) == 1
+    assert receiver.requests == 0
+
+
+def interceptor_of(interceptors: tuple[Any, ...]) -> TraceInterceptor:
+    (interceptor,) = interceptors
+    assert isinstance(interceptor, TraceInterceptor)
+    return interceptor
+
+
+def tracer_of(interceptors: tuple[Any, ...]) -> Tracer:
+    return interceptor_of(interceptors).tracer
+
+
+def end_spans(tracer: Tracer, number: int) -> None:
+    for _ in range(number):
+        tracer.start_span("span").end()

@@ -1,0 +1,35 @@
+"""Packages that a process needs for an option only: without the option it does not import them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.structure.test_construction import PACKAGES, ROOT
+
+TRACES = {"runtime/trace_export.py", "runtime/trace_interceptor.py"}
+OPTIONAL = (
+    "opentelemetry",
+    "temporalio.contrib.opentelemetry",
+    "runtime.trace_export",
+    "runtime.trace_interceptor",
+)
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The modules that the file imports as soon as it is imported."""
+    for statement in ast.parse(file.read_text()).body:
+        match statement:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module
+
+
+def is_optional(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{name}.") for name in OPTIONAL)
+
+
+def test_only_the_modules_of_traces_import_opentelemetry() -> None:
+    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    found = {str(file.relative_to(ROOT)) for file in files if any(map(is_optional, imported(file)))}
+    assert found == TRACES
