@@ -13,20 +13,57 @@ the person.
 """
 
 import asyncio
+from functools import partial
 
 from temporalio import activity
 
 from activities.maintenance import TaskAttempt
-from activities.order_removal import OrderRemoval
 from activities.own_requests import NotOwn, OwnRequests
 from activities.registry import KIND_ACTIVITIES
 from activities.target_lease import TargetLeases
-from health.model.references import RequestReference
+from health.kinds.registry import CHECK_KINDS
+from health.model.references import IncidentReference, RequestReference
+from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
 from health.model.task_subject import OF_CONFIRMATION, OF_LEASE, OF_ORDER, TaskSubject
 from health.runbook.maintenance import deleting, releasing_lease, removing_confirmation, removing_order
 from kube.connection import ClusterConnection
+from kube.errors import KindUnknown, NotFound
 from kube.resource import Object
+from kube.retry_on_conflict import ObjectIdentity, patch_as_read
 from workflows.contracts import CLEAN_UP, CleanUpInput, CleanUpResult
+
+
+class OrderRemoval:
+    """Removes exactly the finished order of the incident: a later order on the target stays."""
+
+    def __init__(self, management: ClusterConnection) -> None:
+        self._management = management
+
+    async def remove(self, order: RemediationOrder, incident: IncidentReference) -> None:
+        """Remove the annotation. It is no failure if the order or the target is gone.
+
+        Raises:
+            KubernetesError: it was not removed, or the result is unknown.
+
+        """
+        kind, target = CHECK_KINDS.get(incident.check.group_kind), incident.target
+        if kind is None or order.check != str(incident.check):
+            return
+        resource = await self._management.discovery.first_served(kind.targets)
+        identity = ObjectIdentity(resource, target.namespace, target.name, target.uid)
+        try:
+            await patch_as_read(self._management.client, identity, partial(_without, order))
+        except KindUnknown:
+            raise
+        except NotFound:
+            return
+
+
+def _without(order: RemediationOrder, found: Object) -> Object:
+    annotations = found["metadata"].get("annotations") or {}
+    if order_in(annotations.get(REMEDIATE, "")) != order:
+        return {}
+    return {"metadata": {"annotations": {REMEDIATE: None}}}
 
 
 class CleanUp:

@@ -3,12 +3,13 @@
 Each object is one or the other. Methods return the changes of decodable objects, in order. Two versions with
 equal records are no change, which filters out a Node's heartbeats. A new object under an old name is two
 changes: DELETED and ADDED. An undecodable object is reported to `on_undecodable`, once per version and
-before its record is reported DELETED, and logged at a bounded rate (kube/undecodable_log.py).
+before its record is reported DELETED, and logged (`UndecodableLog`).
 `report_resolved` reports it again, without an error, when it decodes again or is gone; call it after its
 changes were reported, otherwise the object looks deleted for a moment.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
@@ -20,9 +21,47 @@ from kube import answer_bounds
 from kube.decoding import Seen, Undecodable
 from kube.listing import ObjectList
 from kube.memory_bound import StoreMemory, check_bound
+from kube.rate_limiter import RateLimiter
 from kube.record import Change, ChangeKind, Key, Record, RecordT, key_of
 from kube.server_clock import monotonic_clock
-from kube.undecodable_log import UndecodableLog
+
+MOST_LINES_AT_ONCE = 10
+SECONDS_FOR_A_LINE = 6.0
+MOST_NAMED = 5
+"""The most objects with their errors in one line."""
+
+_logger = logging.getLogger(__name__)
+
+
+class UndecodableLog:
+    """Logs the undecodable objects of one source at a bounded rate; `clock` returns steady seconds.
+
+    Another writer decides how often an undecodable object changes, decodes again, or gets a new name. So
+    ObjectStore reports an object once until it decodes again, and the log has at most ten lines at once and
+    ten a minute.
+    """
+
+    def __init__(self, source: str, clock: Callable[[], float]) -> None:
+        self._source = source
+        self._rate_limiter = RateLimiter(MOST_LINES_AT_ONCE, 1 / SECONDS_FOR_A_LINE, clock)
+        self._omitted = 0
+        """The objects without a line since the last line."""
+
+    def add(self, new: Sequence[Undecodable]) -> None:
+        """Log objects that stopped decoding in one line, or count them for the next line."""
+        if not new or not self._rate_limiter.allow():
+            self._omitted += len(new)
+            return
+        count, self._omitted = len(new) + self._omitted, 0
+        named = [f"{_name(failure.key)}: {failure.error}" for failure in new[:MOST_NAMED]]
+        more = f"; and {count - len(named)} more" if count > len(named) else ""
+        _logger.warning(
+            "%d of %s do not decode and are left out: %s%s", count, self._source, "; ".join(named), more
+        )
+
+
+def _name(key: Key) -> str:
+    return "/".join(part for part in key if part)
 
 
 class Store(Generic[RecordT]):

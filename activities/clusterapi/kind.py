@@ -1,12 +1,119 @@
-"""The entry of Cluster API in the registry of activities: owners are asked, or requests made."""
+"""The activities for MachineHealthChecks of Cluster API: they ask owners to remediate, or make requests.
 
-from activities.clusterapi.actions import MarkMachine
+The owner of a Machine (a MachineSet, a control plane) uses two conditions: that the health check failed, and
+that it is asked to remediate, so both are written at once. The owner removes the second one when it has
+deleted the Machine or the Machine is healthy again; we never do (CAPI B.2.5).
+
+Other controllers write conditions of a Machine all the time, so a write with a conflict is repeated after a
+new revalidation of the changed Machine.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
 from activities.clusterapi.target import machine_of, read_clusters, read_machine
-from activities.kind_activities import KindActivities, TemplateUse, attempt_of
+from activities.kind_activities import ActionDependencies, KindActivities, TemplateUse, attempt_of
 from activities.live_objects import LiveObjects
+from activities.revalidation import Confirmed, not_true
+from activities.step_result import StepHeld, StepResult
+from health.kinds.clusterapi.check import MachineHealthCheck
+from health.kinds.clusterapi.events import marking_failed
+from health.kinds.clusterapi.machine import MACHINES, MachineTarget
+from health.kinds.clusterapi.machine_conditions import asked_of_owner, status_patch
 from health.kinds.clusterapi.remediation_request import new_request
 from health.model.references import Action
-from kube.resource import Object
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
+from kube.resource import Object, Resource
+from kube.retry_on_conflict import retry_on_conflict
+from workflows.contracts import ActInput, ActResult
+
+TRIES = 4
+
+
+@dataclass(frozen=True)
+class MarkMachine:
+    """The action Action.MARK for Machines of Cluster API."""
+
+    dependencies: ActionDependencies
+
+    async def take(self, act: ActInput) -> StepResult:
+        """Ask its owner, unless the owner was already asked.
+
+        Raises:
+            StepHeld: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        return await retry_on_conflict(lambda: self._take_once(act), TRIES, _OvertakenError)
+
+    async def _take_once(self, act: ActInput) -> StepResult:
+        _, revalidation, lease_guard = self.dependencies
+        began = lease_guard.begin()
+        confirmed = await revalidation.confirm(act)
+        target = machine_of(confirmed)
+        if target.machine.is_going or target.is_marked:
+            return StepResult(ActResult.disrupted())
+        # Read and write the same version, because conditions differ between versions.
+        resource = await self.dependencies.connection.discovery.first_served(MACHINES)
+        patch = await self._patch(act, confirmed, resource)
+        async with lease_guard.lease(act, target, began) as acquired:
+            try:
+                await self._write(target, patch, resource)
+            except (Forbidden, Invalid) as error:
+                raise StepHeld.by(error, marking_failed(attempt_of(act), target, error.message)) from error
+        return StepResult(ActResult.disrupted(acquired))
+
+    async def _patch(self, act: ActInput, confirmed: Confirmed, resource: Resource) -> Object:
+        """The conditions of the confirmed Machine, with ours."""
+        target, client = machine_of(confirmed), self.dependencies.connection.client
+        with _held_where_it_changed(target):
+            found = await client.get(resource, target.metadata.name, target.metadata.namespace)
+        if found["metadata"]["resourceVersion"] != target.metadata.resource_version:
+            raise _overtaken(target)
+        now = self._now(act)
+        failed = _check_of(confirmed).failure(target, now, confirmed.context)
+        confirmed.refuse_other_step(act)
+        if failed is None:
+            raise not_true(f"{act.incident.check} no longer asks the owner of {target.metadata.name}")
+        return status_patch(found, asked_of_owner(failed), now)
+
+    def _now(self, act: ActInput) -> datetime:
+        """The current time, but no earlier than the detector saw the Machine expired."""
+        now = self.dependencies.connection.server_clock.now()
+        return now if act.seen_at is None else max(now, act.seen_at)
+
+    async def _write(self, target: MachineTarget, status: Object, resource: Resource) -> None:
+        known, client = target.metadata, self.dependencies.connection.client
+        body = {"metadata": {"uid": known.uid, "resourceVersion": known.resource_version}, "status": status}
+        with _held_where_it_changed(target):
+            await client.merge_patch(resource, known.name, body, known.namespace, subresource="status")
+
+
+class _OvertakenError(StepHeld):
+    """The Machine changed since it was confirmed; nothing was done, so its Lease is released."""
+
+
+def _overtaken(target: MachineTarget) -> _OvertakenError:
+    return _OvertakenError(not_true(f"{target.metadata.name} changed since it was looked at").hold)
+
+
+@contextmanager
+def _held_where_it_changed(target: MachineTarget) -> Iterator[None]:
+    try:
+        yield
+    except KindUnknown:
+        raise
+    except NotFound as error:
+        raise not_true(f"{target.metadata.name} is gone") from error
+    except Conflict as error:
+        raise _overtaken(target) from error
+
+
+def _check_of(confirmed: Confirmed) -> MachineHealthCheck:
+    return cast("MachineHealthCheck", confirmed.check)
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities

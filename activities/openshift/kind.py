@@ -1,12 +1,148 @@
-"""The entry of OpenShift in the registry of activities: Machines are deleted, marked or get requests."""
+"""The activities for MachineHealthChecks of OpenShift: they delete or mark Machines, or make requests.
 
-from activities.kind_activities import DeletionCounter, KindActivities, TemplateUse, attempt_of
+The controller of a deleted Machine replaces it; the consumer of a mark removes it (rule 28). Either write
+carries the uid and the resourceVersion of the revalidation: a Machine that changed since is left alone, and
+the incident asks again (rule 2).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from activities.kind_activities import (
+    ActionDependencies,
+    DeletionCounter,
+    KindActivities,
+    TemplateUse,
+    attempt_of,
+)
 from activities.live_objects import LiveObjects
-from activities.openshift.actions import DeleteMachine, MarkMachine
-from activities.openshift.target import machine_of, read_machine
+from activities.openshift.target import MACHINES, machine_of, read_machine
+from activities.revalidation import not_true
+from activities.step_result import ASK_AGAIN_SECONDS, StepHeld, StepResult
+from health.kinds.openshift.events import deleted, deletion_failed, marked, marking_failed
+from health.kinds.openshift.machine import EXTERNAL_REMEDIATION, MachineTarget
 from health.kinds.openshift.remediation_request import new_request
+from health.model.observation import HoldReason
 from health.model.references import Action
+from health.model.remediation_request import RemediationAttempt
+from kube.errors import Conflict, Forbidden, Invalid, KindUnknown, NotFound
 from kube.resource import Object
+from objects.event import Event
+from workflows.contracts import ActInput, ActResult
+
+
+@dataclass(frozen=True)
+class DeleteMachine:
+    """The action Action.DELETE for Machines of OpenShift."""
+
+    dependencies: ActionDependencies
+
+    async def take(self, act: ActInput) -> StepResult:
+        """Delete it, unless it is already being deleted.
+
+        Raises:
+            StepHeld: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        _, revalidation, lease_guard = self.dependencies
+        began = lease_guard.begin()
+        confirmed = await revalidation.confirm(act)
+        target = machine_of(confirmed)
+        if target.machine.is_going:
+            return StepResult(ActResult.disrupted())
+        _refuse_without_controller(target)
+        confirmed.refuse_other_step(act)
+        async with lease_guard.lease(act, target, began) as acquired:
+            was_there = await self._delete(act, target)
+        if was_there:
+            result = ActResult.disrupted(acquired)
+            return StepResult(result, deleted(attempt_of(act), target))
+        await lease_guard.release(act, target)
+        return StepResult(ActResult.disrupted())
+
+    async def _delete(self, act: ActInput, target: MachineTarget) -> bool:
+        client, machine = self.dependencies.connection.client, target.metadata
+        version = machine.resource_version
+        try:
+            with _judged(act, target, deletion_failed):
+                await client.delete(
+                    MACHINES, machine.name, machine.namespace, uid=machine.uid, resource_version=version
+                )
+        except KindUnknown:
+            raise
+        except NotFound:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class MarkMachine:
+    """The action Action.MARK for Machines of OpenShift."""
+
+    dependencies: ActionDependencies
+
+    async def take(self, act: ActInput) -> StepResult:
+        """Mark it, unless it is marked.
+
+        Raises:
+            StepHeld: nothing was done.
+            KubernetesError: the API server could not be asked, or refused.
+
+        """
+        _, revalidation, lease_guard = self.dependencies
+        began = lease_guard.begin()
+        confirmed = await revalidation.confirm(act)
+        target = machine_of(confirmed)
+        if target.machine.is_marked:
+            return StepResult(ActResult.disrupted())
+        confirmed.refuse_other_step(act)
+        async with lease_guard.lease(act, target, began) as acquired:
+            await self._mark(act, target)
+        result = ActResult.disrupted(acquired)
+        return StepResult(result, marked(attempt_of(act), target))
+
+    async def _mark(self, act: ActInput, target: MachineTarget) -> None:
+        client, machine = self.dependencies.connection.client, target.metadata
+        annotations = {EXTERNAL_REMEDIATION: ""}
+        metadata = {
+            "uid": machine.uid,
+            "resourceVersion": machine.resource_version,
+            "annotations": annotations,
+        }
+        body: Object = {"metadata": metadata}
+        try:
+            with _judged(act, target, marking_failed):
+                await client.merge_patch(MACHINES, machine.name, body, machine.namespace)
+        except KindUnknown:
+            raise
+        except NotFound as error:
+            raise not_true(f"{machine.name} is gone") from error
+
+
+def _refuse_without_controller(target: MachineTarget) -> None:
+    if target.machine.controller is None:
+        message = f"no controller owns {target.metadata.name}, so nothing would replace it"
+        raise StepHeld.because(HoldReason.NO_CONTROLLER, message, ask_again_seconds=ASK_AGAIN_SECONDS)
+
+
+@contextmanager
+def _judged(
+    act: ActInput, target: MachineTarget, failed: Callable[[RemediationAttempt, MachineTarget, str], Event]
+) -> Iterator[None]:
+    """Write to a Machine as it was at the revalidation; `failed` makes the Event of a refusal.
+
+    Raises:
+        StepHeld: it has changed since, or the API server refuses.
+
+    """
+    try:
+        yield
+    except Conflict as error:
+        raise not_true(f"{target.metadata.name} changed since the revalidation") from error
+    except (Forbidden, Invalid) as error:
+        raise StepHeld.by(error, failed(attempt_of(act), target, error.message)) from error
 
 
 async def request_for_machine(live: LiveObjects, use: TemplateUse) -> Object:  # noqa: ARG001  as KindActivities

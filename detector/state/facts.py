@@ -11,12 +11,11 @@ from detector.state.state_view import StateView
 from detector.state.target_store import lease_of_its_node, own_lease, place_of
 from health.check.check_hold import NO_HOLDS, CheckHolds
 from health.check.health_check import HealthCheck
-from health.check.required_approval import required_approval
 from health.check.threshold import Allowance
 from health.cluster.cluster_context import ClusterContext
 from health.cluster.pause_progress import PauseStage
 from health.gate.admission import CurrentHolder, TargetFacts
-from health.gate.approval_hold import approval_hold
+from health.gate.approval_hold import approval_hold, required_approval
 from health.gate.check_holds import ALL_SEEN, CheckMoment, Unseen
 from health.gate.check_holds import check_holds as holds_by
 from health.model.approval import RequiredApproval

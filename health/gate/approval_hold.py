@@ -1,4 +1,4 @@
-"""ApprovalHold: the hold of a next step that waits for the approval of a person, or that one rejected. Pure.
+"""Approvals: which steps of a check wait for a person, and the hold of a next step that does. Pure.
 
 | the due step        | the incident asked for it and | hold                                               |
 |---------------------|-------------------------------|----------------------------------------------------|
@@ -13,9 +13,42 @@ An answer that this version does not know is none.
 
 from collections.abc import Sequence
 
+from health.check.template_validity import TemplateKinds
 from health.model.approval import Approval, ApprovalAnswer, RequiredApproval, names_of
 from health.model.observation import Hold, HoldReason
-from health.model.references import Step
+from health.model.references import Action, Step
+from health.policy.check_choices import CheckChoices
+
+
+def required_approval(
+    choices: CheckChoices, steps: Sequence[Step], kinds: TemplateKinds
+) -> RequiredApproval | None:
+    """The approval that steps of this check need; None: no step needs one.
+
+    A template can only add the requirement; when a question expires, and what follows, is up to the check. A
+    template that cannot be read is a problem of the check, so its answer here does not matter.
+    """
+    numbers = (
+        number for number, step in enumerate(steps) if choices.require_approval or _is_required(step, kinds)
+    )
+    required = tuple(numbers)
+    if not required:
+        return None
+    after = choices.approval_expires_after
+    return RequiredApproval(
+        steps=required,
+        expires_after_seconds=after.total_seconds() if after else None,
+        default=choices.approval_default,
+    )
+
+
+def _is_required(step: Step, kinds: TemplateKinds) -> bool:
+    if step.action is not Action.REQUEST:
+        return False
+    kind = kinds(step.template.api_version, step.template.kind)
+    found = kind.templates.get(kind.place(step.template)) if kind else None
+    return found is not None and found.requires_approval
+
 
 NOT_ASKED_AGAIN_SECONDS = 5.0
 """The incident asks a person as soon as it knows the hold; its next question reports that."""

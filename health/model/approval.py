@@ -1,6 +1,6 @@
 """Approval: the question of an incident whether a person approves one step, and the answer to it.
 
-Checks and templates say which steps need one (`health.check.required_approval`), and
+Checks and templates say which steps need one (`health.gate.approval_hold`), and
 `health.runbook.approving` has the rules.
 """
 

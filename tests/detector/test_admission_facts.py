@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from detector.nodehealthcheck.admission_facts import AdmissionFacts
+from detector.nodehealthcheck.webhook import AdmissionFacts
 from health.check.template_validity import Template
 from health.kinds.nodehealthcheck.admission_review import CheckOperation, Facts, Operation
 from health.model.remediation_request import MULTIPLE_TEMPLATES

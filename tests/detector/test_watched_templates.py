@@ -10,7 +10,7 @@ import pytest
 from detector.feeds.kind_watch import Kind
 from detector.feeds.named_kinds import NamedKinds
 from detector.feeds.remediation_kinds import RemediationKinds
-from detector.nodehealthcheck.admission_facts import AdmissionFacts
+from detector.nodehealthcheck.webhook import AdmissionFacts
 from detector.state.check_state import CheckRecord
 from detector.state.cluster_state import ClusterState
 from devcluster.control_plane import ControlPlane

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.decoding import Undecodable
-from kube.record import Key
-from kube.undecodable_log import (
+from kube.object_store import (
     MOST_LINES_AT_ONCE,
     MOST_NAMED,
     SECONDS_FOR_A_LINE,
     UndecodableLog,
 )
+from kube.record import Key
 
 
 class Watched(logging.Handler):
@@ -28,7 +28,7 @@ class Watched(logging.Handler):
         self.lines.append(record.getMessage())
 
     def add(self, *names: str) -> None:
-        logger = logging.getLogger("kube.undecodable_log")
+        logger = logging.getLogger("kube.object_store")
         logger.addHandler(self)
         try:
             self.log.add([Undecodable(Key("", name), "1", "no time") for name in names])

@@ -56,7 +56,6 @@ ASSIGNED_ELSEWHERE = {
     "kube/decoding.py": _LIBRARY,
     "kube/transport.py": _LIBRARY,
     "kube/workload_connections.py": _LIBRARY,
-    "kube/workload_tls.py": _LIBRARY,
     "runtime/guard.py": _RECORD,
     "runtime/trace_export.py": _LIBRARY,
     "runtime/process.py": _LIBRARY,

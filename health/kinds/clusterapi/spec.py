@@ -19,22 +19,77 @@ refused spec affects only its check (rules 8 and 44):
 An empty selector selects nothing; Cluster API's webhook allows none.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PlainValidator
 
 from health.check.selector import LabelSelector
 from health.check.template_field import LocalTemplate, TemplateField
-from health.check.threshold import LARGEST
+from health.check.threshold import LARGEST, IntOrPercent, number_of
 from health.kinds.clusterapi.group import V1BETA2
 from health.kinds.clusterapi.machine import OURS
-from health.kinds.clusterapi.threshold import Amount, Range
-from health.kinds.machines.threshold import ALL, Trigger
+from health.kinds.machines.threshold import ALL, Trigger, UnhealthyRange
 from health.model.verdict import UnhealthyCondition
 from objects.durations import GoDuration
 from objects.frozen import Frozen, FrozenObject
+
+_AMOUNT = re.compile(r"[+-]?[0-9]+%?", re.ASCII)
+_RANGE = re.compile(r"\[([0-9]+)-([0-9]+)\]", re.ASCII)
+_LARGEST_OF_RANGE = 2**32 - 1
+
+
+def parse_range(raw: object) -> UnhealthyRange:
+    """The range that a check writes as "[2-5]".
+
+    Raises:
+        ValueError: it is no range, does not fit into 32 bits, or ends before it begins.
+
+    """
+    found = _RANGE.fullmatch(raw) if isinstance(raw, str) else None
+    if found is None:
+        raise ValueError("must be a range such as [2-5]")
+    least, most = (_number(digits, _LARGEST_OF_RANGE) for digits in found.groups())
+    if most < least:
+        raise ValueError("must not end before it begins")
+    return UnhealthyRange(least=least, most=most)
+
+
+def parse_amount(raw: object) -> IntOrPercent:
+    """The amount that a check writes as 3, "3", -1, "40%" or "150%" (CAPI B.2.4, rule 44).
+
+    Raises:
+        ValueError: it is none of these, or does not fit into 32 bits.
+
+    """
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return IntOrPercent(value=_fitting(raw, LARGEST))
+    if not isinstance(raw, str) or not _AMOUNT.fullmatch(raw):
+        raise ValueError("must be a whole number or a percentage such as 40%")
+    digits = raw.removesuffix("%")
+    return IntOrPercent(value=_number(digits, LARGEST), is_percent=raw.endswith("%"))
+
+
+def _optional_range(raw: object) -> UnhealthyRange | None:
+    return None if raw in (None, "") else parse_range(raw)
+
+
+Amount = Annotated[IntOrPercent, PlainValidator(parse_amount)]
+Range = Annotated[UnhealthyRange | None, PlainValidator(_optional_range)]
+
+
+def _number(digits: str, largest: int) -> int:
+    number = number_of(digits.lstrip("+-"))
+    return _fitting(-number if digits.startswith("-") else number, largest)
+
+
+def _fitting(number: int, largest: int) -> int:
+    if abs(number) > largest:
+        raise ValueError("must fit into 32 bits")
+    return number
+
 
 DEFAULT_NODE_STARTUP = timedelta(minutes=10)
 _SUMMARIES = frozenset({"Ready", "Available"})

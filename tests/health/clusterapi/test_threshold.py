@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.check.threshold import LARGEST, IntOrPercent
-from health.kinds.clusterapi.threshold import parse_amount, parse_range
+from health.kinds.clusterapi.spec import parse_amount, parse_range
 from health.kinds.machines.threshold import allowance, remediations_allowed
 
 
