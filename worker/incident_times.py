@@ -5,18 +5,21 @@ replay. Check and step are labels, and both are names that users choose: after `
 count as `Other`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
+from itertools import product
 from threading import Lock
 
 from prometheus_client import CollectorRegistry, Histogram
 
+from health.check.ordered import Trigger, trigger_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.incident_result import IncidentResult
 from health.model.kind_names import kind_name
+from health.model.moves import Outcome
 from health.model.references import CheckReference
 from health.model.request_record import RequestRecord
-from health.runbook.delays import Part
+from health.runbook.delays import Part, RequestDelay
 from objects.frozen import OTHER
 
 MOST_NAMES = 200
@@ -36,22 +39,29 @@ class IncidentTimes:
         self._names: set[tuple[str, str]] = set()
         self._lock = Lock()
         for kind in map(kind_name, CHECK_KINDS):
-            for part in Part:
-                self._delays.labels(kind, part)
+            for part, trigger in product(Part, Trigger):
+                self._delays.labels(kind, part, trigger)
 
-    def remediation_requested(self, check_kind: str, parts: Mapping[Part, float]) -> None:
-        for part, seconds in parts.items():
-            self._delays.labels(check_kind, part).observe(seconds)
+    def remediation_requested(self, check_kind: str, delay: RequestDelay, requested: datetime) -> None:
+        for part, seconds in delay.parts(requested).items():
+            self._delays.labels(check_kind, part, delay.trigger).observe(seconds)
 
     def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
-        """Count the recovery, if the incident ended with one and no person ordered its remediation."""
-        if result.recovered is None or result.failed is None or result.ordered is not None:
+        """Count the recovery, if the incident ended with one.
+
+        A target that a person ordered to be remediated looked healthy, so it cannot recover by itself.
+        """
+        trigger = trigger_of(is_ordered=result.ordered is not None)
+        if result.recovered is None or result.failed is None:
+            return
+        if trigger is Trigger.MANUAL and result.outcome is not Outcome.REMEDIATED:
             return
         name, _ = self._named(str(check), "")
         seconds = (result.recovered - result.failed).total_seconds()
-        self._recoveries.labels(name, result.outcome).observe(max(0.0, seconds))
+        self._recoveries.labels(name, result.outcome, trigger).observe(max(0.0, seconds))
         for step, took in _steps(result, result.recovered):
-            self._step_recoveries.labels(*self._named(str(check), step)).observe(max(0.0, took))
+            labels = (*self._named(str(check), step), trigger)
+            self._step_recoveries.labels(*labels).observe(max(0.0, took))
 
     def _named(self, check: str, step: str) -> tuple[str, str]:
         pair = check, step
@@ -79,8 +89,8 @@ def _step(record: RequestRecord) -> str:
 def _delays(registry: CollectorRegistry) -> Histogram:
     return Histogram(
         "paramedic_request_delay_seconds",
-        "Time from a failure to its first request, by the part that it was spent in.",
-        ("check_kind", "part"),
+        "Time from a failure, or an order, to its first request, by the part that it was spent in.",
+        ("check_kind", "part", "trigger"),
         buckets=DELAYS,
         registry=registry,
     )
@@ -89,8 +99,8 @@ def _delays(registry: CollectorRegistry) -> Histogram:
 def _recoveries(registry: CollectorRegistry) -> Histogram:
     return Histogram(
         "paramedic_failure_to_recovery_seconds",
-        "Time from a failure to the recovery of the target.",
-        ("check", "outcome"),
+        "Time from a failure, or an order, to the recovery of the target.",
+        ("check", "outcome", "trigger"),
         buckets=RECOVERIES,
         registry=registry,
     )
@@ -100,7 +110,7 @@ def _step_recoveries(registry: CollectorRegistry) -> Histogram:
     return Histogram(
         "paramedic_step_to_recovery_seconds",
         "Time from the request of a step to the recovery of the target.",
-        ("check", "step"),
+        ("check", "step", "trigger"),
         buckets=RECOVERIES,
         registry=registry,
     )

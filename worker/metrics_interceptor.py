@@ -125,7 +125,7 @@ class _CountedActivity(ActivityInboundInterceptor):
         """Count the delay of a first step taken at `requested`; None: an earlier act took the step."""
         if request.delay is not None and requested is not None:
             kind = request.incident.check.kind_name
-            self._metrics.times.remediation_requested(kind, request.delay.parts(requested))
+            self._metrics.times.remediation_requested(kind, request.delay, requested)
 
 
 class _CountedWorkflow(WorkflowInboundInterceptor):

@@ -4,9 +4,12 @@ All known series exist from the start, with the value 0: Prometheus sees no incr
 at 1.
 """
 
+from itertools import product
+
 from prometheus_client import CollectorRegistry, Counter
 
 from activities.registry import KIND_ACTIVITIES
+from health.check.ordered import Trigger, trigger_of
 from health.kinds.registry import CHECK_KINDS
 from health.model.incident_result import IncidentResult
 from health.model.kind_names import kind_name
@@ -45,12 +48,13 @@ class WorkerMetrics:
             for reason in (FAILED, FORBIDDEN):
                 self._task_failures.labels(task, reason)
         for kind in map(kind_name, CHECK_KINDS):
-            for outcome in Outcome:
-                self._incidents.labels(kind, outcome)
+            for outcome, trigger in product(Outcome, Trigger):
+                self._incidents.labels(kind, outcome, trigger)
 
     def incident_ended(self, check: CheckReference, result: IncidentResult) -> None:
         """Count an ended incident. Workflows run in threads: the metrics have locks."""
-        self._incidents.labels(check.kind_name, result.outcome).inc()
+        trigger = trigger_of(is_ordered=result.ordered is not None)
+        self._incidents.labels(check.kind_name, result.outcome, trigger).inc()
         self.times.incident_ended(check, result)
 
     def act_ended(self, result: str, reason: str = "") -> None:
@@ -76,7 +80,7 @@ def _incidents(registry: CollectorRegistry) -> Counter:
     return Counter(
         "paramedic_incidents",
         "Incidents that ended, by their outcome.",
-        ("check_kind", "outcome"),
+        ("check_kind", "outcome", "trigger"),
         registry=registry,
     )
 

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from health.check.ordered import is_by_order
 from health.gate.act_finding import is_new
 from health.model.admission import Admission
 from health.model.evidence import EvidenceRecord, evidence_name
@@ -82,9 +81,8 @@ class AdmittedStep:
 
     @property
     def _delay(self) -> RequestDelay | None:
-        """None for a later step, and for a remediation that a person ordered."""
-        is_counted = self.before.is_before_the_first_step and not is_by_order(self.observation.fact)
-        return self.before.delays.before_act(self.began) if is_counted else None
+        """The times since the failure or the order; None for a later step."""
+        return self.before.delays.before_act(self.began) if self.before.is_before_the_first_step else None
 
     @property
     def _due_after_loss(self) -> datetime | None:

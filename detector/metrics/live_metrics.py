@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from detector.dispatching.dispatch import OpenIncident
 from detector.metrics.observed_phase import ObservedPhase, observed_hold, observed_phase
 from detector.state.cluster_state import ClusterState
+from health.check.ordered import is_by_order, trigger_of
 
 Ages = Mapping[str, timedelta | None]
 
@@ -113,10 +114,15 @@ def _incidents(
 
 
 def _holds(incidents: Iterable[OpenIncident], now: datetime) -> GaugeMetricFamily:
-    text = "Targets that are held now, by check and reason, as of the latest answers."
-    family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason"))
-    reasons = ((str(entry.key.check), observed_hold(entry.last_observation, now)) for entry in incidents)
-    found = Counter((check, reason) for check, reason in reasons if reason is not None)
+    text = "Targets that are held now, by check, reason and trigger, as of the latest answers."
+    family = GaugeMetricFamily("paramedic_holds", text, labels=("check", "reason", "trigger"))
+    found: Counter[tuple[str, ...]] = Counter()
+    for entry in incidents:
+        observation = entry.last_observation
+        reason = observed_hold(observation, now)
+        if observation is not None and reason is not None:
+            trigger = trigger_of(is_ordered=is_by_order(observation.fact))
+            found[str(entry.key.check), reason, trigger] += 1
     for labels, number in sorted(found.items()):
         family.add_metric(labels, number)
     return family

@@ -6,7 +6,8 @@ counted.
 
 Lateness is the time from the deadline of a target until its request was created, including holds, for example
 by a threshold or a Lease. Both are times of the API server, in whole seconds. Later steps of an escalation
-are not counted: they wait for the timeout of the previous step. Nor are remediations that a person ordered.
+are not counted: they wait for the timeout of the previous step. A remediation that a person ordered is due
+from the order on.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from prometheus_client import Histogram
 from detector.state.cluster_state import ClusterState
 from detector.state.request_index import SeenRequest
 from detector.watched_kind import RequestSeries
-from health.check.ordered import is_by_order
+from health.check.ordered import is_by_order, trigger_of
 from health.model.invalid_check import InvalidCheckError
 from health.model.references import CheckReference
 from health.model.verdict import HEALTHY, Verdict
@@ -33,7 +34,7 @@ class FailureToRequest:
         self.seconds = Histogram(
             "paramedic_failure_to_request_seconds",
             "Time from the deadline of an unhealthy target until its remediation request was created.",
-            ("check_kind",),
+            ("check_kind", "trigger"),
             buckets=BOUNDS,
             registry=None,
         )
@@ -42,11 +43,12 @@ class FailureToRequest:
         """Observe the lateness of a new request of `check`."""
         target = request.request.target_name
         verdict = self._verdict(check, target, now)
-        deadline = None if is_by_order(verdict.fact) else verdict.deadline
+        deadline = verdict.deadline
         if deadline is None or deadline > now or len(self._cluster_state.requests.of(check, target)) > 1:
             return
         late = request.request.metadata.creation_timestamp - deadline
-        self.seconds.labels(check.kind_name).observe(max(0.0, late.total_seconds()))
+        trigger = trigger_of(is_ordered=is_by_order(verdict.fact))
+        self.seconds.labels(check.kind_name, trigger).observe(max(0.0, late.total_seconds()))
 
     def _verdict(self, check: CheckReference, target: str, now: datetime) -> Verdict:
         judge, seen = self._cluster_state.checks.get(check), self._cluster_state.targets.get(check, target)

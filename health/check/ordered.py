@@ -5,6 +5,8 @@ and for the act, which reads the order again from the live target. A condition o
 calls unhealthy comes first, as the order adds nothing to it.
 """
 
+from enum import StrEnum
+
 from health.cluster.cluster_context import ClusterContext
 from health.model.references import CheckReference
 from health.model.remediation_order import REMEDIATE, RemediationOrder, order_in
@@ -12,6 +14,13 @@ from health.model.target import Target
 from health.model.verdict import Fact, Health, Verdict
 
 SET = "set"
+
+
+class Trigger(StrEnum):
+    """The label `trigger` of metrics: a failure began the remediation, or an order of a person."""
+
+    AUTOMATED = "automated"
+    MANUAL = "manual"
 
 
 def order_on(check: CheckReference, target: Target) -> RemediationOrder | None:
@@ -39,6 +48,10 @@ def fact_of(order: RemediationOrder) -> Fact:
 def is_by_order(fact: Fact | None) -> bool:
     """True if only an order of a person makes the target unhealthy."""
     return fact is not None and fact.condition == REMEDIATE
+
+
+def trigger_of(*, is_ordered: bool) -> Trigger:
+    return Trigger.MANUAL if is_ordered else Trigger.AUTOMATED
 
 
 def verdict_of(order: RemediationOrder) -> Verdict:

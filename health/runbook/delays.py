@@ -9,9 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
+from health.check.ordered import Trigger, is_by_order, trigger_of
 from health.model.observation import HoldReason, Observation, TargetState
 from health.model.verdict import Fact
-from objects.frozen import Frozen
+from objects.frozen import Frozen, OpenEnum
 
 
 class Part(StrEnum):
@@ -30,6 +31,8 @@ class RequestDelay(Frozen):
     deadline: datetime
     hold_seconds: float = 0
     queue_seconds: float = 0
+    trigger: OpenEnum[Trigger] = Trigger.AUTOMATED
+    """Manual: `failed` is the time of a person's order."""
 
     def parts(self, requested: datetime) -> dict[Part, float]:
         """The seconds of each part if the request was made then; their sum is the whole time.
@@ -80,6 +83,7 @@ class Delays(Frozen):
             deadline=self.deadline,
             hold_seconds=until.hold_seconds,
             queue_seconds=until.queue_seconds,
+            trigger=trigger_of(is_ordered=is_by_order(self.fact)),
         )
 
     def _of(self, observation: Observation) -> Self:

@@ -23,6 +23,7 @@ from workflows.kit.calls import Contract
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 DELETED = series("mapi_machinehealthcheck_remediation_success_total", name="workers", namespace="machines")
+DELAY = "paramedic_request_delay_seconds_sum"
 ISSUED = ActResult.disrupted(NOW)
 UNDER_WAY = ActResult.disrupted()
 HELD = ActResult.held(Hold(reason=HoldReason.NO_CONTROLLER, message="nobody would replace it"))
@@ -120,7 +121,7 @@ async def test_time_to_a_first_step_is_counted_by_its_parts(
 ) -> None:
     found = await counted(ACT.name, delayed(order(Action.MARK)), result)
     assert {key: value for key, value in found.items() if "delay" in key[0]} == {
-        series("paramedic_request_delay_seconds_sum", check_kind="MachineHealthCheck", part=part): 60 * value
+        series(DELAY, check_kind="MachineHealthCheck", part=part, trigger="automated"): 60 * value
         for part, value in minutes.items()
     }
 

@@ -36,16 +36,16 @@ def _incidents(phase: str, fires: str, quiet: str, *, at: str = "20m") -> AlertC
 
 def _holds(reason: str, other: str, *, at: str) -> AlertCase:
     return AlertCase(
-        fires=_held(reason),
+        fires=_held(reason) | _held(reason, "manual"),
         at=at,
         labels={"check": CHECK, "reason": reason},
         value="3",
-        quiet=_held(other),
+        quiet=_held(other) | _held(reason, "manual"),
     )
 
 
-def _held(reason: str) -> dict[str, str]:
-    return {f'paramedic_holds{{check="{CHECK}",reason="{reason}"}}': "3+0x2000"}
+def _held(reason: str, trigger: str = "automated") -> dict[str, str]:
+    return {f'paramedic_holds{{check="{CHECK}",reason="{reason}",trigger="{trigger}"}}': "3+0x2000"}
 
 
 CASES = {

@@ -131,14 +131,14 @@ async def test_gauges_count_incidents_as_a_temporal_whose_clock_is_off_has_them_
     answering = Answering(made.observe, dispatch, state, lambda: True)
     made.cluster.check(minHealthy=0)
     made.fail(NODE)
-    check = str(CHECK)
+    held = {"check": str(CHECK), "reason": "ClockSkew", "trigger": "automated"}
     for off, phase, holds in (
-        (timedelta(minutes=7), "Held", {series("paramedic_holds", check=check, reason="ClockSkew"): 1}),
+        (timedelta(minutes=7), "Held", {series("paramedic_holds", **held): 1}),
         (timedelta(), "Admitted", {}),
     ):
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=made.now() + off)
         await environment.run(answering.observe, ObserveInput(incident=incident_of(NODE)))
         shown = scrape(registry)
-        assert shown[series("paramedic_open_incidents", check=check, phase=phase)] == 1
+        assert shown[series("paramedic_open_incidents", check=str(CHECK), phase=phase)] == 1
         assert named(shown, "paramedic_holds") == holds

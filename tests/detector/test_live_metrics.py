@@ -15,6 +15,7 @@ from health.policy.policy_in_force import PolicyInForce
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.values.builders import ESCALATION, NOW, seen, with_steps_tried
 from tests.support.values.metric_samples import Series, named, scrape, series
+from tests.support.values.remediation_orders import ordered
 
 ONGOING = "nodehealthcheck_ongoing_remediation"
 EXPIRED = Observation(state=TargetState.EXPIRED, reason="Ready is Unknown")
@@ -101,12 +102,14 @@ def test_incidents_are_counted_by_check_and_phase(detector: Detector) -> None:
     }
 
 
-def test_holds_are_counted_by_reason(detector: Detector) -> None:
+def test_holds_are_counted_by_reason_and_by_what_began_the_remediation(detector: Detector) -> None:
     detector.cluster.answered("node-1", HELD)
     detector.cluster.answered("node-2", HELD)
     detector.cluster.answered("node-3", EXPIRED)
+    detector.cluster.answered("node-4", ordered(hold=HELD.hold))
     assert named(detector.scrape(), "paramedic_holds") == {
-        series("paramedic_holds", check=CHECK, reason="Threshold"): 2
+        series("paramedic_holds", check=CHECK, reason="Threshold", trigger="automated"): 2,
+        series("paramedic_holds", check=CHECK, reason="Threshold", trigger="manual"): 1,
     }
 
 

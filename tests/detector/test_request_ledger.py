@@ -11,6 +11,7 @@ from runtime.exposition import in_text
 from tests.support.state.small_cluster import SmallCluster
 from tests.support.values.builders import NOW
 from tests.support.values.metric_samples import Series, named, scrape, series
+from tests.support.values.remediation_orders import annotated, remediation_order
 
 DUE = timedelta(minutes=5)
 LABELS = {"name": "node-1", "namespace": "remediators", "remediation": "Reboot"}
@@ -19,8 +20,8 @@ OLD_AS_PARSED = f"{OLD_REQUESTS}_total"
 """The parser converts to OpenMetrics, here also the names of the NodeHealthCheck operator."""
 OLD = series(OLD_AS_PARSED, name="node-1", namespace="")
 LATE = "paramedic_failure_to_request_seconds"
-LATE_COUNT = series(f"{LATE}_count", check_kind="NodeHealthCheck")
-LATE_SUM = series(f"{LATE}_sum", check_kind="NodeHealthCheck")
+LATE_COUNT = series(f"{LATE}_count", check_kind="NodeHealthCheck", trigger="automated")
+LATE_SUM = series(f"{LATE}_sum", check_kind="NodeHealthCheck", trigger="automated")
 
 
 class Leader:
@@ -147,6 +148,14 @@ def test_time_from_the_deadline_to_the_request_is_counted(leader: Leader) -> Non
     shown = leader.scrape()
     assert shown[LATE_COUNT] == 1
     assert shown[LATE_SUM] == 7
+
+
+def test_request_by_order_is_counted_apart_from_the_order_on(leader: Leader) -> None:
+    given = NOW - timedelta(seconds=9)
+    leader.cluster.node("node-1", annotations=annotated(remediation_order(given=given)))
+    leader.cluster.request("node-1", age=timedelta(seconds=2))
+    found = named(leader.scrape(), f"{LATE}_sum")
+    assert found == {series(f"{LATE}_sum", check_kind="NodeHealthCheck", trigger="manual"): 7}
 
 
 def test_request_in_the_second_of_the_deadline_is_not_before_it(leader: Leader) -> None:

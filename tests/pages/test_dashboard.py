@@ -26,7 +26,7 @@ COLUMNS = 24
 VARIABLES = {"$__rate_interval": "5m", "$__range": "1h", "$check": ".*"}
 SERIES = re.compile(rf"{NAME.pattern}|(?:temporal|process)_[a-z_]+")
 OF_A_HISTOGRAM = re.compile(r"_(?:bucket|sum|count)$")
-VALUES = {"outcome": "Remediated", "phase": "Exhausted", "result": "Held"}
+VALUES = {"outcome": "Remediated", "phase": "Exhausted", "result": "Held", "trigger": "automated"}
 """The values of labels that a query asks for; all other labels are `x`."""
 
 

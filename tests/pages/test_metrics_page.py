@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from detector.metrics.observed_phase import ObservedPhase
+from health.check.ordered import Trigger
 from health.model.observation import HoldReason
 from tests.pages.metric_tables import NAME, PAGE, documented
 from tests.pages.page import modules, named, part, rows, strings_of
@@ -20,6 +21,7 @@ OF_TEMPORAL = {"paramedic_incident_ended"}
 WORDS = {
     ("paramedic_open_incidents", "phase"): {*ObservedPhase},
     ("paramedic_holds", "reason"): {*HoldReason},
+    ("paramedic_holds", "trigger"): {*Trigger},
     ("paramedic_checks", "phase"): {"Disabled", "Enabled", "Paused", "Remediating"},
     ("paramedic_evidence_total", "result"): {SAVED, NOT_SAVED},
 }
@@ -86,7 +88,12 @@ def test_alert_asks_for_series_labels_and_words_that_there_are(expression: str) 
 
 
 def test_each_reason_to_hold_has_its_alert() -> None:
-    found = {op: set(words) for alert in alerts() for name, _, op, words in asked(alert) if "_holds" in name}
+    matchers = [matcher for alert in alerts() for matcher in asked(alert)]
+    found = {
+        operator: set(words)
+        for name, label, operator, words in matchers
+        if (name, label) == ("paramedic_holds", "reason")
+    }
     assert found.keys() == {"=~", "!~"}
     assert found["=~"] == found["!~"], "what the first alert leaves out the second asks for"
 

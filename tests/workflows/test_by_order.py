@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from health.check.ordered import Trigger
 from health.model.moves import Outcome
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.outcome import result_of
@@ -23,7 +24,9 @@ async def test_order_is_carried_out_until_the_node_boots_and_stays_in_the_histor
         ("remediate", "its kubelet hangs", "alice")
     ]
     assert incident.cluster.count("created") == 1
-    assert [act.delay for act in incident.cluster.acts] == [None]
+    (delay,) = [act.delay for act in incident.cluster.acts]
+    assert delay is not None
+    assert delay.trigger is Trigger.MANUAL
     assert [asked.order for asked in incident.cluster.clean_ups] == [result.ordered]
     reported = [order.order for asked in incident.cluster.questions for order in asked.orders]
     assert reported == ["remediate"]

@@ -50,20 +50,22 @@ class Counted:
         return {key: value for key, value in found if value and key[0].endswith("_seconds_count")}
 
 
-def ended(outcome: Outcome, kind: str = "NodeHealthCheck") -> Series:
-    return series("paramedic_incidents_total", check_kind=kind, outcome=outcome.value)
+def ended(outcome: Outcome, kind: str = "NodeHealthCheck", trigger: str = "automated") -> Series:
+    return series("paramedic_incidents_total", check_kind=kind, outcome=outcome.value, trigger=trigger)
 
 
 def requested(kind: str = "NodeHealthCheck") -> dict[Series, float]:
     """One remediation in the histogram of delays."""
     parts = ("wait", "hold", "queue", "act")
-    return {series("paramedic_request_delay_seconds_count", check_kind=kind, part=part): 1 for part in parts}
+    name = "paramedic_request_delay_seconds_count"
+    return {series(name, check_kind=kind, part=part, trigger="automated"): 1 for part in parts}
 
 
 def recovered(outcome: Outcome, *steps: str, check: str = "NodeHealthCheck/workers") -> dict[Series, float]:
     """One recovery in the histograms of recoveries."""
-    whole = series("paramedic_failure_to_recovery_seconds_count", check=check, outcome=outcome)
-    of_steps = (series("paramedic_step_to_recovery_seconds_count", check=check, step=step) for step in steps)
+    labels = {"check": check, "trigger": "automated"}
+    whole = series("paramedic_failure_to_recovery_seconds_count", outcome=outcome, **labels)
+    of_steps = (series("paramedic_step_to_recovery_seconds_count", step=step, **labels) for step in steps)
     return dict.fromkeys([whole, *of_steps], 1)
 
 
@@ -76,7 +78,12 @@ def left(task: str, reason: str) -> Series:
 
 
 def test_all_counters_exist_from_the_start() -> None:
-    ends = {ended(outcome, kind) for outcome in Outcome for kind in map(kind_name, CHECK_KINDS)}
+    ends = {
+        ended(outcome, kind, trigger)
+        for outcome in Outcome
+        for kind in map(kind_name, CHECK_KINDS)
+        for trigger in ("automated", "manual")
+    }
     tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys(
         {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *tasks}, 0

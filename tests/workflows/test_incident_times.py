@@ -41,12 +41,14 @@ def sums(*results: IncidentResult, check: str = "workers") -> dict[Series, float
     return named(found, f"{WHOLE}_sum") | named(found, f"{OF_STEP}_sum")
 
 
-def whole(outcome: Outcome, number: float) -> dict[Series, float]:
-    return {series(f"{WHOLE}_sum", check="NodeHealthCheck/workers", outcome=outcome): 60 * number}
+def whole(outcome: Outcome, number: float, trigger: str = "automated") -> dict[Series, float]:
+    labels = {"check": "NodeHealthCheck/workers", "outcome": outcome, "trigger": trigger}
+    return {series(f"{WHOLE}_sum", **labels): 60 * number}
 
 
-def of_step(step: str, number: float) -> dict[Series, float]:
-    return {series(f"{OF_STEP}_sum", check="NodeHealthCheck/workers", step=step): 60 * number}
+def of_step(step: str, number: float, trigger: str = "automated") -> dict[Series, float]:
+    labels = {"check": "NodeHealthCheck/workers", "step": step, "trigger": trigger}
+    return {series(f"{OF_STEP}_sum", **labels): 60 * number}
 
 
 def test_each_step_of_an_escalation_has_its_time_to_the_recovery() -> None:
@@ -70,10 +72,16 @@ def test_end_without_a_recovery_or_a_failure_counts_nothing(missing: str) -> Non
 
 def test_names_that_others_choose_are_bounded() -> None:
     found = sums(*(result(requests=(record(f"t{number}", 5),)) for number in range(2 * MOST_NAMES)))
-    other = series(f"{OF_STEP}_sum", check="Other", step="Other")
+    other = series(f"{OF_STEP}_sum", check="Other", step="Other", trigger="automated")
     assert len(found) == MOST_NAMES + 1
     assert found[other] == 60 * 25 * (MOST_NAMES + 1)
 
 
-def test_remediation_that_a_person_ordered_is_not_counted() -> None:
-    assert sums(result(ordered=ORDER, requests=(record("soft", 5),))) == {}
+def test_remediation_that_a_person_ordered_is_apart_from_those_of_failures() -> None:
+    ordered = sums(result(ordered=ORDER, requests=(record("soft", 5),)))
+    expected = whole(Outcome.REMEDIATED, 30, "manual") | of_step("Reboot/soft", 25, "manual")
+    assert ordered == expected
+
+
+def test_order_that_ends_without_a_remediation_is_no_recovery() -> None:
+    assert sums(result(Outcome.RECOVERED, ordered=ORDER)) == {}

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.cluster
 
 ONGOING = "nodehealthcheck_ongoing_remediation"
 DURATIONS = "nodehealthcheck_unhealthy_node_duration_seconds_count"
-LATE = series("paramedic_failure_to_request_seconds_count", check_kind="NodeHealthCheck")
+KIND = {"check_kind": "NodeHealthCheck", "trigger": "automated"}
+LATE = series("paramedic_failure_to_request_seconds_count", **KIND)
 SOURCES = {"nodes", "leases.coordination.k8s.io in medik8s-leases", "nodehealthchecks.remediation.medik8s.io"}
 REQUESTED = series("paramedic_acts_total", result="Requested", reason="")
 
@@ -25,7 +26,7 @@ def sources_of(seen: dict[Series, float]) -> set[str]:
 
 
 def ended(outcome: str) -> Series:
-    return series("paramedic_incidents_total", check_kind="NodeHealthCheck", outcome=outcome)
+    return series("paramedic_incidents_total", outcome=outcome, **KIND)
 
 
 def grown(key: Series, before: dict[Series, float], after: dict[Series, float]) -> float:

@@ -34,4 +34,6 @@ def annotated(order: RemediationOrder = ORDER) -> dict[str, str]:
 
 def ordered(order: RemediationOrder | None = ORDER, **fields: Any) -> Observation:
     """The answer for a target that only this order makes unhealthy; None: it was just removed."""
-    return seen(fact=fact_of(order or ORDER), order=order, reason=ORDER.words).model_copy(update=fields)
+    given = order or ORDER
+    answer = seen(fact=fact_of(given), deadline=given.given, order=order, reason=ORDER.words)
+    return answer.model_copy(update=fields)
