@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from ipaddress import ip_address
 
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
+from temporalio.envconfig import ClientConnectConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.doctor.cluster_examination import configured_name
 from cli.doctor.finding import Finding, problem, warning
-from cli.doctor.of_temporal_protection import protection_findings
 from cli.doctor.of_upgrade_pause import memory_findings
 from cli.doctor.of_worker_versions import drained_findings, version_findings
 from cli.incidents.story import read_task_failure
@@ -19,6 +20,7 @@ from cli.shared.parameters import quoted
 from cli.shared.retention import retention_of
 from cli.shared.terminal import PLAIN_DATA
 from runtime import search_attributes, task_failures
+from runtime.address import Address
 from runtime.payload_codec import with_keys
 from runtime.payload_keys import PayloadKeys
 from runtime.polling import Build, queue_pollers
@@ -30,6 +32,35 @@ from runtime.temporal import address_of, connect
 from runtime.temporal_settings import temporal_settings
 from runtime.temporal_trouble import TemporalUnreachable
 from workflows.contracts import worker_queue
+
+_GUIDE = "see docs/security.md"
+
+
+def protection_findings(config: ClientConnectConfig) -> list[Finding]:
+    """Findings about a connection with these valid settings, if it has neither TLS nor credentials.
+
+    Without them Temporal accepts any client, and a client that may write to the namespace can stop
+    remediation, or have unhealthy targets remediated out of turn (docs/security.md).
+    """
+    address = config["target_host"]
+    metadata = {name.lower() for name in config.get("rpc_metadata") or {}}
+    has_credentials = bool(config.get("api_key")) or "authorization" in metadata
+    if config.get("tls") or has_credentials or _is_loopback(Address.parse(address).host):
+        return []
+    what = f"Temporal at {address} is asked without TLS and without credentials"
+    advice = (
+        "each client that reaches it can order remediations and end them: "
+        f"set TEMPORAL_TLS_… or TEMPORAL_API_KEY, {_GUIDE}"
+    )
+    return [warning("TemporalUnprotected", what, advice)]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.rstrip(".").lower().split(".")[-1] == "localhost"
+
 
 RPC_TIMEOUT = timedelta(seconds=10)
 NO_BACK_OFF = timedelta()

@@ -111,7 +111,7 @@ async def _watch(context: typer.Context, wanted: Wanted) -> int:
         if not sys.stdin.isatty():
             await watch(lambda: _page(client, wanted))
         # The terminal library costs every other command 0.3 s of CPU at its start.
-        from cli.incidents.live.running import run_live  # noqa: PLC0415
+        from cli.incidents.live.app import run_live  # noqa: PLC0415
 
         return await run_live(client, wanted, context.obj, command_line(context))
 

@@ -7,9 +7,8 @@ immutable: 10 ms for 5,000 targets.
 
 from collections.abc import Sequence
 
-from detector.state.act_findings import ActFindings
 from detector.state.check_state import CheckState
-from detector.state.reported_progress import ReportedProgress
+from detector.state.incident_reports import ActFindings, ReportedProgress
 from detector.state.request_index import RequestIndex
 from detector.state.target_store import TargetStore, place_of
 from health.check.template_validity import TemplateKinds

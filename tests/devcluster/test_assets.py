@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import assets, go_toolchain
+from devcluster import assets
+from devcluster.build import find_go
 from devcluster.errors import BuildError
 from devcluster.go_programs import CONTROL_PLANE, HELM, kubernetes_version
 
@@ -118,7 +119,7 @@ def test_a_failed_build_says_what_to_do_and_leaves_no_binary(compilers: Path, ca
 def test_a_compiler_on_path_that_is_too_old_is_not_used(compilers: Path, cache: Path) -> None:
     executable(compilers / "go", 'echo "go version go1.25.9 linux/amd64"')
     installed = executable(cache / "go-toolchain" / "go" / "bin" / "go", COMPILES)
-    assert go_toolchain.find() == installed
+    assert find_go() == installed
 
 
 def test_a_change_of_the_sources_makes_another_build(tmp_path: Path) -> None:

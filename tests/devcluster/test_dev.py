@@ -21,10 +21,10 @@ from devcluster.demo import fixtures
 from devcluster.demo.dev_process import DevProcess
 from devcluster.demo.environment import environment
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.player import play
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings, Scenario
 from devcluster.demo.stage import Stage
+from devcluster.demo.story import play
 from devcluster.dev import DevSettings
 from devcluster.dev_cluster_api import ClusterApiSettings
 from devcluster.errors import OptionsError

@@ -1,32 +1,62 @@
-"""LiveList: the incidents in a table that is read again every two seconds, with keys.
+"""The live list: the incidents in a table that is read again every two seconds, with keys and a filter.
 
 The cursor stays on its incident, not on its row. An order names the incident that was under the cursor when
 the person pressed the key, although the table may have changed since.
 """
 
 import asyncio
+import signal
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from rich.text import Text
+from temporalio.client import Client
 from temporalio.service import RPCError
 from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Footer, Input, Static
 
-from cli.incidents.live.calls import LiveCalls, short_name
-from cli.incidents.live.filtering import FilterField, matching
+from cli.incidents.live.calls import LiveCalls, live_calls, short_name
 from cli.incidents.live.screens import Confirmation, IncidentScreen, OrderChoice
 from cli.incidents.next_steps import PossibleOrders
 from cli.incidents.page import incident_page
 from cli.incidents.summary import IncidentSummary
 from cli.incidents.table import GAP, fitted_rows, headline
-from cli.incidents.wanted import IncidentList
-from cli.incidents.watching import EVERY_SECONDS, head
-from cli.shared.errors import CommandError
+from cli.incidents.wanted import IncidentList, Wanted
+from cli.incidents.watching import EVERY_SECONDS, TERMINATED, head
+from cli.shared.errors import CommandError, ExitCode
 from cli.shared.terminal import error_sentence, plain
 from health.runbook.orders import ORDERS, OrderSpec
+
+
+class FilterField(Input):
+    """The words of the filter. A hidden field takes no keys, so that no incident is hidden by accident."""
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="words that incidents must contain", disabled=True)
+        self.display = False
+
+    def begin(self) -> None:
+        self.display, self.disabled = True, False
+        self.focus()
+
+    def end(self) -> None:
+        self.value, self.display, self.disabled = "", False, True
+
+
+def matching(summaries: Iterable[IncidentSummary], text: str) -> list[IncidentSummary]:
+    """The incidents with each word of `text` in their name, cluster, phase or details, in any case."""
+    words = text.casefold().split()
+    return [one for one in summaries if all(word in _searched(one) for word in words)]
+
+
+def _searched(summary: IncidentSummary) -> str:
+    incident = summary.incident
+    parts = (incident.cluster, incident.check, incident.target, summary.phase or "unknown", summary.details)
+    return " ".join(map(str, parts)).casefold()
+
 
 INTERRUPTED = 130
 
@@ -205,3 +235,19 @@ def _cut(cell: Text, width: int) -> Text:
     cell = cell.copy()
     cell.truncate(width, overflow="ellipsis")
     return cell
+
+
+async def run_live(client: Client, wanted: Wanted, environment: Mapping[str, str], command: str) -> int:
+    """Show the incidents until the person leaves. Returns the exit code.
+
+    Raises:
+        RPCError: the first list cannot be read.
+
+    """
+    calls = live_calls(client, wanted, environment, command)
+    app = LiveList(calls, await calls.look())
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, app.exit, INTERRUPTED)
+    loop.add_signal_handler(signal.SIGTERM, app.exit, TERMINATED)
+    code = await app.run_async()
+    return ExitCode.FAILED if code is None else code  # None: an error ended the view, and was printed

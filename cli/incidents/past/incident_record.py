@@ -1,14 +1,46 @@
 """IncidentRecord: one incident, open or ended, with its whole history."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from cli.incidents.past.course import PhaseTime, phase_times
 from cli.incidents.story import Episode
 from cli.incidents.summary import IncidentSummary
 from health.model.moves import Phase
 from health.model.request_record import RequestRecord
+from objects.frozen import Frozen
+
+_PHASES = frozenset(Phase)
+
+
+class PhaseTime(Frozen):
+    """A phase, with the sum of the times that an incident was in it."""
+
+    phase: Phase
+    seconds: float
+
+
+def phase_times(episodes: Iterable[Episode], end: datetime) -> tuple[PhaseTime, ...]:
+    """The time in each phase until `end`, in the order in which the phases first began.
+
+    A phase begins with the timer or activity that names it, and lasts until the next one. Orders change no
+    phase by themselves.
+    """
+    sums: dict[Phase, timedelta] = {}
+    begun = _beginnings(episodes)
+    ends = [begin for begin, _ in begun[1:]]
+    for (begin, phase), until in zip(begun, [*ends, end], strict=False):
+        sums[phase] = sums.get(phase, timedelta()) + max(timedelta(), until - begin)
+    return tuple(PhaseTime(phase=phase, seconds=time.total_seconds()) for phase, time in sums.items())
+
+
+def _beginnings(episodes: Iterable[Episode]) -> Sequence[tuple[datetime, Phase]]:
+    """When each phase began; the first one begins with the incident."""
+    entries = list(episodes)
+    found = [(one.when, Phase(one.what)) for one in entries if one.what in _PHASES]
+    return [(entries[0].when, found[0][1]), *found[1:]] if found else []
+
 
 REMEDIATION = (Phase.ACTING, Phase.REMEDIATING, Phase.EXHAUSTED)
 """The phases in which a step is taken, or was."""

@@ -3,8 +3,7 @@
 from datetime import datetime
 from typing import Self
 
-from cli.incidents.past.course import PhaseTime
-from cli.incidents.past.incident_record import IncidentRecord
+from cli.incidents.past.incident_record import IncidentRecord, PhaseTime
 from cli.incidents.past.reading import Kept
 from cli.incidents.view import EpisodeView, IncidentRunView, OrderView, run_fields
 from health.model.evidence import EvidenceRecord

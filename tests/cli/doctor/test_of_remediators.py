@@ -3,7 +3,7 @@
 import pytest
 
 from cli.doctor.finding import FindingSeverity
-from cli.doctor.of_remediators import (
+from cli.doctor.remediator_examination import (
     RemediatorPresence,
     RemediatorUse,
     fitting_findings,

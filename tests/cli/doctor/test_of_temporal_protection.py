@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.doctor.of_temporal_protection import protection_findings
+from cli.doctor.temporal_examination import protection_findings
 from runtime.temporal_settings import temporal_settings
 
 ELSEWHERE = {"TEMPORAL_ADDRESS": "temporal.temporal-system:7233"}

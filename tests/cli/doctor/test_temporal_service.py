@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
-from cli.doctor.of_temporal_place import place_findings
-from cli.doctor.temporal_service import ServiceName, ip_of, nodes_behind, service_at, service_named
+from cli.doctor.of_temporal_place import (
+    ServiceName,
+    ip_of,
+    nodes_behind,
+    place_findings,
+    service_at,
+    service_named,
+)
 
 FRONTEND = ServiceName("temporal", "frontend")
 

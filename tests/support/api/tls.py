@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from devcluster.serving_certificate import certificate_of, in_pem, private_key
+from devcluster.credentials import certificate_of, in_pem, private_key
 
 
 def write_pair(directory: Path, name: str = "paramedic", *, is_authority: bool = True) -> str:

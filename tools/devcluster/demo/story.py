@@ -1,9 +1,10 @@
 """`paramedic demo`: runs a devcluster, plays the chosen scenario on it, and prints what happens."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from devcluster import layout
@@ -11,14 +12,41 @@ from devcluster.demo.dev_process import DevProcess, Ending, PipeConsole, dev_pro
 from devcluster.demo.environment import environment
 from devcluster.demo.errors import DemoFailedError
 from devcluster.demo.fixtures import OWN_CLUSTER, NodeFixtures
+from devcluster.demo.line import Line
 from devcluster.demo.narrator import Narrator
-from devcluster.demo.player import play
-from devcluster.demo.row import Row
+from devcluster.demo.row import DemoStep, Do, Row, Show, Success
 from devcluster.demo.scenarios import SCRIPTS
 from devcluster.demo.settings import DemoSettings
 from devcluster.demo.stage import CONSTANTS, Stage
 from devcluster.errors import DevclusterError
 from kube.errors import KubernetesError
+
+
+async def play(rows: Iterable[Row], stage: Stage, narrator: Narrator) -> None:
+    """Play the rows in their order; raises DevclusterError if an expected event is missing."""
+    for row in rows:
+        match row:
+            case DemoStep():
+                await narrator.narrate(line_of(row, stage), row.wait(stage))
+            case Do():
+                await row.act(stage)
+            case Show():
+                narrator.show(_while_it_runs(row.heading, stage), row.text(stage))
+            case Success():
+                narrator.print_success(stage.words(row.text))
+
+
+def line_of(step: DemoStep, stage: Stage) -> Line[object]:
+    """The texts of the step with the values of the stage."""
+    after = partial(stage.words, step.after)
+    return Line(stage.words(step.before), after, stage.words(step.failure), step.within)
+
+
+def _while_it_runs(heading: str, stage: Stage) -> str:
+    if stage.environment.stays:
+        return heading
+    return f"{heading} (until the end of the story; --stay keeps it up)"
+
 
 LONGEST = timedelta(seconds=120)
 """The limit for the scenario, without the start, in which servers may have to be built."""
