@@ -5,28 +5,31 @@ detector has only activities and no version.
 """
 
 import asyncio
+import os
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
-from temporalio.api.workflowservice.v1 import (
-    SetWorkerDeploymentCurrentVersionRequest,
-    SetWorkerDeploymentRampingVersionRequest,
-)
 from temporalio.common import SearchAttributeKey
-from temporalio.service import RPCError
 
 from cli.doctor.temporal_examination import temporal_findings
+from devcluster import programs
 from devcluster.temporal import TemporalServer
 from health.model.moves import Phase
 from runtime.worker_version import BUILD_VARIABLE, DEPLOYMENT_VARIABLE, worker_version
 from tests.support.cluster.temporal_servers import client_of
+from tests.support.page_commands import page_commands
 from tests.support.story.fleet import Fleet, fleet_of
 from tests.support.values.observations import expired, healthy, held
 
 pytestmark = pytest.mark.timeout(120)
 
 RAN_ON = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
+PAGE = [command for command in page_commands("temporal") if command.page == "docs/rolling-out.md"]
+DEPLOYMENT_OF_PAGE = "paramedic-prod"
+OF_TESTS = ("--ignore-missing-task-queues", "--yes")
+"""Workers of a test may have stopped polling, and a person confirms each change of a version."""
 PATIENCE_SECONDS, POLL_SECONDS = 30, 0.1
 
 
@@ -47,35 +50,51 @@ class VersionedFleet:
 
     async def make_current(self, build: str) -> None:
         """Let new workflows start on that build; "" means unversioned workers."""
-        request = SetWorkerDeploymentCurrentVersionRequest(
-            namespace=self.fleet.client.namespace,
-            deployment_name=self.deployment,
-            build_id=build,
-            ignore_missing_task_queues=True,
-        )
-        service = self.fleet.client.workflow_service
-        await self._until_known(lambda: service.set_worker_deployment_current_version(request))
+        named = ("--build-id", build) if build else ("--unversioned",)
+        await self._run_when_known("set-current-version", *named)
 
     async def ramp(self, build: str, percentage: float) -> None:
-        request = SetWorkerDeploymentRampingVersionRequest(
-            namespace=self.fleet.client.namespace,
-            deployment_name=self.deployment,
-            build_id=build,
-            percentage=percentage,
+        await self._run_when_known(
+            "set-ramping-version", "--build-id", build, "--percentage", str(percentage)
         )
-        service = self.fleet.client.workflow_service
-        await self._until_known(lambda: service.set_worker_deployment_ramping_version(request))
 
-    async def _until_known(self, call: object) -> None:
+    async def _run_when_known(self, name: str, *options: str) -> None:
         """Retry until Temporal knows the version, which its first poll registers."""
+        command = ("worker", "deployment", name, "--deployment-name", self.deployment, *options, *OF_TESTS)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                try:
-                    await call()  # type: ignore[operator]
-                except RPCError:
-                    await asyncio.sleep(POLL_SECONDS)
-                else:
-                    return
+            while (await self.run(*command))[0] != 0:  # noqa: ASYNC110  the command is all there is
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def run_of_page(self, beginning: str) -> str:
+        """Run the command of docs/rolling-out.md that begins so, for this deployment; returns its output."""
+        [text] = [command.text for command in PAGE if command.text.startswith(beginning)]
+        words = shlex.split(text.replace(DEPLOYMENT_OF_PAGE, self.deployment))[1:]
+        status, output = await self.run(*words)
+        assert status == 0, output
+        return output
+
+    async def page_prints(self, beginning: str, word: str) -> None:
+        """Return when the command of the page prints this word."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while word not in await self.run_of_page(beginning):  # noqa: ASYNC110  as above
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def run(self, *words: str) -> tuple[int, str]:
+        """Run the `temporal` command against the server; returns its exit code and output."""
+        process = await asyncio.create_subprocess_exec(
+            programs.temporal(),
+            *words,
+            env={
+                **os.environ,
+                "TEMPORAL_ADDRESS": self._server.address,
+                "TEMPORAL_NAMESPACE": self._server.namespace,
+            },
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate(b"y\n")
+        return process.returncode or 0, output.decode()
 
     async def begins_on(self, node: str, build: str) -> None:
         """An incident of that node begins on that build, and its check holds it."""
@@ -188,3 +207,19 @@ async def test_version_that_is_not_current_gets_no_task_and_doctor_says_so(
         await versioned.make_current("a")
         await versioned.fleet.reaches("node-1", Phase.HELD)
         await versioned.findings()
+
+
+async def test_commands_of_the_page_roll_a_build_out_and_back_and_move_its_incidents(
+    versioned: VersionedFleet,
+) -> None:
+    async with versioned.worker("0.1.0"):
+        async with versioned.worker("0.2.0"):
+            await versioned.make_current("0.1.0")
+            await versioned.ramp("0.2.0", 10)
+            await versioned.make_current("0.2.0")
+            await versioned.begins_on("node-1", "0.2.0")
+            await versioned.page_prints("temporal worker deployment describe-version", "draining")
+            await versioned.make_current("0.1.0")
+            await versioned.begins_on("node-2", "0.1.0")
+        await versioned.run_of_page("temporal workflow update-options")
+        await versioned.ends_on("node-1", "0.1.0")
