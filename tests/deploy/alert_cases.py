@@ -5,6 +5,8 @@ Values are in promtool's notation, one each minute: `1+0x20` is 1 for 20 minutes
 
 from dataclasses import dataclass, field
 
+HEARTBEAT = "kube_paramedicstatus_heartbeat_timestamp_seconds"
+STATUS = '{namespace="n",name="paramedic"}'
 CHECK = "nodehealthchecks.remediation.medik8s.io/workers"
 
 
@@ -46,6 +48,11 @@ def _holds(reason: str, other: str, *, at: str) -> AlertCase:
 
 def _held(reason: str, trigger: str = "automated") -> dict[str, str]:
     return {f'paramedic_holds{{check="{CHECK}",reason="{reason}",trigger="{trigger}"}}': "3+0x2000"}
+
+
+def _condition(condition: str, values: str) -> dict[str, str]:
+    labels = f'condition="{condition}",status="False",namespace="n",name="paramedic"'
+    return {f"kube_paramedicstatus_condition{{{labels}}}": values}
 
 
 CASES = {
@@ -94,6 +101,11 @@ CASES = {
         fires={"paramedic_failing_incidents": "0+0x20", "paramedic_failing_upgrade_pauses": "1+0x20"},
         quiet={"paramedic_failing_incidents": "0+0x20", "paramedic_failing_upgrade_pauses": "0+0x20"},
     ),
+    "ParamedicOrderCodeFails": AlertCase(
+        fires={"paramedic_failing_annotated_orders": "0+0x10 2+0x10"},
+        value="2",
+        quiet={"paramedic_failing_annotated_orders": "0+0x20", "paramedic_failing_incidents": "1+0x20"},
+    ),
     "ParamedicMaintenanceFails": AlertCase(
         fires={'paramedic_maintenance_failures_total{task="renew",reason="Failed"}': "0+1x20"},
         labels={"task": "renew", "reason": "Failed"},
@@ -140,5 +152,27 @@ CASES = {
     ),
     "ParamedicHeldForAPerson": _holds("Refused", "Limit", at="20m"),
     "ParamedicHeldLong": _holds("Limit", "Refused", at="13h"),
+    "ParamedicCannotWork": AlertCase(
+        fires=_condition("WorkerAvailable", "1+0x20"),
+        labels={"condition": "WorkerAvailable", "status": "False", "namespace": "n", "name": "paramedic"},
+        quiet=_condition("WorkerAvailable", "0+0x20") | _condition("SlotsAvailable", "1+0x20"),
+    ),
+    "ParamedicSilent": AlertCase(
+        fires={f"{HEARTBEAT}{STATUS}": "0+60x8 480+0x12"},  # at 8 minutes for the last time
+        labels={"namespace": "n", "name": "paramedic"},
+        value="12m 0s",
+        quiet={f"{HEARTBEAT}{STATUS}": "0+60x12 720+0x8"},
+    ),
+    "ParamedicStatusMissing": AlertCase(
+        fires={f"{HEARTBEAT}{STATUS}": "0+60x5 stale"}, quiet={f"{HEARTBEAT}{STATUS}": "0+60x15 stale"}
+    ),
+    "ParamedicNodeHealthCheckDisabled": AlertCase(
+        fires={'kube_nodehealthcheck_phase{phase="Disabled",name="workers"}': "1+0x20"},
+        labels={"phase": "Disabled", "name": "workers"},
+        quiet={
+            'kube_nodehealthcheck_phase{phase="Disabled",name="workers"}': "0+0x20",
+            'kube_nodehealthcheck_phase{phase="Enabled",name="workers"}': "1+0x20",
+        },
+    ),
 }
-"""The case of each alert of deploy/components/prometheus/alerts.yaml."""
+"""The case of each alert of deploy/components, in the order of the files."""

@@ -1,4 +1,4 @@
-"""The alerts of deploy/components/prometheus, as Prometheus itself reads and evaluates them (promtool)."""
+"""The alerts of deploy/components, as Prometheus itself reads and evaluates them (promtool)."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.alert_cases import CASES, AlertCase
-from tests.support.alert_rules import FILE, rules
+from tests.support.alert_rules import COMPONENTS, rules
 from tests.support.promtool import promtool
 
 
@@ -56,7 +56,7 @@ async def test_prometheus_accepts_every_rule(rule_file: Path) -> None:
 
 
 def test_each_alert_has_its_case() -> None:
-    assert [rule["alert"] for rule in rules()] == [*CASES], f"add a case for each alert of {FILE.name}"
+    assert [rule["alert"] for rule in rules()] == [*CASES], f"add a case for each alert of {COMPONENTS.name}"
 
 
 async def test_alert_fires_where_it_should_with_its_words(rule_file: Path) -> None:

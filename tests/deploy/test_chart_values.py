@@ -32,7 +32,7 @@ METRICS: dict[str, Any] = {
         "interval": "15s",
         "scrapeTimeout": "5s",
     },
-    "prometheusRule": {"enabled": True, "labels": {"release": "monitoring"}},
+    "prometheusRule": {"enabled": True, "kubeStateMetrics": True, "labels": {"release": "monitoring"}},
     "dashboard": {"enabled": True},
 }
 FITTED: dict[str, Any] = OUTSIDE | {
@@ -284,15 +284,16 @@ def test_metrics_have_a_service_a_monitor_and_alerts(fitted: tuple[Object, ...],
     assert endpoint == {"port": "http", "path": "/metrics", "interval": "15s", "scrapeTimeout": "5s"}
     for document in of_kind(fitted, "Service"):
         assert document["metadata"]["annotations"] == {"example.com/a": "b"}
-    by_kustomize = combined(tmp_path, "temporal-external", "prometheus")
-    assert named(by_kustomize, "PrometheusRule", "paramedic")["spec"] == rules(fitted)
+    by_kustomize = combined(tmp_path, "temporal-external", "prometheus", "kube-state-metrics")
+    for name in ("paramedic", "paramedic-kube-state-metrics"):
+        assert named(by_kustomize, "PrometheusRule", name)["spec"] == rules(fitted, name)
     assert {document["metadata"]["name"] for document in of_kind(by_kustomize, "Service", "PodMonitor")} == {
         document["metadata"]["name"] for document in of_kind(fitted, "Service", "PodMonitor")
     }
 
 
-def rules(objects: tuple[Object, ...]) -> Object:
-    spec: Object = named(objects, "PrometheusRule", "paramedic")["spec"]
+def rules(objects: tuple[Object, ...], name: str = "paramedic") -> Object:
+    spec: Object = named(objects, "PrometheusRule", name)["spec"]
     return spec
 
 

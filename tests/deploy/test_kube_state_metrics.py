@@ -1,5 +1,6 @@
 """The fields that kube-state-metrics reads of our objects exist in their schemas."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from runtime.paramedic_status import Answer
+from runtime.paramedic_status import Answer, ConditionType
+from tests.support.alert_rules import OF_KUBE_STATE_METRICS, rules
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 EXAMPLE = DEPLOY / "examples" / "kube-state-metrics.yaml"
@@ -61,6 +63,19 @@ def test_each_path_of_a_series_is_in_the_schema_of_its_kind(
         assert at(schema, path)["type"] == "string"
     if each["type"] == "Gauge":
         assert found["format"] == "date-time"
+
+
+def test_alerts_ask_for_series_and_words_that_there_are() -> None:
+    series = {
+        f"{resource['metricNamePrefix']}_{metric['name']}"
+        for resource in RESOURCES
+        for metric in resource["metrics"]
+    }
+    expressions = " ".join(rule["expr"] for rule in rules(OF_KUBE_STATE_METRICS))
+    assert set(re.findall(r"kube_\w+", expressions)) == series
+    assert set(re.findall(r'condition=~"(.*?)"', expressions)) == {
+        "|".join(sorted({*ConditionType} - {ConditionType.SLOTS_AVAILABLE}))
+    }
 
 
 def test_each_value_that_may_stand_there_has_a_series() -> None:
