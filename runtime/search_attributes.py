@@ -1,8 +1,8 @@
 """The search attributes by which people and our processes find incidents in Temporal.
 
 Cluster, check and target are set at the start of a workflow, without an event; a later change costs one. The
-attributes of back-off are changed once, at the end of an incident that acted. `paramedic setup` registers all
-of them once per Temporal namespace.
+attributes of back-off are changed once, at the end of an incident that acted; `BLOCKED` only when an incident
+becomes blocked or goes on. `paramedic setup` registers all of them once per Temporal namespace.
 """
 
 from datetime import timedelta
@@ -15,12 +15,12 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from health.model.references import IncidentReference
-from workflows.messages import ATTEMPT, ATTEMPT_ENDED
+from workflows.messages import ATTEMPT, ATTEMPT_ENDED, BLOCKED
 
 CLUSTER = SearchAttributeKey.for_keyword("ParamedicCluster")
 CHECK = SearchAttributeKey.for_keyword("ParamedicCheck")
 TARGET = SearchAttributeKey.for_keyword("ParamedicTarget")
-KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, ATTEMPT_ENDED)
+KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, ATTEMPT_ENDED, BLOCKED)
 
 
 LONGEST = 255

@@ -31,6 +31,8 @@ ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
 """The number, in a row, of the remediation of an incident that acted, including lost requests."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")
 """When that remediation ended. With both attributes a new detector knows the next wait (rule 14)."""
+BLOCKED = SearchAttributeKey.for_keyword("ParamedicBlocked")
+"""Why the incident did nothing when it rested last, a `Blocked`; an ended incident keeps its last value."""
 ORDER_REFUSED = "OrderRefused"
 """The type of the error of a refused order; its details name the refused field, if it is one."""
 

@@ -51,6 +51,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.messages import (
         ATTEMPT,
         ATTEMPT_ENDED,
+        BLOCKED,
         WAKE,
         WORKFLOW,
         RemediationInput,
@@ -297,8 +298,17 @@ class Remediation:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
         if not (self._seen and self._memory.is_untold):  # a refusal or a question is reported at once
+            self._show_if_blocked(move)
             await self._wait_and_renew(spread(move, self._memory, workflow.now(), workflow.random()))
         self._seen = None
+
+    def _show_if_blocked(self, wait: Wait) -> None:
+        """Set the search attribute of saved views if it changed: each change costs an event."""
+        before = workflow.info().typed_search_attributes.get(BLOCKED)
+        if before == wait.blocked or wait.is_short_hold(workflow.now()):
+            return
+        now = BLOCKED.value_set(wait.blocked) if wait.blocked else BLOCKED.value_unset()
+        workflow.upsert_search_attributes([now])
 
     async def _wait_and_renew(self, wait: Wait) -> None:
         """Wait; a renewal of the Lease alone does not end the wait, because the detector cannot add to it."""

@@ -19,6 +19,8 @@ from objects.frozen import Frozen
 
 LONGEST_WAIT = timedelta(days=7)
 """Longer timers are split, because a bad timestamp may put a deadline centuries away."""
+SHORT_HOLD = timedelta(minutes=1)
+"""A hold that ends sooner is no state of an incident that people search for."""
 
 
 class Phase(StrEnum):
@@ -35,6 +37,15 @@ class Phase(StrEnum):
     CLEANING_UP = "CleaningUp"
     LEFT_ALONE = "LeftAlone"
     ENDED = "Ended"
+
+
+class Blocked(StrEnum):
+    """Why an open incident does nothing: the values of the search attribute for saved views."""
+
+    HELD = "Held"
+    APPROVAL_REQUIRED = "ApprovalRequired"
+    EXHAUSTED = "Exhausted"
+    LEFT_ALONE = "LeftAlone"
 
 
 class Outcome(StrEnum):
@@ -118,6 +129,8 @@ class Wait:
     """What the incident waits for if none of these moments moves it on."""
     brief: Brief = field(default=Brief(), compare=False)
     """The difference from other waits, for the summary of its timer."""
+    blocked: Blocked | None = None
+    """Why nothing is done meanwhile; None: a timer, a remediator or a clean-up runs."""
 
     @property
     def next_transition(self) -> NextTransition:
@@ -132,6 +145,11 @@ class Wait:
             return None
         first = min(one.wakes_at for one in self.until)
         return max(timedelta(), min(first - now, LONGEST_WAIT))
+
+    def is_short_hold(self, now: datetime) -> bool:
+        """True if the incident is held and moves on within a minute."""
+        at = self.next_transition.at
+        return self.blocked is Blocked.HELD and at is not None and at - now < SHORT_HOLD
 
     def is_over_for_renewal(self, now: datetime) -> bool:
         """True if the renewal of the Lease is due, and no other moment has come."""

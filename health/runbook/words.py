@@ -9,6 +9,7 @@ from health.model.details import Details
 from health.model.moves import (
     AnnotateRequests,
     AskApproval,
+    Blocked,
     End,
     Move,
     Phase,
@@ -58,8 +59,30 @@ def as_move(decision: Decision, incident: Incident) -> Move:
     details = _in_shadow(_details(decision, incident), incident)
     until = tuple(_until(moment, incident) for moment in decision.until)
     brief = _brief(decision, details, incident)
-    wait = Wait(phase=decision.phase, details=details, until=until, otherwise=decision.otherwise, brief=brief)
+    wait = Wait(
+        phase=decision.phase,
+        details=details,
+        until=until,
+        otherwise=decision.otherwise,
+        brief=brief,
+        blocked=_blocked(decision),
+    )
     return _move(decision.act, wait)
+
+
+def _blocked(decision: Decision) -> Blocked | None:
+    if decision.reason is Reason.APPROVAL_MISSING:
+        return Blocked.APPROVAL_REQUIRED
+    return _BLOCKED.get(decision.phase)
+
+
+_BLOCKED = MappingProxyType(
+    {
+        Phase.HELD: Blocked.HELD,
+        Phase.EXHAUSTED: Blocked.EXHAUSTED,
+        Phase.LEFT_ALONE: Blocked.LEFT_ALONE,
+    }
+)
 
 
 def _move(act: Act | None, wait: Wait) -> Move:

@@ -12,7 +12,10 @@ from cli.setting_up import create_in_cloud, refusal
 from devcluster.temporal import TemporalServer
 from tests.support.cluster.command import Command
 
-ALL = "ParamedicCluster, ParamedicCheck, ParamedicTarget, ParamedicAttempt, ParamedicAttemptEnded"
+ALL = (
+    "ParamedicCluster, ParamedicCheck, ParamedicTarget, ParamedicAttempt, ParamedicAttemptEnded, "
+    "ParamedicBlocked"
+)
 
 
 async def retention(server: TemporalServer, namespace: str) -> timedelta:
@@ -81,5 +84,6 @@ async def test_missing_right_is_reported_with_the_command_for_an_admin_in_tempor
         "Request unauthorized: have its administrator do it; in Temporal Cloud, `tcld namespace create "
         "--namespace prod.a1b2c --retention-days 2 --search-attribute ParamedicCluster=Keyword "
         "--search-attribute ParamedicCheck=Keyword --search-attribute ParamedicTarget=Keyword "
-        "--search-attribute ParamedicAttempt=Int --search-attribute ParamedicAttemptEnded=Datetime`"
+        "--search-attribute ParamedicAttempt=Int --search-attribute ParamedicAttemptEnded=Datetime "
+        "--search-attribute ParamedicBlocked=Keyword`"
     )

@@ -4,11 +4,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, Interceptor
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
-from health.model.moves import Outcome, Phase
+from health.model.moves import Blocked, Outcome, Phase
 from health.runbook.orders import AbortOrder, HoldOrder
 from health.runbook.state import Memory
 from runtime.settings import Settings
@@ -21,8 +22,10 @@ from tests.support.story.settling import pass_until, rests
 from tests.support.values.memories import HELD_LEASE
 from tests.support.values.observations import FIRST, expired, healthy, held
 from tests.workflows.checked import checked
+from workflows.messages import BLOCKED
 
 A_BIT = timedelta(seconds=1)
+UPSERTED = EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
 POWER_WORK = AbortOrder(reason="power work", for_seconds=3600)
 
 
@@ -33,6 +36,8 @@ async def test_hold_is_kept_over_runs_and_not_by_a_copy_of_one(long_incident: In
     await incident.hold(HoldOrder(reason="disk swap"))
     await incident.wake_until_continued()
     assert "disk swap" in (await incident.reaches(Phase.HELD)).details
+    assert (await incident.handle.describe()).typed_search_attributes.get(BLOCKED) == Blocked.HELD
+    assert UPSERTED not in {event.event_type for event in await incident.events()}
     start = await incident.start_input()
     assert start.memory.held
     await incident.handle.terminate()

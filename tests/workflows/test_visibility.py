@@ -1,9 +1,13 @@
-from health.model.moves import Outcome, Phase
-from health.runbook.orders import HoldOrder
+from temporalio.api.enums.v1 import EventType
+
+from health.model.approval import RequiredApproval
+from health.model.moves import Blocked, Outcome, Phase
+from health.runbook.orders import ApproveOrder, HoldOrder
 from tests.support.story.incident import IncidentDriver
 from tests.support.story.phases import act, wait
-from tests.support.story.settling import settle
+from tests.support.story.settling import rests, settle
 from tests.support.values.observations import expired, healthy, held, waiting
+from workflows.messages import BLOCKED
 
 
 async def shows(incident: IncidentDriver, phase: Phase, words: str) -> None:
@@ -54,6 +58,34 @@ async def test_state_details_and_summaries_say_where_the_incident_is_from_its_st
         "are its requests gone? Reboot/ns/node-1 hangs on a finalizer",
         "delete Reboot/ns/node-1",
     ]
+
+
+async def test_search_attribute_says_what_blocks_an_incident_and_costs_an_event_for_each_change(
+    incident: IncidentDriver,
+) -> None:
+    async def blocked_in(phase: Phase) -> str | None:
+        await rests(incident, phase)
+        return (await incident.handle.describe()).typed_search_attributes.get(BLOCKED)
+
+    await incident.start(waiting())
+    assert await blocked_in(Phase.WAITING) is None
+    await incident.sees(held())
+    assert await blocked_in(Phase.HELD) == Blocked.HELD
+    await incident.sees(expired().model_copy(update={"approval": RequiredApproval(steps=(0,))}))
+    await incident.tells("ApprovalRequired")
+    assert await blocked_in(Phase.HELD) == Blocked.APPROVAL_REQUIRED
+    await incident.wake()
+    await incident.happens("answered", 4)
+    assert await blocked_in(Phase.HELD) == Blocked.APPROVAL_REQUIRED
+    await incident.approve(ApproveOrder(step="t"))
+    assert await blocked_in(Phase.REMEDIATING) is None
+    await incident.abort()
+    assert await blocked_in(Phase.LEFT_ALONE) == Blocked.LEFT_ALONE
+    await incident.sees(healthy())
+    await incident.outcome()
+    kinds = [event.event_type for event in await incident.events()]
+    of_back_off = 1
+    assert kinds.count(EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES) == 4 + of_back_off
 
 
 async def test_details_name_the_detector_that_does_not_answer(
