@@ -1,7 +1,8 @@
-"""docs/settings.md and docs/policy.md: each variable and field of the code, and no other."""
+"""docs/settings.md, policy.md and annotations.md: each variable, field and annotation of the code."""
 
 import re
 
+from health.policy.check_choices import CheckChoices
 from health.policy.policy_document import PolicyDocument
 from runtime.settings import PREFIX, Settings
 from tests.pages.page import named, part, rows
@@ -21,3 +22,9 @@ def test_page_has_every_field_of_a_policy_and_no_other() -> None:
     documented = {name for row in rows(first) for name in named(row[0])}
     fields = {field.alias for field in PolicyDocument.model_fields.values()}
     assert documented == fields, "add the field to the first table of docs/policy.md"
+
+
+def test_page_has_every_annotation_of_a_check() -> None:
+    documented = {name for row in rows(part("annotations.md", "## On checks")) for name in named(row[0])}
+    choices = {str(field.alias) for field in CheckChoices.model_fields.values()}
+    assert choices <= documented, "add the annotation to the first table of docs/annotations.md"
