@@ -40,5 +40,7 @@ def check(  # noqa: PLR0913  each is an option
         typer.echo(view.model_dump_json(indent=2))
         return
     print_trimmed(check_page(view), console(is_cut=False))
+    for unknown in view.unknown_approvals:
+        typer.echo(f"paramedic: {unknown}", err=True)
     if view.outcomes is None:
         typer.echo("paramedic: Temporal cannot be asked, so ended incidents are unknown", err=True)

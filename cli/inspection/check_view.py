@@ -86,6 +86,8 @@ class HealthCheckView(Frozen):
     decisions: tuple[DecisionView, ...]
     outcomes: OutcomesView | None
     """None: Temporal was not asked, or could not be."""
+    unknown_approvals: tuple[str, ...]
+    """Why the approvals of incidents could not be read; their steps then count as not approved."""
 
     @classmethod
     def of(
@@ -94,6 +96,8 @@ class HealthCheckView(Frozen):
         reference: CheckReference,
         decided: Sequence[TargetDecision],
         outcomes: OutcomesView | None = None,
+        *,
+        unknown_approvals: tuple[str, ...] = (),
     ) -> Self:
         """The view of a stored check; `decided` has the decisions about its targets."""
         state = inspection.cluster_state
@@ -112,6 +116,7 @@ class HealthCheckView(Frozen):
             storm=_storm(inspection, reference),
             decisions=tuple(map(DecisionView.of, decided)),
             outcomes=outcomes,
+            unknown_approvals=unknown_approvals,
         )
 
 

@@ -9,9 +9,10 @@ from cli.incidents.state_queries import StateQueries
 from cli.incidents.visibility import Filter, ended_since
 from cli.inspection.check_view import HealthCheckView, OutcomesView
 from cli.inspection.connecting import ClusterChoice, reading_cluster
+from cli.inspection.progress import read_progress
 from cli.shared.errors import NotFoundError
 from cli.shared.parameters import is_called
-from detector.inspection.decisions import decisions
+from detector.inspection.decisions import decisions, incidents
 from detector.inspection.inspection import Inspection
 from health.model.references import CheckReference
 
@@ -26,8 +27,9 @@ async def check_view(choice: ClusterChoice, name: str, since: timedelta) -> Heal
     async with reading_cluster(choice) as inspection:
         reference = named_check(inspection, name)
         outcomes = await _outcomes(inspection, reference, since)
+        unknown = await read_progress(inspection, incidents(inspection, reference))
         decided = list(decisions(inspection, reference))
-        return HealthCheckView.of(inspection, reference, decided, outcomes)
+        return HealthCheckView.of(inspection, reference, decided, outcomes, unknown_approvals=unknown)
 
 
 def named_check(inspection: Inspection, name: str) -> CheckReference:

@@ -43,5 +43,5 @@ def explain(  # noqa: PLR0913  each is an option
         if number:
             typer.echo()
         print_trimmed(explanation_page(view, found.at), console(is_cut=False))
-    for unread in found.invalid_checks:
+    for unread in (*found.invalid_checks, *found.unknown_approvals):
         typer.echo(f"paramedic: {unread}", err=True)

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from cli.inspection.connecting import ClusterChoice, reading_cluster
 from cli.inspection.explanation_view import ExplanationView
+from cli.inspection.progress import read_progress
 from cli.inspection.targets import selected
 from detector.inspection.explanation import explain
 from detector.inspection.inspection import Inspection
@@ -19,6 +20,8 @@ class Explanations(Frozen):
     checks: tuple[ExplanationView, ...]
     invalid_checks: tuple[str, ...]
     """Checks that cannot be read: whether they select the target is unknown."""
+    unknown_approvals: tuple[str, ...]
+    """Why the approvals of incidents could not be read; their steps then count as not approved."""
 
 
 async def explanations(choice: ClusterChoice, name: str) -> Explanations:
@@ -29,12 +32,16 @@ async def explanations(choice: ClusterChoice, name: str) -> Explanations:
 
     """
     async with reading_cluster(choice) as inspection:
-        found = [explain(inspection, check, target) for check, target in selected(inspection, name)]
+        targets = selected(inspection, name)
+        incidents = (inspection.incident(check.reference, target) for check, target in targets)
+        unknown = await read_progress(inspection, incidents)
+        found = [explain(inspection, check, target) for check, target in targets]
         return Explanations(
             cluster=inspection.cluster_state.cluster,
             at=inspection.state.now(),
             checks=tuple(map(ExplanationView.of, found)),
             invalid_checks=tuple(_invalid(inspection)),
+            unknown_approvals=unknown,
         )
 
 

@@ -32,7 +32,7 @@ def explanation_page(view: ExplanationView, now: datetime) -> Table:
 def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
     yield "Check", view.check
     yield "Target", f"{view.target} (uid {view.uid})"
-    yield "TargetDecision", _decision(view, now)
+    yield "Decision", _decision(view, now)
     yield from _also("Also held", view.holds[1:])
     yield "Verdict", _verdict(view, now)
     yield from _labelled("Conditions", [_condition(one, now) for one in view.conditions])
@@ -52,6 +52,9 @@ def _lines(view: ExplanationView, now: datetime) -> Iterator[Line]:
 def _decision(view: ExplanationView, now: datetime) -> Text:
     if view.state == "Healthy":
         return Text("healthy, nothing to do", style="green")
+    if view.requests:
+        held = f"; a next step would be held: {view.holds[0]}" if view.holds else ""
+        return Text(f"being remediated: {', '.join(view.requests)}{held}", style="cyan")
     if view.holds and not (view.state == "Waiting" and view.deadline):
         return Text(f"held: {view.holds[0]}", style="yellow")
     if view.deadline is not None and view.deadline > now:

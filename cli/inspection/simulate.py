@@ -41,6 +41,8 @@ def simulate(  # noqa: PLR0913  each is an option
         typer.echo(view.model_dump_json(indent=2))
         return
     print_trimmed(simulation_page(view), console(is_cut=False))
+    for unknown in view.unknown_approvals:
+        typer.echo(f"paramedic: {unknown}", err=True)
     if not view.has_defaults:
         typer.echo("paramedic: you may not create checks, so the defaults of the API are missing", err=True)
     if view.replay is None:

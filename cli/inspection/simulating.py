@@ -13,11 +13,12 @@ from cli.incidents.visibility import Filter, ended_since, open_incidents
 from cli.inspection.check_view import DecisionView
 from cli.inspection.connecting import ClusterChoice, reading_cluster
 from cli.inspection.explanation_view import HoldView, ThresholdView
+from cli.inspection.progress import read_progress
 from cli.inspection.replay import CheckRules, PastIncident, ReplayRules, replay
 from cli.inspection.simulated_file import SimulatedCheck, read_simulated
 from cli.inspection.simulation_view import ReplayedView, ReplayView, SimulatedCheckView, SimulationView
 from cli.shared.errors import UsageError
-from detector.inspection.decisions import decisions, holds_of_check
+from detector.inspection.decisions import decisions, holds_of_check, incidents
 from detector.inspection.inspection import Inspection
 from health.check.health_check import HealthCheck
 from health.check.threshold import Allowance
@@ -47,9 +48,12 @@ async def simulation(choice: ClusterChoice, file: str, since: timedelta) -> Simu
 
 async def _of_policy(choice: ClusterChoice, document: PolicyDocument, since: timedelta) -> SimulationView:
     async with reading_cluster(choice) as inspection:
+        await _read_progress(inspection, inspection.cluster_state.checks)
         now = _decided(inspection, inspection.cluster_state.checks)
     async with reading_cluster(choice, document.over(DEFAULTS)) as inspection:
-        return await _view(inspection, now, since, of="the policy", has_defaults=True)
+        unknown = await _read_progress(inspection, now)
+        view = await _view(inspection, now, since, of="the policy")
+        return view.model_copy(update={"unknown_approvals": unknown})
 
 
 async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: timedelta) -> SimulationView:
@@ -57,12 +61,12 @@ async def _of_check(choice: ClusterChoice, simulated: SimulatedCheck, since: tim
     async with reading_cluster(choice) as inspection:
         body, has_defaults = await _with_defaults(inspection, simulated)
         stored = inspection.cluster_state.checks.get(reference)
+        unknown = await _read_progress(inspection, [reference] if stored else [])
         now = _decided(inspection, [reference] if stored else [])
         record = simulated.record(body, stored.record if stored else None, inspection.state.now())
         await inspection.suppose(simulated.kind, reference, record)
-        return await _view(
-            inspection, {reference: (), **now}, since, of=str(reference), has_defaults=has_defaults
-        )
+        view = await _view(inspection, {reference: (), **now}, since, of=str(reference))
+        return view.model_copy(update={"has_defaults": has_defaults, "unknown_approvals": unknown})
 
 
 async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> tuple[Mapping[str, Any], bool]:
@@ -83,9 +87,12 @@ async def _with_defaults(inspection: Inspection, simulated: SimulatedCheck) -> t
         raise UsageError(f"the API server refuses {reference}: {error.message}") from error
 
 
-async def _view(
-    inspection: Inspection, now: Decisions, since: timedelta, *, of: str, has_defaults: bool
-) -> SimulationView:
+async def _read_progress(inspection: Inspection, checks: Iterable[CheckReference]) -> tuple[str, ...]:
+    """Before the simulated check stands in the state: an await may let the stored one return."""
+    return await read_progress(inspection, (one for check in checks for one in incidents(inspection, check)))
+
+
+async def _view(inspection: Inspection, now: Decisions, since: timedelta, *, of: str) -> SimulationView:
     simulated = _decided(inspection, now)
     checks = tuple(
         _check_view(inspection, check, now[check], simulated[check]) for check in sorted(now, key=str)
@@ -95,7 +102,6 @@ async def _view(
         cluster=inspection.cluster_state.cluster,
         at=inspection.state.now(),
         of=of,
-        has_defaults=has_defaults,
         checks=checks,
         replay=await _replayed(inspection, rules, since),
     )

@@ -76,11 +76,13 @@ class SimulationView(Frozen):
     at: datetime
     of: str
     """The simulated check, or "the policy"."""
-    has_defaults: bool
+    has_defaults: bool = True
     """True if the API server has filled in the defaults of a simulated check."""
     checks: tuple[SimulatedCheckView, ...]
     replay: ReplayView | None
     """None: Temporal could not be asked."""
+    unknown_approvals: tuple[str, ...] = ()
+    """Why the approvals of incidents could not be read; their steps then count as not approved."""
 
 
 def changed(

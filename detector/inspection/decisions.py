@@ -8,7 +8,7 @@ from detector.inspection.inspection import Inspection
 from detector.state import facts
 from detector.state.check_state import CheckState
 from health.model.observation import Hold, Observation, TargetState
-from health.model.references import CheckReference, TargetReference
+from health.model.references import CheckReference, IncidentReference, TargetReference
 
 
 class Decided(StrEnum):
@@ -54,13 +54,18 @@ class TargetDecision:
 
 def decisions(inspection: Inspection, check: CheckReference) -> Iterator[TargetDecision]:
     """The decisions about the targets of a check that need one, ordered by name."""
+    for incident in incidents(inspection, check):
+        yield TargetDecision(target=incident.target, observation=inspection.answers.observe(incident))
+
+
+def incidents(inspection: Inspection, check: CheckReference) -> Iterator[IncidentReference]:
+    """The incidents of a check that are, or should be, open, ordered by the name of the target."""
     state = inspection.cluster_state
     names = _unhealthy(state.checks.get(check)) | state.requests.targets_of(check)
     for name in sorted(names):
         target = state.targets.get(check, name)
         if target is not None:
-            incident = inspection.incident(check, target)
-            yield TargetDecision(target=incident.target, observation=inspection.answers.observe(incident))
+            yield inspection.incident(check, target)
 
 
 def _unhealthy(check_state: CheckState | None) -> set[str]:

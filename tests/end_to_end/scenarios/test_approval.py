@@ -1,21 +1,26 @@
 """`paramedic approve`: a check requires the approval of a person before its step."""
 
+import json
 import os
 
 import pytest
 
+from devcluster.control_plane import ControlPlane
 from devcluster.temporal import TemporalServer
 from kube.resource import EVENTS
 from tests.support.cluster.command import Command
+from tests.support.story.paramedic import Paramedic
 from tests.support.story.world import World
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def command(temporal_server: TemporalServer) -> Command:
+def command(temporal_server: TemporalServer, control_plane: ControlPlane, paramedic: Paramedic) -> Command:
     return Command(
         {
+            "KUBECONFIG": str(control_plane.kubeconfig),
+            "PARAMEDIC_CLUSTER": paramedic.cluster_name,
             "TEMPORAL_ADDRESS": temporal_server.address,
             "TEMPORAL_NAMESPACE": temporal_server.namespace,
             "TEMPORAL_CONFIG_FILE": os.devnull,
@@ -26,8 +31,10 @@ def command(temporal_server: TemporalServer) -> Command:
 async def test_step_waits_visibly_for_a_person_and_is_taken_once_it_is_approved(
     world: World, command: Command
 ) -> None:
-    (node,) = await world.add_nodes(1)
-    await world.add_check(annotations={"paramedic.dev/require-approval": "true"})
+    node, other = await world.add_nodes(2)
+    await world.add_check(
+        annotations={"paramedic.dev/require-approval": "true", "paramedic.dev/max-in-flight": "1"}
+    )
     await world.fail(node)
     await _until_event(world, node, "ApprovalRequired")
     page = (await command("show", node)).out
@@ -43,6 +50,12 @@ async def test_step_waits_visibly_for_a_person_and_is_taken_once_it_is_approved(
     assert "which is taken when it is admitted: INC-7" in approved.out
     await world.until_phase(node, "Remediating")
     assert len(world.requests.entries) == 1
+    await world.fail(other)
+    await _until_event(world, other, "ApprovalRequired")
+    assert await _holds(command, other) == ["ApprovalRequired", "Limit"]
+    assert (await command("approve", other)).code == 0
+    assert await _holds(command, other) == ["Limit"]
+
     again = await command("reject", node)
     assert again.code == 1
     assert "no step waits for an approval" in again.err
@@ -52,6 +65,12 @@ async def test_step_waits_visibly_for_a_person_and_is_taken_once_it_is_approved(
     await _until_event(world, node, "OrderReceived")
     await world.recover(node)
     assert await world.outcome(node) == "Remediated"
+
+
+async def _holds(command: Command, node: str) -> list[str]:
+    explained = await command("explain", node, "-o", "json")
+    assert (explained.code, explained.err) == (0, "")
+    return [hold["reason"] for hold in json.loads(explained.out)["checks"][0]["holds"]]
 
 
 async def _until_event(world: World, node: str, reason: str) -> None:
