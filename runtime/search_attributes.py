@@ -15,9 +15,10 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from health.model.references import IncidentReference
+from workflows import messages
 from workflows.messages import ATTEMPT, ATTEMPT_ENDED, BLOCKED
 
-CLUSTER = SearchAttributeKey.for_keyword("ParamedicCluster")
+CLUSTER = messages.CLUSTER
 CHECK = SearchAttributeKey.for_keyword("ParamedicCheck")
 TARGET = SearchAttributeKey.for_keyword("ParamedicTarget")
 KEYS: tuple[SearchAttributeKey[Any], ...] = (CLUSTER, CHECK, TARGET, ATTEMPT, ATTEMPT_ENDED, BLOCKED)

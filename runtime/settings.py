@@ -132,6 +132,8 @@ class Settings(Frozen):
     """PARAMEDIC_EVIDENCE_LIMIT: the most ConfigMaps, and files in the folder, with evidence."""
     evidence_keep_seconds: float = Field(default=timedelta(days=30).total_seconds(), gt=0)
     """PARAMEDIC_EVIDENCE_KEEP_SECONDS: the age at which evidence is deleted."""
+    notification_directory: str = "/etc/paramedic/notifications"
+    """PARAMEDIC_NOTIFICATION_DIRECTORY: the folder of the files with addresses that the policy names."""
     confirmations: Literal["remove", "keep"] = "remove"
     """PARAMEDIC_CONFIRMATIONS: whether a person's annotation that a target is healthy is removed."""
     check_kinds: Annotated[tuple[CheckKind, ...], BeforeValidator(_kinds_if_text)] = HANDLED_BY_DEFAULT

@@ -16,9 +16,10 @@ from temporalio.common import SearchAttributeKey
 from runtime import search_attributes
 from workflows.annotated_order_contracts import ANNOTATED_ORDER
 from workflows.messages import WORKFLOW
+from workflows.notification_contracts import NOTIFICATION
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 
-EVERY_WORKFLOW = (WORKFLOW, UPGRADE_PAUSE, ANNOTATED_ORDER)
+EVERY_WORKFLOW = (WORKFLOW, UPGRADE_PAUSE, ANNOTATED_ORDER, NOTIFICATION)
 """The workflow types of our workers."""
 REPORTED_PROBLEMS = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 TASK_FAILED = "category=WorkflowTaskFailed"

@@ -81,7 +81,7 @@ class TemporalLink:
             interceptors=interceptors,
         )
         self._connection: _Connection | None = None
-        self._worker: tuple[Worker, _Connection] | None = None
+        self._workers: dict[str, tuple[Worker, _Connection]] = {}
         self._is_there = asyncio.Event()
         self._clock = clock
         self._well_at = clock()
@@ -136,22 +136,23 @@ class TemporalLink:
                 self._note_that_all_is_well()
                 await asyncio.sleep(CHECK_EVERY_SECONDS)
 
-    async def work(self, make: Callable[[Client], Worker]) -> None:
+    async def work(self, make: Callable[[Client], Worker], part: str = "worker") -> None:
+        """Run the worker that `make` returns, again whenever it ends; `part` names it in problems."""
         ends = (*_NO_CONNECTION, RPCError, RuntimeError)  # RuntimeError: a worker of the SDK ends with it
         await self._is_there.wait()
-        await retry_forever("worker", partial(self._work, make), ends, self._problems)
+        await retry_forever(part, partial(self._work, make, part), ends, self._problems)
 
-    async def _work(self, make: Callable[[Client], Worker]) -> None:
+    async def _work(self, make: Callable[[Client], Worker], part: str) -> None:
         # On a connection of its own: of one worker that did not get as far as its first question the SDK
         # would refuse a second on the same connection (seen with 1.35).
         connection = await self._open()
-        self._problems.report("worker", "")
+        self._problems.report(part, "")
         worker = make(connection.client)
-        self._worker = worker, connection
+        self._workers[part] = worker, connection
         try:
             await worker.run()
         finally:
-            self._worker = None
+            del self._workers[part]
 
     async def _open(self) -> _Connection:
         # Before: what changes meanwhile is seen at the next look.
@@ -193,7 +194,8 @@ class TemporalLink:
             settings = temporal_settings(self._environment)
             if connection.settings != settings:
                 connection = await self._open()
-            await self._renew_worker(settings)
+            for part in tuple(self._workers):
+                await self._renew_worker(part, settings)
         except SettingsError as error:
             self._problems.report("temporal settings", one_sentence(error))
         except TemporalUnreachable as error:  # its message may vary while the cause stays
@@ -206,15 +208,15 @@ class TemporalLink:
             self._problems.report("temporal settings", "")
         return connection
 
-    async def _renew_worker(self, settings: ClientConnectConfig) -> None:
-        if self._worker is None or self._worker[1].settings == settings:
+    async def _renew_worker(self, part: str, settings: ClientConnectConfig) -> None:
+        if part not in self._workers or self._workers[part][1].settings == settings:
             return
         connection = await self._open()
-        if self._worker is None or not self._worker[0].is_running:
+        if part not in self._workers or not self._workers[part][0].is_running:
             return  # it is ending or starting; the next look finds it
-        worker, _ = self._worker
+        worker, _ = self._workers[part]
         worker.client = connection.client
-        self._worker = worker, connection
+        self._workers[part] = worker, connection
 
 
 async def _answer(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""MetricsInterceptor: counts acts, evidence, maintenance tasks, ended incidents and long upgrades.
+"""MetricsInterceptor: counts acts, evidence, maintenance, incidents, notifications and long upgrades.
 
 Activities and workflows do not know about metrics. Unknown activities and workflows are not counted.
 
@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from temporalio import activity, workflow
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
     ActivityInboundInterceptor,
     ExecuteActivityInput,
@@ -21,7 +22,7 @@ from temporalio.worker import (
 
 from health.model.references import Action
 from health.runbook.maintenance import MaintenanceTask
-from worker.worker_metrics import DONE, FAILED, FORBIDDEN, HELD, LOST, REQUESTED, WorkerMetrics
+from worker.worker_metrics import DONE, FAILED, FORBIDDEN, GIVEN_UP, HELD, LOST, REQUESTED, WorkerMetrics
 from workflows.contracts import (
     ACT,
     ANNOTATE,
@@ -40,10 +41,11 @@ from workflows.contracts import (
     TargetDisrupted,
 )
 from workflows.messages import WORKFLOW, RemediationInput
+from workflows.notification_contracts import NOTIFICATION, NOTIFY, NotifyResult
 from workflows.upgrade_contracts import WARN_OF_LONG_UPGRADE
 
-_INCIDENT_ENDED = "paramedic_incident_ended"
-"""The name of the function that the interceptor calls outside of the sandbox of workflows."""
+_INCIDENT_ENDED, _NOTIFICATION_ENDED = "paramedic_incident_ended", "paramedic_notification_ended"
+"""The names of the functions that the interceptor calls outside of the sandbox of workflows."""
 
 
 class MetricsInterceptor(Interceptor):
@@ -60,6 +62,7 @@ class MetricsInterceptor(Interceptor):
         input: WorkflowInterceptorClassInput,  # noqa: A002  the SDK names it
     ) -> type[WorkflowInboundInterceptor]:
         input.unsafe_extern_functions[_INCIDENT_ENDED] = self._metrics.incident_ended
+        input.unsafe_extern_functions[_NOTIFICATION_ENDED] = self._metrics.notification_ended
         return _CountedWorkflow
 
 
@@ -78,6 +81,8 @@ class _CountedActivity(ActivityInboundInterceptor):
                 return result
             case SAVE_EVIDENCE.name:
                 return self._count_evidence(await super().execute_activity(input))
+            case NOTIFY.name:
+                return await self._notify(input)
             case WARN_OF_LONG_UPGRADE.name:
                 if activity.info().attempt == 1 and input.args[0].is_first:
                     self._metrics.upgrade_took_long()
@@ -92,6 +97,14 @@ class _CountedActivity(ActivityInboundInterceptor):
             self._metrics.act_ended(FAILED, type(error).__name__)
             raise
         self._count_act(input.args[0], result)
+        return result
+
+    async def _notify(self, input: ExecuteActivityInput) -> NotifyResult:  # noqa: A002  as above
+        try:
+            result: NotifyResult = await super().execute_activity(input)
+        except ApplicationError as error:
+            self._metrics.notification_failed(error.type or "")
+            raise
         return result
 
     def _count_evidence(self, result: EvidenceResult) -> EvidenceResult:
@@ -130,8 +143,24 @@ class _CountedActivity(ActivityInboundInterceptor):
 
 class _CountedWorkflow(WorkflowInboundInterceptor):
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002, ANN401  as the SDK says
+        if workflow.info().workflow_type == NOTIFICATION:
+            return await self._deliver(input)
         result = await super().execute_workflow(input)
-        if workflow.info().workflow_type == WORKFLOW and not workflow.unsafe.is_replaying():
+        if workflow.info().workflow_type == WORKFLOW:
             start: RemediationInput = input.args[0]
-            workflow.extern_functions()[_INCIDENT_ENDED](start.incident.check, result)
+            _count(_INCIDENT_ENDED, start.incident.check, result)
         return result
+
+    async def _deliver(self, input: ExecuteWorkflowInput) -> NotifyResult:  # noqa: A002  as above
+        try:
+            result: NotifyResult = await super().execute_workflow(input)
+        except ApplicationError:
+            _count(_NOTIFICATION_ENDED, GIVEN_UP)
+            raise
+        _count(_NOTIFICATION_ENDED, result.delivery)
+        return result
+
+
+def _count(function: str, *arguments: object) -> None:
+    if not workflow.unsafe.is_replaying():
+        workflow.extern_functions()[function](*arguments)

@@ -1,6 +1,7 @@
 """Worker: connects workflows and activities of one cluster. It alone reads the clocks that activities use."""
 
 import asyncio
+import importlib.metadata
 import os
 from collections.abc import Sequence
 from datetime import timedelta
@@ -28,6 +29,9 @@ from activities.known_clusters import KnownClustersOnLease
 from activities.live_objects import LiveObjects
 from activities.live_requests import LiveRequests
 from activities.maintenance import Annotate, Renew
+from activities.notifications.notify import Notify
+from activities.notifications.receiver_files import ReceiverFiles
+from activities.notifications.webhook import WITHIN, WebhookSender
 from activities.own_requests import OwnRequests
 from activities.registry import readers
 from activities.revalidation import Revalidation
@@ -56,10 +60,12 @@ from worker.metrics_interceptor import MetricsInterceptor
 from worker.worker_metrics import WorkerMetrics
 from workflows.annotated_order import AnnotatedOrder
 from workflows.contracts import ACT, worker_queue
+from workflows.notification import NotificationDelivery
+from workflows.notification_contracts import notification_queue
 from workflows.remediation import Remediation
 from workflows.upgrade_pause import UpgradePause
 
-WORKFLOWS = (Remediation, UpgradePause, AnnotatedOrder)
+WORKFLOWS = (Remediation, UpgradePause, AnnotatedOrder, NotificationDelivery)
 GRACE = ACT.start_to_close + timedelta(seconds=2)
 """The time for activities to finish when the worker is stopped: an act is never interrupted."""
 CACHED_INCIDENTS = 5_000
@@ -70,6 +76,9 @@ to a replay, which makes it busier: with 1 s, a storm of 100 took three times as
 POLLERS = 10
 """The pollers for each kind of task. The autoscaling of the SDK lost tasks in storms on a busy machine,
 and Temporal noticed that only after ten seconds (seen with 1.35, in three of nine storms)."""
+MOST_NOTIFICATIONS = 1000
+"""Each waits for its turn in a few kilobytes; those beyond wait in Temporal, and are in a later summary."""
+NOTIFICATION_POLLERS = 2
 LOOK_AT_KUBERNETES_SECONDS = 10.0
 
 
@@ -79,11 +88,41 @@ async def run(settings: Settings) -> None:
         tasks.create_task(connections.temporal.hold())
         tasks.create_task(_watch_kubernetes(connections, settings.check_kinds))
         tasks.create_task(_watch_leader(settings, connections))
-        await connections.temporal.work(partial(_worker, settings, connections, version))
+        counting = MetricsInterceptor(WorkerMetrics(connections.metrics))
+        notifying = partial(_notification_worker, settings, connections, counting)
+        tasks.create_task(connections.temporal.work(notifying, "worker of notifications"))
+        await connections.temporal.work(partial(_worker, settings, connections, version, counting))
+
+
+def _notification_worker(
+    settings: Settings, connections: Connections, counting: MetricsInterceptor, temporal: TemporalClient
+) -> Worker:
+    """The worker of the activity `notify`: receivers that do not answer take no slot of an act.
+
+    It has no version, because each worker delivers the notifications of incidents of any version.
+    """
+    files = ReceiverFiles(Path(settings.notification_directory))
+    reads = SharedReads(connections.management.client)
+    notify = Notify(reads, settings.namespace, files, WebhookSender(), monotonic_clock)
+    return Worker(
+        temporal,
+        task_queue=notification_queue(connections.cluster),
+        activities=[notify.notify],
+        # Without a build id the SDK hashes all modules, which blocks the event loop for a second.
+        build_id=importlib.metadata.version("paramedic"),
+        interceptors=[counting],
+        max_concurrent_activities=MOST_NOTIFICATIONS,
+        activity_task_poller_behavior=PollerBehaviorSimpleMaximum(NOTIFICATION_POLLERS),
+        graceful_shutdown_timeout=WITHIN,
+    )
 
 
 def _worker(
-    settings: Settings, connections: Connections, version: WorkerDeploymentConfig, temporal: TemporalClient
+    settings: Settings,
+    connections: Connections,
+    version: WorkerDeploymentConfig,
+    counting: MetricsInterceptor,
+    temporal: TemporalClient,
 ) -> Worker:
     connection = connections.management
     client = connection.client
@@ -120,7 +159,7 @@ def _worker(
             AnswerOrder(annotated, patient_recorder).answer_order,
         ],
         deployment_config=version,
-        interceptors=[MetricsInterceptor(WorkerMetrics(connections.metrics))],
+        interceptors=[counting],
         # Tests run the workflows in the sandbox; here it would cost a third of all CPU (ADR 15).
         workflow_runner=UnsandboxedWorkflowRunner(),
         workflow_task_poller_behavior=PollerBehaviorSimpleMaximum(POLLERS),

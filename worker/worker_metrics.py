@@ -8,6 +8,7 @@ from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter
 
+from activities.notifications.delivery_failure import DeliveryProblem
 from activities.registry import KIND_ACTIVITIES
 from health.check.ordered import Trigger, trigger_of
 from health.kinds.registry import CHECK_KINDS
@@ -16,11 +17,14 @@ from health.model.kind_names import kind_name
 from health.model.moves import Outcome
 from health.model.references import CheckReference
 from health.runbook.maintenance import MaintenanceTask
+from objects.frozen import label
 from worker.incident_times import IncidentTimes
+from workflows.notification_contracts import Delivery
 
 REQUESTED, DONE, HELD, FAILED, LOST = "Requested", "Done", "Held", "Failed", "Lost"
 FORBIDDEN = "Forbidden"
 SAVED, NOT_SAVED = "Saved", "NotSaved"
+GIVEN_UP = "GivenUp"
 
 
 class WorkerMetrics:
@@ -33,6 +37,8 @@ class WorkerMetrics:
         self._task_failures = _task_failures(registry)
         self._evidence = _evidence(registry)
         self._long_upgrades = _long_upgrades(registry)
+        self._notifications = _notifications(registry)
+        self._notification_failures = _notification_failures(registry)
         self._deletions = {
             kind: Counter(*activities.deletions, ("name", "namespace"), registry=registry)
             for kind, activities in KIND_ACTIVITIES.items()
@@ -44,6 +50,10 @@ class WorkerMetrics:
         self._acts.labels(REQUESTED, "")
         for result in (SAVED, NOT_SAVED):
             self._evidence.labels(result)
+        for result in (*Delivery, GIVEN_UP):
+            self._notifications.labels(result)
+        for problem in DeliveryProblem:
+            self._notification_failures.labels(problem)
         for task in MaintenanceTask:
             for reason in (FAILED, FORBIDDEN):
                 self._task_failures.labels(task, reason)
@@ -71,6 +81,14 @@ class WorkerMetrics:
         """Count a requested deletion, if its kind counts them."""
         if check.group_kind in self._deletions:
             self._deletions[check.group_kind].labels(check.name, check.namespace).inc()
+
+    def notification_ended(self, result: str) -> None:
+        """Count one notification to one receiver, at the end of its workflow."""
+        self._notifications.labels(result).inc()
+
+    def notification_failed(self, problem: str) -> None:
+        """Count one failed attempt, which is retried."""
+        self._notification_failures.labels(label(problem, DeliveryProblem)).inc()
 
     def upgrade_took_long(self) -> None:
         self._long_upgrades.inc()
@@ -108,6 +126,24 @@ def _evidence(registry: CollectorRegistry) -> Counter:
         "paramedic_evidence",
         "Attempts to save evidence before a first step, by their result.",
         ("result",),
+        registry=registry,
+    )
+
+
+def _notifications(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_notifications",
+        "Notifications to receivers of the policy that ended, by their result.",
+        ("result",),
+        registry=registry,
+    )
+
+
+def _notification_failures(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "paramedic_notification_failures",
+        "Attempts to deliver a notification that failed and are retried, by their problem.",
+        ("problem",),
         registry=registry,
     )
 

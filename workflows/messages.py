@@ -27,6 +27,8 @@ REPLACED_BY_MEMO = "replaced_by"
 """The owner that replaces the target after its deletion; back-off uses it (rule 14)."""
 INCIDENT_MEMO = "incident"
 """The memo with the incident of a listed workflow, because its id has only a part of the uid."""
+CLUSTER = SearchAttributeKey.for_keyword("ParamedicCluster")
+"""The cluster of any workflow of ours."""
 ATTEMPT = SearchAttributeKey.for_int("ParamedicAttempt")
 """The number, in a row, of the remediation of an incident that acted, including lost requests."""
 ATTEMPT_ENDED = SearchAttributeKey.for_datetime("ParamedicAttemptEnded")

@@ -36,7 +36,9 @@ with workflow.unsafe.imports_passed_through():
     from health.model.request_snapshot import RequestSnapshot
     from health.runbook.decide import next_move
     from health.runbook.decision import NextEvent
+    from health.runbook.incident import Incident
     from health.runbook.learn import learned
+    from health.runbook.notifying import due, held_long_at, noted
     from health.runbook.orders import ORDERS, AbortOrder, Situation, ordered
     from health.runbook.shadow import having_recorded
     from health.runbook.state import Memory
@@ -58,6 +60,7 @@ with workflow.unsafe.imports_passed_through():
         State,
         Wake,
     )
+    from workflows.notifying import delivery_of
     from workflows.orders import accept
     from workflows.question import (
         NOT_ASKED,
@@ -111,7 +114,7 @@ class Remediation:
                 self._say(move)
                 match move:
                     case Wait():
-                        await self._rest(move)
+                        await self._rest(move, seen)
                     case AskApproval() | SaveEvidence() | RecordStep() | TakeStep():
                         await self._step(move, seen)
                     case AnnotateRequests(patches=patches):
@@ -122,7 +125,7 @@ class Remediation:
                         await self._do(tasks.release(self._incident, self._memory))
                     case RemoveRequests():
                         await self._clean_up(seen)
-                    case End() if not self._is_woken():
+                    case End() if not self._is_woken() and not await self._notify(move, seen):
                         return self._concluded(move)
             except asyncio.CancelledError:
                 self._orders.obey_cancel()
@@ -294,12 +297,14 @@ class Remediation:
         result = await task.done(self._calls)
         self._memory = task.after(result, self._memory, workflow.now(), workflow.random().random())
 
-    async def _rest(self, move: Wait) -> None:
+    async def _rest(self, move: Wait, seen: Observation) -> None:
         self._begin_a_new_run_if_due()
         self._memory = self._memory.resting(workflow.now())
+        await self._notify(move, seen)
         if not (self._seen and self._memory.is_untold):  # a refusal or a question is reported at once
             self._show_if_blocked(move)
-            await self._wait_and_renew(spread(move, self._memory, workflow.now(), workflow.random()))
+            wait = move.or_until(held_long_at(Incident.of(seen, self._memory, workflow.now())))
+            await self._wait_and_renew(spread(wait, self._memory, workflow.now(), workflow.random()))
         self._seen = None
 
     def _show_if_blocked(self, wait: Wait) -> None:
@@ -321,6 +326,22 @@ class Remediation:
             self._begin_a_new_run_if_due()
             wait = wait.with_next_renewal(self._memory.lease.renew_at)
             await self._wait(wait)
+
+    async def _notify(self, move: Wait | End, seen: Observation) -> bool:
+        """Start the notifications that are due before this move; True if there were any.
+
+        An order may arrive meanwhile, so the memory is that of now after each start.
+        """
+        if not seen.notifies or not is_answer(seen):
+            return False
+        self._memory = noted(Incident.of(seen, self._memory, workflow.now()), move)
+        notifications = due(
+            self._incident, Incident.of(seen, self._memory, workflow.now()), move, self._began
+        )
+        for one in notifications:
+            await delivery_of(one, self._incident).start(self._orders.obey_cancel)
+            self._memory = one.remembered(self._memory)
+        return bool(notifications)
 
     async def _wait(self, wait: Wait) -> None:
         self._status = self._status.resting(wait, workflow.now())

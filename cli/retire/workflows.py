@@ -30,11 +30,12 @@ from runtime.temporal_trouble import is_silence
 from workflows.annotated_order_contracts import ANNOTATED_ORDER, FIND_RECIPIENTS, READ_ORDER
 from workflows.contracts import OBSERVE, worker_queue
 from workflows.messages import WORKFLOW
+from workflows.notification_contracts import NOTIFICATION, NOTIFY
 from workflows.upgrade_contracts import OBSERVE_UPGRADE, upgrade_pause_id
 
 RPC_TIMEOUT = timedelta(seconds=10)
-_READS = {OBSERVE.name, OBSERVE_UPGRADE.name, FIND_RECIPIENTS.name, READ_ORDER.name}
-"""Activities that only read; without a detector they stay pending."""
+_READS = {OBSERVE.name, OBSERVE_UPGRADE.name, FIND_RECIPIENTS.name, READ_ORDER.name, NOTIFY.name}
+"""Activities that change nothing in the cluster; without a detector or worker they stay pending."""
 
 
 def at_work(pending: Iterable[PendingActivityInfo]) -> list[str]:
@@ -133,7 +134,8 @@ class ClusterWorkflows:
         if not listed:
             return (
                 *await self._end_strangers(),
-                *await self._end_annotated_orders(),
+                *await self._end_all(ANNOTATED_ORDER, "Paramedic no longer takes orders"),
+                *await self._end_all(NOTIFICATION, "Paramedic no longer sends notifications"),
                 *await self._end_upgrade_pause(),
             )
         has_worker = bool((await queue_pollers(self._client, worker_queue(self._cluster))).builds)
@@ -203,13 +205,13 @@ class ClusterWorkflows:
         waits = [await self._end(one.workflow_id, str(one), step) for one in await self.strangers()]
         return tuple(wait for wait in waits if wait)
 
-    async def _end_annotated_orders(self) -> tuple[str, ...]:
-        """End them; an annotation stays, and gives no order without Paramedic."""
+    async def _end_all(self, workflow_type: str, why: str) -> tuple[str, ...]:
+        """End all of a type that owns nothing in the cluster; an annotation stays, and gives no order."""
         query = (
-            f"WorkflowType = '{ANNOTATED_ORDER}' AND ParamedicCluster = {quoted(self._cluster)}"
+            f"WorkflowType = '{workflow_type}' AND ParamedicCluster = {quoted(self._cluster)}"
             " AND ExecutionStatus = 'Running'"
         )
-        step = IncidentStep(IncidentAction.END, "Paramedic no longer takes orders")
+        step = IncidentStep(IncidentAction.END, why)
         listed = self._client.list_workflows(query, rpc_timeout=RPC_TIMEOUT)
         waits = [await self._end(one.id, one.id, step) async for one in listed]
         return tuple(wait for wait in waits if wait)

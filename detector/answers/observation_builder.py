@@ -55,8 +55,10 @@ class ObservationBuilder:
     """Returns the limit that the remediation would break."""
 
     def observation(self) -> Observation:
-        """The state of the target, whether the incident may act, and whether the check is in shadow."""
-        return self._observation().model_copy(update={"is_shadow": self._is_shadow})
+        """The state of the target, whether the incident may act, and what applies to it in any state."""
+        receivers = self.cluster_state.cluster_context.policy.policy.notifications
+        always = {"is_shadow": self._is_shadow, "notifies": tuple(one.wanted for one in receivers)}
+        return self._observation().model_copy(update=always)
 
     def holds(self) -> tuple[Hold, ...]:
         """Every hold of a selected target now, in the order of precedence."""

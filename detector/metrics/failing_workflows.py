@@ -15,6 +15,7 @@ from temporalio.service import RPCError
 
 from workflows.annotated_order_contracts import ANNOTATED_ORDER
 from workflows.messages import WORKFLOW
+from workflows.notification_contracts import NOTIFICATION
 from workflows.upgrade_contracts import UPGRADE_PAUSE
 
 COUNT_EVERY_SECONDS = 60.0
@@ -25,6 +26,7 @@ SERIES = MappingProxyType(
         WORKFLOW: ("paramedic_failing_incidents", "Open incidents"),
         ANNOTATED_ORDER: ("paramedic_failing_annotated_orders", "Open orders by annotation"),
         UPGRADE_PAUSE: ("paramedic_failing_upgrade_pauses", "Open upgrade pauses"),
+        NOTIFICATION: ("paramedic_failing_notifications", "Open notifications"),
     }
 )
 """Name and subject of the series of each type of workflow."""

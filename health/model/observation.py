@@ -15,6 +15,7 @@ from health.model.approval import RequiredApproval
 from health.model.details import Details, named_reason
 from health.model.evidence import EvidenceStore
 from health.model.foreign_answer import OTHER_VERSION, understood
+from health.model.notification import WantedEvents
 from health.model.references import Action, Step
 from health.model.remediation_order import RemediationOrder
 from health.model.request_snapshot import RequestSnapshot
@@ -214,6 +215,8 @@ class Observation(Frozen):
     """Where the check wants evidence saved before the first step; None: nowhere."""
     order: Annotated[RemediationOrder | None, WakeRule.ON_CHANGE] = None
     """The order of a person on the target to remediate it by this check, whether or not it is in force."""
+    notifies: Annotated[tuple[WantedEvents, ...], WakeRule.ON_CHANGE] = ()
+    """The receivers of notifications in the policy; a new one is notified of incidents that wait already."""
     seen_at: Annotated[datetime | None, WakeRule.NEVER] = None
     """When the detector saw all this, by the clock of the API server."""
     answered_at: Annotated[datetime | None, WakeRule.NEVER] = None

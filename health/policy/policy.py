@@ -12,6 +12,7 @@ from health.policy.held_nodes import NO_NODES, HeldNodes
 from health.policy.limits import NO_LIMITS, Limits
 from health.policy.maintenance_windows import MaintenanceWindow
 from health.policy.outage_guard import OutageGuard
+from health.policy.receivers import Receiver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,8 @@ class Policy:
     """The signs that a Node is under maintenance."""
     orders_by_annotation: bool = True
     """An annotation on a Node, Machine or check gives an order to its incidents; False: it is refused."""
+    notifications: tuple[Receiver, ...] = ()
+    """The receivers of notifications about incidents."""
 
 
 DEFAULTS = Policy()

@@ -19,6 +19,7 @@ from health.policy.maintenance_windows import MOST_WINDOWS, MaintenanceWindow, u
 from health.policy.outage_guard import WrittenGuard
 from health.policy.policy import Policy
 from health.policy.policy_problem import policy_problem
+from health.policy.receivers import MOST_RECEIVERS, Receiver, unique_receivers
 from objects.bounds import Bounded
 from objects.durations import WrittenDuration, within
 from objects.event import InvolvedObject
@@ -55,6 +56,9 @@ class PolicyDocument(Bounded):
     maintenance_windows: Annotated[
         tuple[MaintenanceWindow, ...], Field(max_length=MOST_WINDOWS), AfterValidator(unique)
     ] = Policy.maintenance_windows
+    notifications: Annotated[
+        tuple[Receiver, ...], Field(max_length=MOST_RECEIVERS), AfterValidator(unique_receivers)
+    ] = Policy.notifications
 
     @classmethod
     def parse(cls, text: str | bytes) -> "PolicyDocument":

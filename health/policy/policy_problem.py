@@ -24,6 +24,7 @@ _WORDS: Mapping[str, str] = {
     "less_than_equal": "must be at most {le}",
     "string_pattern_mismatch": "must match {pattern}",
     "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} item",
     "too_long": "must have at most {max_length} items",
     "extra_forbidden": "there is no such field",
 }

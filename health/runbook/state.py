@@ -12,6 +12,7 @@ from health.model.admission import Intent
 from health.model.approval import Approval, ApprovalAnswer, Progress
 from health.model.evidence import EvidenceRecord
 from health.model.moves import AnnotationPatch
+from health.model.notification_memory import NotificationMemory
 from health.model.observation import Hold, Observation
 from health.model.order import Blocks, OrderRecord
 from health.model.references import RequestReference, Step, TemplateReference
@@ -112,6 +113,7 @@ class Memory(Frozen):
     """Why that order is over, if the incident ended it; "": a boot may have fulfilled it."""
     evidence: EvidenceRecord | None = None
     """The result of saving evidence; None: not tried."""
+    notifications: NotificationMemory = NotificationMemory()
     delays: Delays = Delays()
     """The failure, and how long its remediation was held and queued."""
     is_shadow: bool = False

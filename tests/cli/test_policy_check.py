@@ -23,6 +23,7 @@ limits: {"maxInFlightByLabel": {}} (default)
 ordersByAnnotation: true (default)
 maintenanceWindows: [{"name": "nights", "schedule": "0 22 * * *", "duration": "6h", "timeZone": "UTC", \
 "remediation": "Allowed", "onlyNamed": false}]
+notifications: [] (default)
 """
 
 
@@ -48,7 +49,7 @@ async def test_policy_that_names_no_field_is_taken_with_a_note(text: str, tmp_pa
     file.write_text(text)
     ran = await Command({})("policy", "check", str(file))
     assert ran.code == 0
-    assert ran.out.count("(default)") == 8
+    assert ran.out.count("(default)") == 9
     assert ran.err == (
         f"{file}: names no field; blank text, unlike {{}}, holds every check if "
         "PARAMEDIC_MISSING_POLICY=hold is set\n"

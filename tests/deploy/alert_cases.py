@@ -117,6 +117,15 @@ CASES = {
         labels={"result": "NotSaved", "instance": "w"},
         quiet={'paramedic_evidence_total{result="Saved",instance="w"}': "0+0x10 1+0x10"},
     ),
+    "ParamedicNotificationsFail": AlertCase(
+        fires={'paramedic_notification_failures_total{problem="NoAnswer",instance="w"}': "0+1x20"},
+        labels={"problem": "NoAnswer"},
+        value="15",
+        quiet={
+            'paramedic_notification_failures_total{problem="NoAnswer",instance="w"}': "0+0x18 3+0x2",
+            'paramedic_notifications_total{result="Sent",instance="w"}': "0+9x20",
+        },
+    ),
     "ParamedicIncidentsUnknown": AlertCase(
         fires={f'paramedic_open_incidents{{check="{CHECK}",phase="Unknown"}}': "2+0x20"},
         value="2",

@@ -243,9 +243,11 @@ async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -
             "apiServers": {"ports": [8443], "cidrs": ["10.0.0.1/32", "fd00::1/128"]},
             "temporal": {"cidrs": ["10.1.0.0/16"]},
             "tracing": {"cidrs": ["10.2.0.0/16"]},
+            "notifications": {"ports": [8443], "cidrs": ["10.3.0.0/16"]},
             "egress": [proxy],
         },
         "tracing.endpoint": "https://collector/otlp",
+        "notifications.secret": "receivers",
     }
     objects = await release(chart, values)
 
@@ -264,6 +266,11 @@ async def test_networks_are_those_of_the_values(chart: Path, refusal: Refusal) -
     assert traces == {
         "ports": [{"protocol": "TCP", "port": 443}],
         "to": [{"ipBlock": {"cidr": "10.2.0.0/16"}}],
+    }
+    (told,) = named(objects, "NetworkPolicy", "paramedic-notifications")["spec"]["egress"]
+    assert told == {
+        "ports": [{"protocol": "TCP", "port": 8443}],
+        "to": [{"ipBlock": {"cidr": "10.3.0.0/16"}}],
     }
     settings = named(objects, "ConfigMap", "paramedic-settings")["data"]
     assert settings["OTEL_EXPORTER_OTLP_ENDPOINT"] == "https://collector/otlp"

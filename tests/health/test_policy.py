@@ -8,22 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.model.notification import NotificationEvent
 from health.model.observation import HoldReason
 from health.policy.held_nodes import HeldNodes
 from health.policy.outage_guard import OutageGuard
 from health.policy.policy import DEFAULTS, Policy
 from health.policy.policy_document import InvalidPolicyError, PolicyDocument, StoredPolicy
 from health.policy.policy_in_force import MISSING_POLICY, UNREAD, PolicyInForce
+from health.policy.receivers import MessageForm, Receiver
 from objects.event import Severity
 from tests.support.values.builders import limits
 
 SETTINGS = Policy(staleness_limit=timedelta(seconds=45), back_off_limit=timedelta(minutes=5))
 FIELDS = (
-    "backOffLimit, heldNodes, limits, maintenanceWindows, ordersByAnnotation, outageGuard, shadow, "
-    "stalenessLimit"
+    "backOffLimit, heldNodes, limits, maintenanceWindows, notifications, ordersByAnnotation, outageGuard, "
+    "shadow, stalenessLimit"
 )
 CORDONED = HeldNodes.model_validate({"cordoned": True})
+ONCALL = Receiver(
+    name="oncall",
+    form=MessageForm.JSON,
+    urlFile="oncall.url",
+    events=(NotificationEvent.HELD,),
+    heldFor="1h",
+)
 NIGHT = "{name: a, schedule: 0 22 * * *, duration: 1h, remediation: Allowed}"
+SLACK = "{name: a, form: slack, urlFile: a}"
 GOOD, BAD = "backOffLimit: 10m", "backOffLimit: 10"
 
 
@@ -49,6 +59,10 @@ def stored(text: str | None, version: str = "1", **more: str) -> StoredPolicy:
         ('backOffLimit: "0"', replace(SETTINGS, back_off_limit=timedelta())),
         ("shadow: true", replace(SETTINGS, shadow=True)),
         ("ordersByAnnotation: false", replace(SETTINGS, orders_by_annotation=False)),
+        (
+            "notifications: [{name: oncall, form: json, urlFile: oncall.url, events: [Held], heldFor: 1h}]",
+            replace(SETTINGS, notifications=(ONCALL,)),
+        ),
         ("heldNodes: {cordoned: true}", replace(SETTINGS, held_nodes=CORDONED)),
         ("limits: {maxInFlight: 3}", replace(SETTINGS, limits=limits(maxInFlight=3))),
         (
@@ -110,6 +124,38 @@ def test_policy_is_what_is_named_and_else_what_the_settings_say(text: str, polic
         ),
         ("heldNodes: {tainted: [a=b]}", "heldNodes.tainted[0]: 'a=b' is not the key of a taint"),
         ("heldNodes: {tainted: ['']}", "heldNodes.tainted[0]: '' is not the key of a taint"),
+        ("notifications: {}", "notifications: must be a list (found {})"),
+        ("notifications: [{form: json}]", "notifications[0].name: is missing"),
+        ("notifications: [{name: Oncall}]", "notifications[0].name: must match "),
+        (
+            f"notifications: [{SLACK.replace('slack', 'teams')}]",
+            "notifications[0].form: must be 'slack' or 'json' (found 'teams')",
+        ),
+        (
+            f"notifications: [{SLACK.replace('urlFile: a', 'url: a')}]",
+            "notifications[0].urlFile: is missing",
+        ),
+        (
+            f"notifications: [{SLACK.replace('}', ', events: [Fine]}')}]",
+            "notifications[0].events[0]: must be 'ApprovalRequired', ",
+        ),
+        (
+            f"notifications: [{SLACK.replace('}', ', events: []}')}]",
+            "notifications[0].events: must have at least 1 item (found [])",
+        ),
+        (
+            f"notifications: [{SLACK.replace('}', ', heldFor: 1s}')}]",
+            "notifications[0].heldFor: must be from 1m to 168h (found '1s')",
+        ),
+        (
+            f"notifications: [{SLACK.replace('}', ', maxPerMinute: 0}')}]",
+            "notifications[0].maxPerMinute: must be at least 1 (found 0)",
+        ),
+        (f"notifications: [{SLACK}, {SLACK}]", "notifications: two receivers have the name a"),
+        (
+            f"notifications: [{', '.join(SLACK.replace('name: a', f'name: a{n}') for n in range(11))}]",
+            "notifications: must have at most 10 items",
+        ),
         ("stalenessLimit: 9s", "stalenessLimit: must be from 10s to 10m (found '9s')"),
         ("stalenessLimit: 11m", "stalenessLimit: must be from 10s to 10m (found '11m')"),
         (
@@ -161,6 +207,22 @@ def test_unknown_field_or_value_is_refused_by_field_and_value(text: str, problem
         stored(text).over(SETTINGS)
 
     assert str(refused.value).startswith(f"policy.yaml: {problem}")
+
+
+@pytest.mark.parametrize("field", ["urlFile", "tokenFile"])
+@pytest.mark.parametrize(
+    "value", ["https://hooks.example.com/T0/B0/secret", "../x", "a/b", "..data", "a b", ""]
+)
+def test_address_in_place_of_a_file_is_refused_and_not_quoted(field: str, value: str) -> None:
+    files = {"urlFile": "a", "tokenFile": "b"} | {field: value}
+    written = ", ".join(f'{name}: "{file}"' for name, file in files.items())
+    text = f"{{name: a, form: slack, {written}}}"
+    with pytest.raises(InvalidPolicyError) as refused:
+        stored(f"notifications: [{text}]").over(SETTINGS)
+    assert str(refused.value) == (
+        f"policy.yaml: notifications[0].{field}: must be the name of a file (a key of a Secret), "
+        "and no path or address"
+    )
 
 
 @pytest.mark.parametrize(

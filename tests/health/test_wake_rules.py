@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from health.model.admission import Admission
 from health.model.approval import RequiredApproval
 from health.model.evidence import EvidenceStore
+from health.model.notification import DEFAULT_EVENTS, WantedEvents
 from health.model.observation import Observation, TargetState
 from health.model.wake_rule import WakeRule, wake_rules
 from health.runbook.wake_up import NAMED_RULES, needs_wake_up
@@ -22,6 +23,7 @@ from tests.support.values.remediation_orders import ORDER
 
 RULES = wake_rules(Observation)
 SILENT = [field for field, rules in RULES.items() if rules == (WakeRule.NEVER,)]
+WANTED = WantedEvents(receiver="oncall", events=DEFAULT_EVENTS, held_for_seconds=1800)
 LATER = NOW + timedelta(minutes=1)
 MORE: dict[str, st.SearchStrategy[Any]] = {
     "subject": TEXTS,
@@ -34,6 +36,7 @@ MORE: dict[str, st.SearchStrategy[Any]] = {
     "approval": sometimes(st.builds(RequiredApproval, steps=st.sampled_from([(0,), (1,)]))),
     "evidence": sometimes(st.sampled_from(EvidenceStore)),
     "order": sometimes(st.just(ORDER)),
+    "notifies": st.sampled_from([(), (WANTED,)]),
     "seen_at": sometimes(TIMES),
 }
 WHOLE = st.builds(
@@ -58,6 +61,7 @@ CHANGES: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "is_shadow": ({}, True),
     "order": ({}, ORDER),
     "approval": ({"steps": ESCALATION}, RequiredApproval(steps=(0,))),
+    "notifies": ({}, (WANTED,)),
 }
 """For each field that may wake: the other fields, and a change of this field alone that wakes."""
 

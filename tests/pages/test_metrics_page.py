@@ -13,17 +13,19 @@ from health.model.observation import HoldReason
 from tests.pages.metric_tables import NAME, PAGE, documented
 from tests.pages.page import modules, named, part, rows, strings_of
 from tests.support.alert_rules import alerts
-from worker.worker_metrics import NOT_SAVED, SAVED
+from worker.worker_metrics import GIVEN_UP, NOT_SAVED, SAVED
+from workflows.notification_contracts import Delivery
 
 FAMILIES = {"Counter", "Histogram", "GaugeMetricFamily"}
-OF_TEMPORAL = {"paramedic_incident_ended"}
-"""Names that are none of metrics: a signal."""
+OF_TEMPORAL = {"paramedic_incident_ended", "paramedic_notification_ended"}
+"""Names that are none of metrics: functions that workflows call."""
 WORDS = {
     ("paramedic_open_incidents", "phase"): {*ObservedPhase},
     ("paramedic_holds", "reason"): {*HoldReason},
     ("paramedic_holds", "trigger"): {*Trigger},
     ("paramedic_checks", "phase"): {"Disabled", "Enabled", "Paused", "Remediating"},
     ("paramedic_evidence_total", "result"): {SAVED, NOT_SAVED},
+    ("paramedic_notifications_total", "result"): {*Delivery, GIVEN_UP},
 }
 """What labels can say that alerts ask for."""
 

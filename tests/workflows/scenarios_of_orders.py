@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from health.model.approval import ApprovalDefault, RequiredApproval
 from health.model.moves import Phase
+from health.model.notification import DEFAULT_EVENTS, WantedEvents
 from health.model.observation import HoldReason, Observation
 from health.model.remediation_order import RemediationOrder
 from health.runbook.orders import AbortOrder, ApproveOrder, ClaimOrder, HoldOrder, RejectOrder
@@ -180,6 +181,18 @@ async def approved_by_a_person(incident: IncidentDriver) -> None:
     await recover(incident)
 
 
+async def approved_with_a_receiver_of_notifications(incident: IncidentDriver) -> None:
+    wanted = WantedEvents(receiver="oncall", events=DEFAULT_EVENTS, held_for_seconds=1800)
+    needing = _needing_approval(ApprovalDefault.HOLD).model_copy(update={"notifies": (wanted,)})
+    await incident.start(needing)
+    await incident.tells("ApprovalRequired")
+    await rests(incident, Phase.HELD)
+    await incident.approve(ApproveOrder(step="t", identity="ada", reason="INC-7"))
+    await rests(incident, Phase.REMEDIATING)
+    await incident.sees(healthy().model_copy(update={"notifies": (wanted,)}))
+    await incident.outcome()
+
+
 async def approved_by_default(incident: IncidentDriver) -> None:
     await incident.start(_needing_approval(ApprovalDefault.APPROVE))
     await incident.tells("ApprovalRequired")
@@ -250,6 +263,7 @@ SCENARIOS = (
     order_expired_while_held,
     order_aborted_while_remediating,
     approved_by_a_person,
+    approved_with_a_receiver_of_notifications,
     approved_by_default,
     rejected_and_resumed,
     cancelled_while_waiting,

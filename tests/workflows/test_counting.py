@@ -9,6 +9,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
+from activities.notifications.delivery_failure import DeliveryProblem
 from health.kinds.registry import CHECK_KINDS
 from health.model.kind_names import kind_name
 from health.model.moves import Outcome, Phase
@@ -20,13 +21,18 @@ from tests.support.story.upgrading import Upgrading
 from tests.support.values.metric_samples import Series, scrape, series
 from tests.support.values.observations import expired, healthy, hold, waiting
 from worker.metrics_interceptor import MetricsInterceptor
-from worker.worker_metrics import WorkerMetrics
+from worker.worker_metrics import GIVEN_UP, WorkerMetrics
+from workflows.notification_contracts import Delivery
 from workflows.remediation import Remediation
 
 CHORES = ("annotate", "renew", "clean_up")
 """The names in docs/metrics.md."""
 
 EVIDENCE = {result: series("paramedic_evidence_total", result=result) for result in ("Saved", "NotSaved")}
+NOTIFICATIONS = {
+    *(series("paramedic_notifications_total", result=result) for result in (*Delivery, GIVEN_UP)),
+    *(series("paramedic_notification_failures_total", problem=problem) for problem in DeliveryProblem),
+}
 STEP = "Reboot/t"
 LONG_UPGRADES = series("paramedic_long_upgrades_total")
 
@@ -86,7 +92,7 @@ def test_all_counters_exist_from_the_start() -> None:
     }
     tasks = {left(task, reason) for task in CHORES for reason in ("Failed", "Forbidden")}
     assert Counted().shown() == dict.fromkeys(
-        {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *tasks}, 0
+        {acted("Requested"), LONG_UPGRADES, *EVIDENCE.values(), *ends, *tasks, *NOTIFICATIONS}, 0
     )
 
 

@@ -27,6 +27,7 @@ the workflow ends:
                 self._orders.obey_cancel()
 
 - `calls`: a `Contract` with all timeouts of an activity; `FinishedCalls` never cut a call short.
+- `companions`: workflows that go on when this one ends.
 - `standing_orders`: orders of people, as updates and as signals, for a time or without limit.
 - `wakes`: the signal of the detector.
 - `runs`: continue-as-new.

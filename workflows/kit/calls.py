@@ -47,15 +47,18 @@ class Contract:
         return self.start_to_close * 0.9
 
 
-async def call(
+async def call(  # noqa: PLR0913  an activity has these options
     contract: Contract,
     argument: Frozen,
     result: type[Result],
     *,
     summary: str | Brief,
     task_queue: str | None = None,
+    heartbeat: timedelta | None = None,
 ) -> Result:
     """The answer of an activity, on the workflow's queue or another; `summary` explains the call in the UI.
+
+    `heartbeat` is the longest time between two heartbeats of an activity that sends them.
 
     Raises:
         ActivityError: no worker accepted or completed it in time.
@@ -68,6 +71,7 @@ async def call(
         result_type=result,
         start_to_close_timeout=contract.start_to_close,
         schedule_to_close_timeout=contract.schedule_to_close,
+        heartbeat_timeout=heartbeat,
         retry_policy=contract.retry,
         summary=in_summary(summary),
     )

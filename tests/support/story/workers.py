@@ -9,6 +9,7 @@ from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from tests.support.story.sandbox import workflow_runner
 from workflows.contracts import detector_queue, worker_queue
+from workflows.notification import NotificationDelivery
 from workflows.remediation import Remediation
 
 Activities = Sequence[Callable[..., Any]]
@@ -23,7 +24,7 @@ def worker(  # noqa: PLR0913  as many as a worker has
     cluster_name: str,
     activities: Activities,
     *,
-    workflows: Sequence[type[Any]] = (Remediation,),
+    workflows: Sequence[type[Any]] = (Remediation, NotificationDelivery),
     max_cached_workflows: int = 1000,
     interceptors: Sequence[Interceptor] = (),
     grace: timedelta = timedelta(),

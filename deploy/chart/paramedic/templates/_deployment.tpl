@@ -107,6 +107,8 @@ base/detector.yaml explain the fields.
 {{- $setupVolumes := $volumes -}}
 {{- with $values.temporal.payloadKeysSecret }}{{ $volumes = append $volumes (list "payload-keys" "/etc/paramedic/payload-keys" (dict "secretName" .)) }}{{ end -}}
 {{- if $hasWebhook }}{{ $volumes = append $volumes (list "webhook-certificate" "/etc/paramedic/webhook" (dict "secretName" "paramedic-webhook" "optional" true)) }}{{ end -}}
+{{- $notifications := eq $process "worker" | ternary $values.notifications.secret "" -}}
+{{- with $notifications }}{{ $volumes = append $volumes (list "notifications" "/etc/paramedic/notifications" (dict "secretName" . "optional" true)) }}{{ end -}}
 {{- $annotations := dict "checksum/settings" (include "paramedic.settings" $root | sha256sum) -}}
 {{- with include "paramedic.secrets" $root }}{{ $_ := set $annotations "checksum/secrets" . }}{{ end -}}
 {{- $deployment := include "paramedic.deploymentText" (dict "process" $process "root" $root "own" $own "image" $image "earlier" $earlier "hasWebhook" $hasWebhook "mounts" (include "paramedic.mounts" (list $volumes $root) | fromYamlArray) "setupMounts" (include "paramedic.mounts" (list $setupVolumes $root) | fromYamlArray)) | fromYaml -}}

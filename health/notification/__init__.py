@@ -1,0 +1,1 @@
+"""Notifications as receivers get them: how many, and in which form. Pure."""

@@ -1,0 +1,59 @@
+"""Summary: several notifications in one message, because a receiver would get too many. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from itertools import groupby
+
+from health.model.notification import Notification
+
+_ID_LENGTH = 32
+
+
+@dataclass(frozen=True)
+class Group:
+    """The notifications of one event, one cluster and one check."""
+
+    event: str
+    cluster: str
+    check: str
+    notifications: Sequence[Notification]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Several notifications to one receiver, the oldest first."""
+
+    notifications: Sequence[Notification]
+
+    @property
+    def id(self) -> str:
+        """The identity of the message, which follows from its notifications."""
+        ids = "\n".join(sorted(one.id for one in self.notifications))
+        return sha256(ids.encode()).hexdigest()[:_ID_LENGTH]
+
+    @property
+    def asks_a_person(self) -> bool:
+        return any(one.asks_a_person for one in self.notifications)
+
+    @property
+    def since(self) -> datetime:
+        return min(one.at for one in self.notifications)
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """Those that ask a person first, then the largest."""
+        groups = list(self._groups())
+        return sorted(
+            groups, key=lambda one: (not one.notifications[0].asks_a_person, -len(one.notifications))
+        )
+
+    def _groups(self) -> Iterator[Group]:
+        by_group = sorted(self.notifications, key=_group)
+        for (event, cluster, check), found in groupby(by_group, key=_group):
+            yield Group(event, cluster, check, sorted(found, key=lambda one: one.at))
+
+
+def _group(one: Notification) -> tuple[str, str, str]:
+    return str(one.event), one.incident.cluster, str(one.incident.check)

@@ -1,0 +1,77 @@
+"""Receivers of notifications, as the policy names them. Pure.
+
+A receiver refers to its address by the name of a file: the worker reads it in a directory that is mounted
+from a Secret. So neither the policy nor Temporal has the address, which is a secret for Slack.
+"""
+
+import re
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic.alias_generators import to_camel
+
+from health.model.invalid_check import SaysItsValueError
+from health.model.notification import DEFAULT_EVENTS, NotificationEvent, WantedEvents
+from objects.bounds import Bounded
+from objects.durations import WrittenDuration, within
+
+MOST_RECEIVERS = 10
+SHORTEST_HOLD, LONGEST_HOLD = timedelta(minutes=1), timedelta(hours=168)
+MOST_PER_MINUTE = 600
+_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+_FILE = re.compile(r"[A-Za-z0-9][-._A-Za-z0-9]{0,252}")
+"""A key of a Secret that begins with a letter or digit, so it is no path, and not `..`."""
+
+
+def _file(name: str) -> str:
+    if not _FILE.fullmatch(name):  # an address may be there by mistake, and is a secret
+        raise SaysItsValueError("must be the name of a file (a key of a Secret), and no path or address")
+    return name
+
+
+_FileName = Annotated[StrictStr, AfterValidator(_file)]
+
+
+class MessageForm(StrEnum):
+    """The form of the messages to a receiver."""
+
+    SLACK = "slack"
+    """`{"text": …}`, as Slack, Mattermost and others take it."""
+    JSON = "json"
+
+
+class Receiver(Bounded):
+    """One receiver of notifications, as the policy defines it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
+
+    name: Annotated[StrictStr, Field(pattern=_NAME)]
+    form: MessageForm
+    url_file: _FileName
+    """The name of the file that contains its URL."""
+    token_file: _FileName | None = None
+    """The name of the file with a bearer token; None: the request has none."""
+    events: Annotated[tuple[NotificationEvent, ...], Field(min_length=1)] = DEFAULT_EVENTS
+    held_for: Annotated[WrittenDuration, within(SHORTEST_HOLD, LONGEST_HOLD)] = timedelta(minutes=30)
+    max_per_minute: Annotated[StrictInt, Field(ge=1, le=MOST_PER_MINUTE)] = 10
+    """The most requests that one worker sends to it; further messages are summarized."""
+    allow_http: StrictBool = False
+    """True if its URL may begin with http:// although its host is not this machine."""
+
+    @property
+    def wanted(self) -> WantedEvents:
+        """The part that goes to incidents, without its address and form."""
+        return WantedEvents(
+            receiver=self.name, events=self.events, held_for_seconds=self.held_for.total_seconds()
+        )
+
+
+def unique_receivers(receivers: tuple[Receiver, ...]) -> tuple[Receiver, ...]:
+    """`receivers`, if no two have the same name."""
+    names = [one.name for one in receivers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SaysItsValueError(f"two receivers have the name {twice}")
+    return receivers

@@ -1,0 +1,199 @@
+"""Notifying: when an incident notifies the receivers of the policy, and of what. Pure.
+
+An incident notifies before it rests and before it ends, so a notification delays no step. The first row that
+matches is the event:
+
+| the incident                                         | event              | once for each     |
+|------------------------------------------------------|--------------------|-------------------|
+| ends                                                 | its outcome        | incident          |
+| is in shadow                                         | none               |                   |
+| is left alone by an abort                            | `LeftAlone`        | abort             |
+| has tried every step                                 | `Exhausted`        | latest step       |
+| has a step in progress                               | `StepTaken`        | step              |
+| waits for an approval                                | `ApprovalRequired` | question, and end |
+| has a step that was rejected                         | `StepRejected`     | rejection         |
+| is held by something else than people, for `heldFor` | `Held`             | hold              |
+
+A hold goes on while its reason changes, and is over once a step is taken or the target recovers. Orders,
+pauses, windows and upgrades hold because people want it, so these holds notify no receiver. A receiver that
+was asked for a decision also gets the outcome, whatever its events.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from health.model.approval import ApprovalAnswer
+from health.model.moves import End, Phase, Until, Wait
+from health.model.notification import Notification, NotificationEvent, WantedEvents, notification_id
+from health.model.observation import HoldReason
+from health.model.references import IncidentReference
+from health.runbook.incident import Incident
+from health.runbook.notification_words import commands, title, waits_for
+from health.runbook.state import Memory
+from objects.timestamps import stamp
+
+WANTED_BY_PEOPLE = frozenset(
+    {
+        HoldReason.EXCLUDED,
+        HoldReason.MAINTENANCE_WINDOW,
+        HoldReason.NODE_MAINTENANCE,
+        HoldReason.PAUSED,
+        HoldReason.STOPPED,
+        HoldReason.UPGRADING,
+    }
+)
+"""Holds that people ordered, or expect."""
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """An event, and what tells it from the same event at another time."""
+
+    event: NotificationEvent
+    key: str
+
+
+@dataclass(frozen=True)
+class Due:
+    """A notification that is due for one receiver."""
+
+    receiver: str
+    notification: Notification
+    occasion: Occasion
+
+    def remembered(self, memory: Memory) -> Memory:
+        """The memory once it is on its way."""
+        sent = memory.notifications.having_sent(self.receiver, self.occasion.event, self.occasion.key)
+        return memory.model_copy(update={"notifications": sent})
+
+
+def noted(incident: Incident, move: Wait | End) -> Memory:
+    """The memory with the beginning or the end of a hold."""
+    memory = incident.memory
+    if not incident.observation.notifies:
+        return memory
+    held = memory.notifications.held(is_held=_is_held(incident, move), now=incident.now)
+    return memory.model_copy(update={"notifications": held})
+
+
+def due(
+    reference: IncidentReference, incident: Incident, move: Wait | End, began: datetime
+) -> tuple[Due, ...]:
+    """The notifications that are due before this move; `began` is when the incident began."""
+    occasion = _occasion(incident, move)
+    receivers = () if occasion is None else tuple(_receivers(incident, occasion))
+    if occasion is None or not receivers:
+        return ()
+    message = _notification(reference, incident, move, occasion, began)
+    return tuple(Due(receiver, message, occasion) for receiver in receivers)
+
+
+def held_long_at(incident: Incident) -> Until | None:
+    """When the next receiver is to be notified of the hold; None: there is none, or all of them know."""
+    since = incident.memory.notifications.held_since
+    if since is None:
+        return None
+    occasion = Occasion(NotificationEvent.HELD, stamp(since))
+    left = (one for one in incident.observation.notifies if _is_news(one, incident.memory, occasion))
+    at = min((since + timedelta(seconds=one.held_for_seconds) for one in left), default=None)
+    return None if at is None or at <= incident.now else Until(at)
+
+
+def _receivers(incident: Incident, occasion: Occasion) -> Iterator[str]:
+    for wanted in incident.observation.notifies:
+        is_early = occasion.event is NotificationEvent.HELD and not _is_held_long(incident, wanted)
+        if _is_news(wanted, incident.memory, occasion) and not is_early:
+            yield wanted.receiver
+
+
+def _is_news(wanted: WantedEvents, memory: Memory, occasion: Occasion) -> bool:
+    known = memory.notifications
+    is_end = occasion.event.is_end
+    is_wanted = occasion.event in wanted.events or (is_end and known.has_asked(wanted.receiver))
+    return is_wanted and not known.has_sent(wanted.receiver, occasion.event, occasion.key)
+
+
+def _is_held_long(incident: Incident, wanted: WantedEvents) -> bool:
+    since = incident.memory.notifications.held_since
+    return since is not None and incident.now - since >= timedelta(seconds=wanted.held_for_seconds)
+
+
+def _occasion(incident: Incident, move: Wait | End) -> Occasion | None:
+    if isinstance(move, End):
+        failed = incident.memory.delays.fact
+        return Occasion(NotificationEvent.of_end(move.outcome), stamp(failed.since) if failed else "")
+    if incident.memory.is_shadow:
+        return None
+    found = {
+        Phase.LEFT_ALONE: _left_alone,
+        Phase.EXHAUSTED: _exhausted,
+        Phase.REMEDIATING: _step_taken,
+        Phase.HELD: _held,
+    }.get(move.phase)
+    return found(incident) if found else None
+
+
+def _left_alone(incident: Incident) -> Occasion | None:
+    order = incident.memory.left_alone
+    return None if order is None else Occasion(NotificationEvent.LEFT_ALONE, order.given.isoformat())
+
+
+def _exhausted(incident: Incident) -> Occasion:
+    return Occasion(NotificationEvent.EXHAUSTED, _latest_step(incident))
+
+
+def _step_taken(incident: Incident) -> Occasion | None:
+    step = _latest_step(incident)
+    return Occasion(NotificationEvent.STEP_TAKEN, step) if step else None
+
+
+def _latest_step(incident: Incident) -> str:
+    """Tells the latest step from all others: its request, or the time of the deletion or mark."""
+    if incident.observation.requests:
+        return incident.plan.latest(incident.observation.requests).uid
+    at = incident.memory.disruption.at
+    return at.isoformat() if at else ""
+
+
+def _held(incident: Incident) -> Occasion | None:
+    """The question to a person, if there is one; else the hold."""
+    memory = incident.memory
+    asked, since = memory.approval, memory.notifications.held_since
+    if memory.is_blocked:
+        return None
+    if asked is not None and asked.answer is None:
+        key = f"{asked.asked_at.isoformat()} {asked.is_expired}"
+        return Occasion(NotificationEvent.APPROVAL_REQUIRED, key)
+    if asked is not None and asked.answer is ApprovalAnswer.REJECTED:
+        at = asked.answered_at or asked.asked_at
+        return Occasion(NotificationEvent.STEP_REJECTED, at.isoformat())
+    return None if since is None else Occasion(NotificationEvent.HELD, stamp(since))
+
+
+def _is_held(incident: Incident, move: Wait | End) -> bool:
+    memory, hold = incident.memory, incident.observation.hold
+    if isinstance(move, End) or move.phase is not Phase.HELD or memory.is_blocked or memory.is_shadow:
+        return False
+    is_wanted = hold is not None and hold.reason in WANTED_BY_PEOPLE
+    return not is_wanted and (memory.approval is None or memory.approval.answer is ApprovalAnswer.APPROVED)
+
+
+def _notification(
+    reference: IncidentReference, incident: Incident, move: Wait | End, occasion: Occasion, began: datetime
+) -> Notification:
+    failed = incident.memory.delays.fact
+    next_event, until = ("", None) if isinstance(move, End) else waits_for(move)
+    return Notification(
+        id=notification_id(reference, began, f"{occasion.event} {occasion.key}"),
+        event=occasion.event,
+        asks_a_person=occasion.event.asks_a_person,
+        incident=reference,
+        at=incident.now,
+        failed_since=failed.since if failed else None,
+        title=title(reference, incident, occasion.event),
+        reason=move.details.lasting,
+        waits_for=next_event,
+        waits_until=until,
+        commands=commands(reference, incident, occasion.event),
+    )

@@ -1,0 +1,313 @@
+"""The delivery of a notification over HTTP, to receivers that behave and that do not."""
+
+import asyncio
+import json
+import ssl
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from temporalio.api.failure.v1 import Failure
+from temporalio.converter import DataConverter
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.notifications.notify import Notify
+from activities.notifications.receiver_files import ReceiverFiles
+from activities.notifications.webhook import LONGEST_RETRY_AFTER, WebhookSender
+from health.model.notification import Notification
+from health.notification.document import document
+from kube.client import Client
+from kube.shared_reads import SharedReads
+from tests.support.api.api_server import Answer, ApiServer, Asked, hanging, refused, reset, said, text
+from tests.support.api.eventually import eventually
+from tests.support.api.ports import free_port
+from tests.support.api.tls import write_pair
+from tests.support.values.notifications import notification
+from workflows.notification_contracts import Delivery, NotificationInput, NotifyResult
+
+POLICY = "/api/v1/namespaces/ours/configmaps/paramedic-policy"
+SECRET = "B0-very-secret"
+HOOK = f"/hook/{SECRET}"
+SHORT = timedelta(seconds=0.3)
+OK = text("ok")
+
+
+class Receiving:
+    """A policy, its files, and a receiver on the same scripted server."""
+
+    def __init__(self, server: ApiServer, client: Client, directory: Path) -> None:
+        self.server, self._directory = server, directory
+        self.now = 0.0
+        self.beats = 0
+        files = ReceiverFiles(directory)
+        self.notify = Notify(
+            SharedReads(client), "ours", files, WebhookSender(within=SHORT), lambda: self.now
+        )
+        self.writes("oncall", f"http://127.0.0.1:{server.port}{HOOK}\n")
+
+    def writes(self, file: str, content: str) -> None:
+        (self._directory / file).write_text(content)
+
+    def names(self, **fields: Any) -> None:
+        receiver = {"name": "oncall", "form": "json", "urlFile": "oncall"} | fields
+        self.policy(json.dumps({"notifications": [receiver]}))
+
+    def policy(self, document: str) -> None:
+        metadata = {"name": "paramedic-policy", "namespace": "ours", "uid": "u", "resourceVersion": "1"}
+        metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        self.server.answer("GET", POLICY, said({"metadata": metadata, "data": {"policy.yaml": document}}))
+
+    def answers(self, *answers: Answer) -> None:
+        self.server.answer("POST", HOOK, *answers)
+
+    @property
+    def posts(self) -> list[Asked]:
+        return [one for one in self.server.asked if one.method == "POST"]
+
+    async def tell(self, one: Notification | None = None) -> NotifyResult:
+        environment = ActivityEnvironment()
+        environment.on_heartbeat = self._beat
+        asked = NotificationInput(cluster="c", receiver="oncall", notification=one or notification())
+        result: NotifyResult = await environment.run(self.notify.notify, asked)
+        return result
+
+    async def fails(self) -> ApplicationError:
+        with pytest.raises(ApplicationError) as failed:
+            await self.tell()
+        return failed.value
+
+    def _beat(self, *_: object) -> None:
+        self.beats += 1
+
+
+@pytest.fixture
+def receiving(server: ApiServer, client: Client, tmp_path: Path) -> Receiving:
+    (tmp_path / "files").mkdir()
+    return Receiving(server, client, tmp_path / "files")
+
+
+async def test_json_is_posted_once_with_its_id_and_token(receiving: Receiving) -> None:
+    receiving.names(tokenFile="token")
+    receiving.writes("token", "t0ken\n")
+    receiving.answers(OK)
+    assert (await receiving.tell()).delivery is Delivery.SENT
+    (post,) = receiving.posts
+    assert post.body == document(notification())
+    assert post.headers["Idempotency-Key"] == "n1"
+    assert post.headers["Authorization"] == "Bearer t0ken"
+    assert post.headers["Content-Type"] == "application/json"
+    assert receiving.beats
+
+
+async def test_slack_gets_text_and_no_token(receiving: Receiving) -> None:
+    receiving.names(form="slack")
+    receiving.answers(OK)
+    await receiving.tell()
+    (post,) = receiving.posts
+    assert set(post.body) == {"text", "unfurl_links", "unfurl_media"}
+    assert "Authorization" not in post.headers
+
+
+async def endless(request: web.Request) -> web.StreamResponse:
+    """Succeed, and then send an answer without an end."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b"x" * 1_000_000)
+
+
+async def test_endless_answer_of_a_success_is_not_read(receiving: Receiving) -> None:
+    receiving.names()
+    receiving.answers(endless)
+    async with asyncio.timeout(2):
+        assert (await receiving.tell()).delivery is Delivery.SENT
+
+
+async def redirecting(request: web.Request) -> web.StreamResponse:
+    raise web.HTTPTemporaryRedirect(f"http://{request.host}/elsewhere/{SECRET}")
+
+
+async def long_header(_: web.Request) -> web.StreamResponse:
+    return web.Response(headers={"X-Long": SECRET * 10_000})
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem", "sentence"),
+    [
+        (hanging, "NoAnswer", "no answer in time"),
+        (reset, "NoAnswer", "the connection broke off"),
+        (redirecting, "Rejected", "it answered 307, and redirects are not followed"),
+        (text(SECRET, 404), "Rejected", "it answered 404"),
+        (text(SECRET, 500), "ServerError", "it answered 500"),
+        (long_header, "NoAnswer", "no usable answer: ClientResponseError"),
+        (refused(429, "TooMany"), "RateLimited", "it answered 429"),
+    ],
+)
+async def test_failure_is_raised_in_words_without_a_secret(
+    receiving: Receiving, caplog: pytest.LogCaptureFixture, answer: Answer, problem: str, sentence: str
+) -> None:
+    receiving.names()
+    receiving.answers(answer)
+    failed = await receiving.fails()
+    assert (failed.type, failed.message) == (problem, sentence)
+    assert failed.next_retry_delay is None
+    assert len(receiving.posts) == 1
+    for kept in (await stored(failed), caplog.text, *(str(vars(one)) for one in caplog.records)):
+        assert SECRET not in kept
+        assert str(receiving.server.port) not in kept
+
+
+async def stored(error: BaseException) -> str:
+    """The failure as Temporal stores it, with its causes and its stack."""
+    converter, failure = DataConverter.default, Failure()
+    converter.failure_converter.to_failure(error, converter.payload_converter, failure)
+    return str(failure)
+
+
+@pytest.mark.parametrize(
+    ("header", "after"),
+    [
+        ("7", timedelta(seconds=7)),
+        ("999999", LONGEST_RETRY_AFTER),
+        ("-1", None),
+        ("9" * 5000, None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+    ],
+)
+async def test_receiver_says_when_to_come_back(
+    receiving: Receiving, header: str, after: timedelta | None
+) -> None:
+    receiving.names()
+    receiving.answers(said({}, 429, **{"Retry-After": header}))
+    assert (await receiving.fails()).next_retry_delay == after
+
+
+@pytest.mark.parametrize(
+    ("address", "problem", "sentence"),
+    [
+        (
+            f"http://example.com/{SECRET}",
+            "AddressRefused",
+            "its address begins with http://",
+        ),
+        (f"ftp://127.0.0.1/{SECRET}", "AddressRefused", "its address is no URL that begins with https://"),
+        (f"https://[{SECRET}/", "AddressRefused", "its address is no URL that begins with https://"),
+        (f"https://127.0.0.1:99999/{SECRET}", "AddressRefused", "its address is no URL"),
+        (f"https://ada:{SECRET}@127.0.0.1/", "AddressRefused", "its address has a user or a password"),
+        (f"/etc/{SECRET}", "AddressRefused", "its address is no URL that begins with https://"),
+        (f"https://127.0.0.1/{SECRET} b", "FileUnreadable", "the file oncall in "),
+        (f"https://127.0.0.1/{SECRET}\nhttps://127.0.0.1/", "FileUnreadable", "the file oncall in "),
+        (f"https://127.0.0.1/ü{SECRET}", "FileUnreadable", "the file oncall in "),
+        (f"https://127.0.0.1/{SECRET * 1000}", "FileUnreadable", "the file oncall in "),
+        ("", "FileUnreadable", "the file oncall in "),
+        (f"https://127.0.0.1:FREE/{SECRET}", "NoConnection", "no connection: ECONNREFUSED"),
+    ],
+)
+async def test_address_that_cannot_be_used_is_refused_and_not_quoted(
+    receiving: Receiving, address: str, problem: str, sentence: str
+) -> None:
+    receiving.names()
+    receiving.writes("oncall", address.replace("FREE", str(free_port())))
+    failed = await receiving.fails()
+    assert failed.type == problem
+    assert failed.message.startswith(sentence)
+    assert SECRET not in await stored(failed)
+
+
+async def test_file_that_is_missing_is_named_and_read_again_later(receiving: Receiving) -> None:
+    receiving.names(urlFile="later")
+    failed = await receiving.fails()
+    assert failed.type == "FileUnreadable"
+    assert "the file later in " in failed.message
+    assert "No such file or directory" in failed.message
+    receiving.writes("later", f"http://127.0.0.1:{receiving.server.port}{HOOK}")
+    receiving.answers(OK)
+    assert (await receiving.tell()).delivery is Delivery.SENT
+
+
+async def test_certificate_that_is_not_trusted_is_refused(receiving: Receiving, tmp_path: Path) -> None:
+    write_pair(tmp_path / "tls")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "tls" / "tls.crt", tmp_path / "tls" / "tls.key")
+    (tmp_path / "other").mkdir()
+    async with ApiServer(tmp_path / "other", tls) as other:
+        receiving.names()
+        receiving.writes("oncall", f"https://127.0.0.1:{other.port}{HOOK}")
+        failed = await receiving.fails()
+    assert (failed.type, failed.message) == ("NoConnection", "its certificate is not trusted")
+
+
+async def test_receiver_that_the_policy_does_not_name_gets_nothing(receiving: Receiving) -> None:
+    receiving.names(name="other")
+    assert (await receiving.tell()).delivery is Delivery.NOT_WANTED
+    assert not receiving.posts
+
+
+@pytest.mark.parametrize("is_invalid", [True, False])
+async def test_policy_that_cannot_be_read_is_a_failure(receiving: Receiving, is_invalid: bool) -> None:  # noqa: FBT001  a parameter of the test
+    if is_invalid:
+        receiving.policy("notifications: 7")
+    else:
+        receiving.server.answer("GET", POLICY, refused(403, "Forbidden"))
+    assert (await receiving.fails()).type == "PolicyUnread"
+
+
+def many(number: int) -> list[Notification]:
+    return [notification(id=f"n{one}") for one in range(number)]
+
+
+async def told(receiving: Receiving, number: int) -> list[NotifyResult | BaseException]:
+    telling = [receiving.tell(one) for one in many(number)]
+    return await asyncio.gather(*telling, return_exceptions=True)
+
+
+async def test_500_at_once_are_few_requests_and_each_is_told(receiving: Receiving) -> None:
+    receiving.names(maxPerMinute=10)
+    receiving.answers(OK)
+    results = await told(receiving, 500)
+    deliveries = [one.delivery for one in results if isinstance(one, NotifyResult)]
+    assert (deliveries.count(Delivery.SENT), deliveries.count(Delivery.SUMMARIZED)) == (9, 491)
+    *single, summary = [one.body for one in receiving.posts]
+    assert [one["kind"] for one in single] == ["Notification"] * 9
+    assert (summary["kind"], summary["count"]) == ("Summary", 491)
+    assert {one["id"] for one in (*single, *summary["notifications"])} == {one.id for one in many(500)}
+
+
+async def test_receiver_that_fails_costs_one_request_for_all_that_wait(receiving: Receiving) -> None:
+    receiving.names()
+    receiving.answers(hanging)
+    results = await told(receiving, 100)
+    assert all(isinstance(one, ApplicationError) for one in results)
+    assert len(receiving.posts) == 1
+
+
+async def test_attempt_that_is_over_leaves_the_line(receiving: Receiving) -> None:
+    receiving.names()
+    receiving.answers(hanging, OK)
+    first, second = (asyncio.create_task(receiving.tell(one)) for one in many(2))
+    await eventually(lambda: bool(receiving.posts))
+    second.cancel()
+    with pytest.raises(ApplicationError):
+        await first
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    assert (await receiving.tell()).delivery is Delivery.SENT
+    assert [one.body["id"] for one in receiving.posts] == ["n0", "n1"]
+
+
+async def test_each_change_of_a_receiver_is_logged_once(
+    receiving: Receiving, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="activities.notifications.notify")
+    receiving.names()
+    receiving.answers(text("", 500), text("", 500), OK)
+    for _ in range(2):
+        await receiving.fails()
+    await receiving.tell()
+    assert [(one.levelname, one.__dict__["problem"]) for one in caplog.records] == [
+        ("WARNING", "it answered 500"),
+        ("INFO", ""),
+    ]

@@ -1,0 +1,67 @@
+"""Contracts and messages of a notification: the input of its workflow, and its one activity.
+
+An incident starts the workflow and does not wait for it. The activity has a task queue of its own, so that
+receivers which do not answer take no worker slot of an act. Temporal repeats it with back-off until a
+receiver has the message or the time is over.
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+
+from temporalio.common import RetryPolicy
+
+from health.model.notification import Notification
+from objects.frozen import Frozen, OpenEnum
+from workflows.kit.calls import Contract
+
+NOTIFICATION = "Notification"
+"""The type of the workflow."""
+NOT_DELIVERED = "NotDelivered"
+"""The type of the failure of a notification that was given up."""
+GIVEN_UP_AFTER = timedelta(hours=1)
+
+
+class NotificationInput(Frozen):
+    """Starts the delivery of one notification to one receiver of the policy."""
+
+    cluster: str
+    receiver: str
+    notification: Notification
+
+
+class Delivery(StrEnum):
+    """The result of a notification to one receiver."""
+
+    SENT = "Sent"
+    SUMMARIZED = "Summarized"
+    """It was counted in a message about several notifications, because there were too many."""
+    NOT_WANTED = "NotWanted"
+    """The policy no longer names the receiver."""
+
+
+class NotifyResult(Frozen):
+    """The delivery, which is also the result of the workflow."""
+
+    delivery: OpenEnum[Delivery]
+
+
+NOTIFY = Contract(
+    "notify",
+    timedelta(minutes=3),
+    GIVEN_UP_AFTER,
+    RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=5)),
+)
+"""An attempt may wait a minute for its turn, and for others before it."""
+
+
+HEARTBEAT = timedelta(seconds=15)
+"""A killed worker is noticed after this time."""
+
+
+def notification_queue(cluster: str) -> str:
+    """The task queue of the activity, polled by each worker."""
+    return f"paramedic-{cluster}-notifications"
+
+
+def notification_workflow_id(cluster: str, receiver: str, notification: Notification) -> str:
+    return f"notification/{cluster}/{receiver}/{notification.id}"
