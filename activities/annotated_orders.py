@@ -19,7 +19,6 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.attempt import Attempt, AttemptFailure, InputRefused
@@ -30,7 +29,7 @@ from health.model.order import OrderMessage, Refusal
 from health.model.order_annotations import ORDER_NAMES, AnnotatedObject, AnnotatedOrderKey, digest_of
 from health.model.references import IncidentReference
 from health.runbook.annotated_order import LONGEST_VALUE, Receipt, ReceiptOutcome, kept_event
-from health.runbook.orders import ORDERS, OrderSpec
+from health.runbook.orders import ORDERS, OrderSpec, recorded_order
 from kube.absence import none_if_absent
 from kube.bounded import bounded
 from kube.connection import ClusterConnection
@@ -51,6 +50,7 @@ from workflows.annotated_order_contracts import (
     RemovalOutcome,
 )
 from workflows.messages import State
+from workflows.orders import refusal_in
 
 AT_ONCE = 20
 """Incidents that get an order at once."""
@@ -142,41 +142,40 @@ class GiveOrder:
     async def give_order(self, asked: GiveOrderInput) -> GiveOrderResult:
         """Give the order to each incident; those that time did not allow are unanswered."""
         spec, attempt = ORDERS[asked.order], Attempt(GIVE_ORDER)
-        message: OrderMessage = spec.message.model_validate(asked.message)
+        message: OrderMessage = spec.message.model_validate({**asked.message, "order_id": asked.order_id})
 
         async def given(incident: IncidentReference) -> Receipt:
-            giving = self._give(spec, message, asked.update_id, incident)
+            giving = self._give(spec, message, incident)
             tried = await attempt.tried(incident.workflow_id, giving)
             if isinstance(tried, AttemptFailure):
-                return _receipt(incident, ReceiptOutcome.UNANSWERED, tried.why)
+                return Receipt.of(incident, ReceiptOutcome.UNANSWERED, tried.why)
             return tried
 
         return GiveOrderResult(receipts=tuple(await bounded(AT_ONCE, given, asked.incidents)))
 
     async def _give(
-        self, spec: OrderSpec[Any], message: OrderMessage, update_id: str, incident: IncidentReference
+        self, spec: OrderSpec[Any], message: OrderMessage, incident: IncidentReference
     ) -> Receipt:
         handle: WorkflowHandle[Any, Any] = self._temporal.get_workflow_handle(incident.workflow_id)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT.total_seconds()):
                 complete = await _completed(spec, message, handle)
                 if isinstance(complete, Refusal):
-                    # An earlier attempt may have given it, and the incident has moved on since.
-                    answer = await _earlier_answer(handle, update_id)
-                    outcome = ReceiptOutcome.REFUSED if answer is None else ReceiptOutcome.GIVEN
-                    return _receipt(incident, outcome, complete.why if answer is None else answer)
+                    return Receipt.of(incident, ReceiptOutcome.REFUSED, complete.why)
                 answer = await handle.execute_update(
-                    spec.name, complete, id=update_id, result_type=str, rpc_timeout=RPC_TIMEOUT
+                    spec.name, complete, id=message.order_id, result_type=str, rpc_timeout=RPC_TIMEOUT
                 )
         except WorkflowUpdateFailedError as error:
-            return _receipt(incident, ReceiptOutcome.REFUSED, _why_refused(error))
+            refusal = refusal_in(error.cause)
+            why = f"{refusal.field}: {refusal.why}" if refusal.field else refusal.why
+            return Receipt.of(incident, ReceiptOutcome.REFUSED, why)
         except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError):
-            return _receipt(incident, ReceiptOutcome.UNANSWERED, NO_ANSWER)
+            return Receipt.of(incident, ReceiptOutcome.UNANSWERED, NO_ANSWER)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return _receipt(incident, ReceiptOutcome.REFUSED, "it has ended meanwhile")
-            return _receipt(incident, ReceiptOutcome.UNANSWERED, error.message)
-        return _receipt(incident, ReceiptOutcome.GIVEN, answer)
+                return Receipt.of(incident, ReceiptOutcome.REFUSED, "it has ended meanwhile")
+            return Receipt.of(incident, ReceiptOutcome.UNANSWERED, error.message)
+        return Receipt.of(incident, ReceiptOutcome.GIVEN, answer)
 
 
 class AnswerOrder:
@@ -217,36 +216,17 @@ class AnswerOrder:
 async def _completed(
     spec: OrderSpec[Any], message: OrderMessage, handle: WorkflowHandle[Any, Any]
 ) -> OrderMessage | Refusal:
-    """The message with the fields that the state of the incident supplies."""
+    """The message with the fields that the state of the incident supplies.
+
+    An incident that got it in an earlier attempt may have moved on, so its record completes the message.
+    """
     if spec.complete is None:
         return message
     state = await handle.query("state", result_type=State, rpc_timeout=RPC_TIMEOUT)
+    earlier = recorded_order(state.memory, spec.name, message.order_id)
+    if earlier is not None:
+        return message.model_copy(update={"step": earlier.step})
     return spec.complete(message, state.situation(datetime.now(UTC)))
-
-
-async def _earlier_answer(handle: WorkflowHandle[Any, Any], update_id: str) -> str | None:
-    """The answer to an update of an earlier attempt; None if the incident did not get it."""
-    try:
-        answer: str = await handle.get_update_handle(update_id, result_type=str).result(
-            rpc_timeout=RPC_TIMEOUT
-        )
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    return answer
-
-
-def _receipt(incident: IncidentReference, outcome: ReceiptOutcome, words: str) -> Receipt:
-    return Receipt(incident=f"{incident.check.name}/{incident.target.name}", outcome=outcome, words=words)
-
-
-def _why_refused(error: WorkflowUpdateFailedError) -> str:
-    cause = error.cause
-    if not isinstance(cause, ApplicationError):
-        return str(cause)
-    field = next(iter(cause.details), "")
-    return f"{field}: {cause.message}" if field else cause.message
 
 
 def kind_of(subject: AnnotatedObject) -> CheckKind | None:

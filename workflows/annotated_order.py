@@ -4,10 +4,14 @@ It reads the annotation, asks the detector for the incidents, gives them the ord
 answer, and removes the annotation. The detector starts it with nothing but the name of the annotation, so an
 annotation that is gone meanwhile gives no order. The workflow stays open as long as the annotation
 exists, so no value is taken twice, even by another detector or after a long time.
+
+A cancel refuses the present value: the annotation is answered and removed, because the detector would start
+another workflow for a kept one.
 """
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TypeVar
 
@@ -17,6 +21,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from health.model.order import OrderMessage, Refusal
     from health.runbook.annotated_order import (
+        CANCELLED,
         Receipt,
         ReceiptOutcome,
         answered_event,
@@ -75,7 +80,7 @@ class AnnotatedOrder:
         self._memory = start.memory if start.is_handed_over() else AnnotatedOrderMemory()
         self._wakes = Wakes()
         self._calls = FinishedCalls(self._cancel)
-        self._is_cancelled = False
+        self._ends_cancelled = False
         self._failures = 0
         self._details = ""
 
@@ -83,19 +88,27 @@ class AnnotatedOrder:
     async def run(self, start: AnnotatedOrderInput) -> AnnotatedOrderResult:
         """Take the order, and each later one by the same annotation, until the annotation is gone."""
         refuse_other_id(start.key.workflow_id)
-        while not self._is_cancelled:
-            self._wakes.answer()
-            try:
-                is_gone = await self._take()
-            except _TryAgain as problem:
-                self._failures += 1
-                await self._rest(str(problem))
-                continue
+        while not await self._is_done():
+            pass
+        if self._ends_cancelled or self._memory.is_cancelled:
+            raise asyncio.CancelledError
+        return AnnotatedOrderResult(answer=self._details)
+
+    async def _is_done(self) -> bool:
+        """Take the present value, and rest; returns True once the annotation is gone."""
+        self._wakes.answer()
+        was_cancelled = self._memory.is_cancelled
+        try:
+            is_gone = await self._take()
             self._failures = 0
             if is_gone and not self._wakes.has_new:
-                return AnnotatedOrderResult(answer=self._details)
+                return True
             await self._pause()
-        raise asyncio.CancelledError
+        except _TryAgain as problem:
+            self._failures += 1
+            if was_cancelled or not self._memory.is_cancelled:
+                await self._rest(str(problem))
+        return False
 
     @workflow.signal(name=WAKE_ANNOTATED_ORDER)
     def wake(self) -> None:
@@ -103,7 +116,7 @@ class AnnotatedOrder:
         self._wakes.receive()
 
     def _cancel(self) -> None:
-        self._is_cancelled = True
+        self._memory = self._memory.model_copy(update={"is_cancelled": True})
 
     async def _take(self) -> bool:
         """Take the value of the annotation once; returns True if there is no annotation any more."""
@@ -120,11 +133,27 @@ class AnnotatedOrder:
         number = self._memory.number
         if read.digest != self._memory.giving:
             number += bool(self._memory.taken or self._memory.giving)
-            self._memory = AnnotatedOrderMemory(number=number, giving=read.digest, since=workflow.now())
-        event = await self._given(read, self._seed(number, read.digest))
+            is_cancelled = self._memory.is_cancelled
+            self._memory = AnnotatedOrderMemory(
+                number=number, giving=read.digest, since=workflow.now(), is_cancelled=is_cancelled
+            )
+        seed = self._seed(number, read.digest)
+        event = self._refused(seed) if self._memory.is_cancelled else await self._given(read, seed)
         answer = OrderAnswer(severity=event.severity, reason=event.reason, message=event.message)
-        self._memory = AnnotatedOrderMemory(number=number, taken=read.digest, answer=answer)
+        is_cancelled = self._memory.is_cancelled
+        self._memory = AnnotatedOrderMemory(
+            number=number, taken=read.digest, answer=answer, is_cancelled=is_cancelled
+        )
         self._say(event.message)
+
+    def _refused(self, seed: str) -> Event:
+        """The Event of a cancelled order; some incidents may have got it before the cancel."""
+        waiting = self._memory.recipients.incidents if self._memory.recipients else ()
+        if not (waiting or self._memory.receipts):
+            return refused_event(self._key, seed, Refusal(CANCELLED))
+        words = f"{CANCELLED} before it answered"
+        cut_off = (Receipt.of(incident, ReceiptOutcome.REFUSED, words) for incident in waiting)
+        return answered_event(self._key, seed, (*self._memory.receipts, *cut_off), 0)
 
     def _seed(self, number: int, digest: str) -> str:
         """The identity of a value, by which its updates and its Event are made once."""
@@ -136,6 +165,8 @@ class AnnotatedOrder:
         if isinstance(message, Refusal):
             return refused_event(self._key, seed, message)
         recipients = self._memory.recipients or await self._recipients()
+        if self._memory.is_cancelled:
+            return self._refused(seed)
         if recipients.refused:
             return refused_event(self._key, seed, Refusal(recipients.refused))
         self._memory = self._memory.model_copy(update={"recipients": recipients})
@@ -176,7 +207,7 @@ class AnnotatedOrder:
         asked = GiveOrderInput(
             order=self._key.order,
             message=message.model_dump(mode="json"),
-            update_id=seed,
+            order_id=seed,
             incidents=recipients.incidents,
         )
         return (await self._call(GIVE_ORDER, asked, GiveOrderResult)).receipts
@@ -187,11 +218,13 @@ class AnnotatedOrder:
         seed = self._seed(memory.number, memory.taken)
         asked = AnswerOrderInput(key=self._key, digest=memory.taken, seed=seed, answer=memory.answer)
         result = await self._call(ANSWER_ORDER, asked, AnswerOrderResult)
-        self._memory = memory.model_copy(update={"answer": None})
+        self._memory = self._memory.model_copy(update={"answer": None})
         if result.outcome not in (RemovalOutcome.GONE, RemovalOutcome.CHANGED):
             raise _TryAgain(f"{self._key.annotation} could not be removed: {result.why}")
+        is_gone = result.outcome == RemovalOutcome.GONE
+        self._ends_cancelled = is_gone and self._memory.is_cancelled
         self._memory = AnnotatedOrderMemory(number=memory.number + 1)
-        return result.outcome == RemovalOutcome.GONE
+        return is_gone
 
     async def _call(
         self, contract: Contract, asked: Frozen, result: type[Result], task_queue: str | None = None
@@ -213,7 +246,7 @@ class AnnotatedOrder:
         self._say(problem)
         self._begin_a_new_run_if_due()
         wait = RETRIES.wait(self._failures, workflow.random().random())
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError), self._noting_cancel():
             await workflow.wait_condition(
                 lambda: self._wakes.has_new, timeout=wait, timeout_summary="tries again"
             )
@@ -221,7 +254,16 @@ class AnnotatedOrder:
     async def _pause(self) -> None:
         """Wait longer before each further value: a program may write the annotation again and again."""
         self._begin_a_new_run_if_due()
-        await workflow.sleep(RETRIES.wait(self._memory.number, workflow.random().random()))
+        with self._noting_cancel():
+            await workflow.sleep(RETRIES.wait(self._memory.number, workflow.random().random()))
+
+    @contextlib.contextmanager
+    def _noting_cancel(self) -> Iterator[None]:
+        """End the wait inside at a cancel; the next step obeys it."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._cancel()
 
     def _begin_a_new_run_if_due(self) -> None:
         if is_new_run_due():

@@ -60,6 +60,8 @@ class AnnotatedOrderMemory(Frozen):
     """The answers of the others."""
     since: datetime | None = None
     """When the value was first given; None: it is not being given."""
+    is_cancelled: bool = False
+    """True if a person cancelled the workflow: no further incident gets the present value."""
 
 
 class AnnotatedOrderInput(RunInput):
@@ -105,8 +107,8 @@ class GiveOrderInput(Frozen):
 
     order: str
     message: dict[str, Any]
-    update_id: str
-    """The same for each attempt to give this order."""
+    order_id: str
+    """The same for each attempt to give this order, so that an incident obeys it once, in whichever run."""
     incidents: tuple[IncidentReference, ...]
 
 

@@ -1,4 +1,4 @@
-"""Handlers of the orders of people: an update and a signal for each row of the table.
+"""Handlers of the orders of people: an update and a signal for each row of the table; and the refusal of one.
 
 An update answers, and may refuse; a signal does neither. Both only record the order when it arrives
 (`workflows.kit.standing_orders`).
@@ -10,8 +10,8 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from health.model.order import OrderMessage
-from health.runbook.orders import OrderSpec, Situation
+from health.model.order import OrderMessage, Refusal
+from health.runbook.orders import OrderSpec, Situation, is_repeated
 from workflows.messages import ORDER_REFUSED
 
 
@@ -29,6 +29,8 @@ def accept(
         return answer
 
     def refuse(order: OrderMessage) -> None:
+        if is_repeated(order, situation().memory):
+            return  # its answer was lost, and the situation is another one since it was obeyed
         if refusal := spec.refuse(order, situation()):
             raise ApplicationError(refusal.why, refusal.field, type=ORDER_REFUSED)
 
@@ -40,3 +42,11 @@ def accept(
         handler.__defaults__ = (spec.message(),)
     workflow.set_update_handler(spec.name, update, validator=refuse)
     workflow.set_signal_handler(spec.name, signal)
+
+
+def refusal_in(cause: BaseException | None) -> Refusal:
+    """The refusal in the cause of a failed update, for each client that gives orders."""
+    if not isinstance(cause, ApplicationError):
+        return Refusal(str(cause))
+    field = next(iter(cause.details), "") if cause.type == ORDER_REFUSED else ""
+    return Refusal(cause.message, str(field))

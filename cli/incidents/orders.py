@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from inspect import signature
 from typing import Annotated, Any
+from uuid import uuid4
 
 import typer
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
@@ -184,7 +185,11 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
     if summary.unreadable:  # we would send plain text, and could not decrypt the answer
         raise UsageError(f"{summary.unreadable}; nothing was ordered")
     handle = client.get_workflow_handle(summary.incident.workflow_id)
-    updating = handle.execute_update(order.name, order.message, result_type=str, rpc_timeout=RPC_TIMEOUT)
+    order = _identified(order)
+    message = order.message
+    updating = handle.execute_update(
+        order.name, message, id=message.order_id, result_type=str, rpc_timeout=RPC_TIMEOUT
+    )
     try:
         answer = await answered(handle.id, order.name, updating)
     except RPCError as error:
@@ -196,6 +201,11 @@ async def send(client: Client, summary: IncidentSummary, order: GivenOrder) -> s
         return f"{answer}{standing(order.message, datetime.now(UTC))}"
     failure = await read_task_failure(client, handle.id, summary.run_id, RPC_TIMEOUT)
     return await _leave_behind(handle, order, str(failure or NO_WORKER))
+
+
+def _identified(order: GivenOrder) -> GivenOrder:
+    """The order with an id: the incident obeys it once, as an update and as the signal after it."""
+    return replace(order, message=order.message.model_copy(update={"order_id": uuid4().hex}))
 
 
 def standing(order: OrderMessage, now: datetime) -> str:

@@ -5,14 +5,12 @@ from collections.abc import Awaitable
 from datetime import timedelta
 
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
-from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.shared.errors import CommandError, NotFoundError, UsageError, is_interrupted, print_error
 from health.model.order import Refusal
 from runtime.payload_codec import UnreadablePayload
-from runtime.retrying import one_sentence
-from workflows.messages import ORDER_REFUSED
+from workflows.orders import refusal_in
 
 RPC_TIMEOUT = timedelta(seconds=5)
 ANSWER_TIMEOUT = timedelta(seconds=20)
@@ -43,7 +41,7 @@ async def answered(
     except UnreadablePayload as error:
         raise UsageError(f"{workflow_id} got {order}, and its answer cannot be read: {error}") from error
     except WorkflowUpdateFailedError as error:
-        raise refused(workflow_id, order, _refusal(error)) from error
+        raise refused(workflow_id, order, refusal_in(error.cause)) from error
     except RPCError as error:
         raise ended(workflow_id, error) from error
 
@@ -59,11 +57,3 @@ def refused(workflow_id: str, order: str, refusal: Refusal) -> CommandError:
     """The error for a refused order; it names the option that was refused, if it was one."""
     why = f"--{refusal.field}: {refusal.why}" if refusal.field else refusal.why
     return CommandError(f"{workflow_id} refuses {order}: {why}")
-
-
-def _refusal(error: WorkflowUpdateFailedError) -> Refusal:
-    cause = error.cause
-    if not isinstance(cause, ApplicationError):
-        return Refusal(one_sentence(cause))
-    field = next(iter(cause.details), "") if cause.type == ORDER_REFUSED else ""
-    return Refusal(cause.message, str(field))

@@ -27,6 +27,11 @@ class OrderMessage(Frozen):
     """ "": the sender gave no reason."""
     identity: ShortText = ""
     """The sender, in its own words; "": unknown. Temporal tells a workflow no identity."""
+    order_id: ShortText = ""
+    """The same each time that a program sends this order: the incident obeys it once. "": never sent again.
+
+    Temporal recognizes an update that is sent again only within one run of the workflow.
+    """
 
 
 class StandingOrder(OrderMessage):
@@ -73,6 +78,7 @@ class OrderRecord(Frozen):
     """ "": the person gave none."""
     identity: ShortText = ""
     """The person, as the order says; "": unknown."""
+    order_id: ShortText = ""
     given: datetime
     until: datetime | None = None
     """When the order expires; None: never."""

@@ -6,6 +6,7 @@ tool, so its size is bounded before it is parsed, and a refusal names field and 
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Self
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -13,6 +14,7 @@ from pydantic_core import from_json
 from health.model.node import EXCLUDE_LABEL
 from health.model.order import LONGEST_REASON, OrderMessage, Refusal
 from health.model.order_annotations import AnnotatedOrderKey
+from health.model.references import IncidentReference
 from health.runbook.orders import ORDERS
 from objects.event import Event, Severity
 from objects.frozen import Frozen, OpenEnum
@@ -23,11 +25,14 @@ LONGEST_VALUE = 4_096
 _LONGEST_QUOTE = 60
 """Characters of a refused value in the Event."""
 _MOST_NAMED = 3
+_OURS = frozenset({"identity", "order_id"})
+"""The fields of a message that we fill in."""
 KEPT_OUT = (
     f"to keep out a healthy Node, use the label {EXCLUDE_LABEL}=true, "
     "more in docs/cli-orders.md#before-it-fails"
 )
 """Advice for `hold` and `abort` without an incident: the sender may want to keep out a healthy target."""
+CANCELLED = "its workflow was cancelled in Temporal"
 TURNED_OFF = "the policy turns orders by annotation off (ordersByAnnotation)"
 
 
@@ -49,6 +54,10 @@ class Receipt(Frozen):
     outcome: OpenEnum[ReceiptOutcome]
     words: ShortText
 
+    @classmethod
+    def of(cls, incident: IncidentReference, outcome: ReceiptOutcome, words: str) -> Self:
+        return cls(incident=f"{incident.check.name}/{incident.target.name}", outcome=outcome, words=words)
+
 
 def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | Refusal:
     """The message of a value that the field manager `manager` wrote."""
@@ -60,8 +69,8 @@ def parsed(key: AnnotatedOrderKey, value: str, manager: str) -> OrderMessage | R
     fields = _fields(value)
     if isinstance(fields, Refusal):
         return fields
-    if unknown := sorted(fields.keys() - spec.message.model_fields.keys() | fields.keys() & {"identity"}):
-        known = ", ".join(sorted(spec.message.model_fields.keys() - {"identity"}))
+    if unknown := sorted(fields.keys() - spec.message.model_fields.keys() | fields.keys() & _OURS):
+        known = ", ".join(sorted(spec.message.model_fields.keys() - _OURS))
         return Refusal(f"it has no field {_quoted(unknown[0])}; the fields are {known}")
     reason = fields.get("reason", "")
     if isinstance(reason, str) and len(reason) > LONGEST_REASON:

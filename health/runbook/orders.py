@@ -144,6 +144,7 @@ class OrderSpec(Generic[Message]):
             order=self.name,
             reason=order.reason,
             identity=order.identity,
+            order_id=order.order_id,
             given=now,
             until=order.until(now) if isinstance(order, StandingOrder) else None,
             blocks=self.blocks,
@@ -361,8 +362,11 @@ def spec_of(order: OrderMessage) -> OrderSpec[Any]:
 def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
     """The memory after an order given now; a pending clean-up is tried at once.
 
-    The command may send one order twice, as an update and then as a signal. A pending order is recorded once.
+    The command may send one order twice, as an update and then as a signal. A pending order is recorded once,
+    also without an id.
     """
+    if is_repeated(order, memory):
+        return memory
     spec = spec_of(order)
     record = spec.record(order, now)
     if any(one.is_pending and one.model_copy(update={"given": now}) == record for one in memory.orders):
@@ -373,6 +377,17 @@ def ordered(memory: Memory, order: OrderMessage, now: datetime) -> Memory:
     memory = memory.model_copy(update={"standing": standing, "clean_up_at": clean_up_at})
     memory = spec.effect(memory, order)
     return memory if spec.decide is None else _decided(memory, spec.decide(memory, record), now)
+
+
+def is_repeated(order: OrderMessage, memory: Memory) -> bool:
+    """True if the incident got this order before, in this run or an earlier one."""
+    return recorded_order(memory, spec_of(order).name, order.order_id) is not None
+
+
+def recorded_order(memory: Memory, name: str, order_id: str) -> OrderRecord | None:
+    """The record of the order with this name and id; None if it is unknown, or has no id."""
+    records = (one for one in memory.orders if (one.order, one.order_id) == (name, order_id))
+    return next(records, None) if order_id else None
 
 
 def _decided(memory: Memory, result: Memory | Refusal, now: datetime) -> Memory:

@@ -44,6 +44,14 @@ def test_each_order_is_recorded_with_its_time(spec: OrderSpec[Any]) -> None:
     assert (record.order, record.reason, record.given) == (spec.name, "power work", NOW)
 
 
+@ROWS
+def test_order_that_is_sent_again_with_its_id_is_obeyed_once(spec: OrderSpec[Any]) -> None:
+    order, later = spec.message(reason="power work", order_id="1"), NOW + MINUTE
+    memory = ordered(Memory(), order, NOW)
+    assert ordered(memory, order, later) == memory
+    assert len(ordered(memory, order.model_copy(update={"order_id": "2"}), later).orders) == 2
+
+
 def freeze(blocks: str) -> Memory:
     return Memory(standing=(OrderRecord(order="freeze", reason="audit", given=NOW, blocks=blocks),))
 

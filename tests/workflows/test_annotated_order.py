@@ -8,7 +8,9 @@ from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import CancelledError
 from temporalio.testing import WorkflowEnvironment
 
-from tests.support.story.annotating import Annotating
+from health.runbook.annotated_order import CANCELLED
+from tests.support.story.annotating import Annotating, Handle
+from tests.support.story.polling import polled
 from workflows.annotated_order import GIVEN_FOR, AnnotatedOrder
 
 FIRST_RETRY, A_DAY = timedelta(seconds=6), timedelta(days=1)
@@ -29,6 +31,7 @@ async def test_order_is_given_once_answered_and_removed(annotating: Annotating) 
     assert given.message == {
         "reason": "replacing its disk",
         "identity": "kubectl annotation on Node/node-4 (manager kubectl-annotate)",
+        "order_id": "",
         "for_seconds": None,
     }
     assert annotating.events == [HELD]
@@ -67,7 +70,7 @@ async def test_incident_that_does_not_answer_gets_the_same_update_again(annotati
     assert not annotating.events
     await annotating.passes(FIRST_RETRY)
     assert await annotating.result() == HELD
-    assert [one.update_id for one in annotating.given] == [annotating.given[0].update_id] * 2
+    assert [one.order_id for one in annotating.given] == [annotating.given[0].order_id] * 2
 
 
 async def test_incident_without_an_answer_for_ten_minutes_does_not_get_the_order(
@@ -129,11 +132,58 @@ async def test_same_value_after_a_kept_one_is_a_new_order(annotating: Annotating
     assert annotating.reasons == ["replacing its disk", "the disk came", "replacing its disk"]
 
 
-async def test_cancel_while_it_rests_ends_it(annotating: Annotating) -> None:
+async def ends_cancelled(handle: Handle) -> None:
+    with pytest.raises(WorkflowFailureError) as ended:
+        await handle.result()
+    assert isinstance(ended.value.cause, CancelledError)
+
+
+async def test_cancel_refuses_the_order_and_removes_the_annotation_that_would_start_it_again(
+    annotating: Annotating,
+) -> None:
+    annotating.unanswered = 1_000
+    handle = await annotating.start()
+    await annotating.rests()
+    await handle.cancel()
+    await ends_cancelled(handle)
+    assert len(annotating.given) == 1
+    assert annotating.events == [
+        f"paramedic.dev/hold: refused by workers/node-4: {CANCELLED} before it answered"
+    ]
+    assert annotating.value is None
+
+
+async def test_cancel_before_any_incident_got_the_order_refuses_it_for_all(annotating: Annotating) -> None:
+    annotating.finds.clear()
+    handle = await annotating.start()
+    await polled(annotating.is_asked)
+    await handle.cancel()
+    annotating.finds.set()
+    await ends_cancelled(handle)
+    assert not annotating.given
+    assert annotating.events == [f"paramedic.dev/hold: refused: {CANCELLED}"]
+
+
+async def test_cancel_of_an_order_that_was_given_ends_it_once_the_annotation_is_gone(
+    annotating: Annotating,
+) -> None:
     annotating.may_remove = False
     handle = await annotating.start()
     await annotating.rests()
     await handle.cancel()
-    with pytest.raises(WorkflowFailureError) as ended:
-        await handle.result()
-    assert isinstance(ended.value.cause, CancelledError)
+    await annotating.rests()
+    annotating.may_remove = True
+    await handle.signal(AnnotatedOrder.wake)
+    await ends_cancelled(handle)
+    assert (len(annotating.given), annotating.events) == (1, [HELD])
+
+
+async def test_value_that_is_newer_than_a_cancel_is_the_next_order(annotating: Annotating) -> None:
+    annotating.unanswered = 1
+    handle = await annotating.start()
+    await annotating.rests()
+    annotating.value_after_answer = "the disk came"
+    await handle.cancel()
+    await annotating.result()
+    assert annotating.reasons == ["replacing its disk", "the disk came"]
+    assert annotating.events[1:] == [HELD]

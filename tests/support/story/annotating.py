@@ -50,12 +50,17 @@ class Annotating:
         """The value of the annotation; None: there is none."""
         self.next_value: str | None = None
         """A value that a person writes while the order is given."""
+        self.value_after_answer: str | None = None
+        """A value that a person writes before the annotation is removed."""
         self.may_remove = True
         self.unanswered = 0
         """How many times the incident does not answer."""
         self.began_later = False
         """True if another incident of the object begins after the first question."""
         self.questions = 0
+        self.finds = asyncio.Event()
+        """Cleared while the detector does not answer."""
+        self.finds.set()
         self.refused = ""
         """Why the detector names no incident."""
         self.given: list[GiveOrderInput] = []
@@ -68,7 +73,7 @@ class Annotating:
     @property
     def reasons(self) -> list[object]:
         """The reasons of the orders that the incident got, each once."""
-        return list({one.update_id: one.message["reason"] for one in self.given}.values())
+        return list({one.order_id: one.message["reason"] for one in self.given}.values())
 
     @property
     def handle(self) -> Handle:
@@ -88,6 +93,7 @@ class Annotating:
         check = CheckReference(kind="NodeHealthCheck", name="workers")
         incident = IncidentReference(cluster=asked.key.cluster, check=check, target=target)
         self.questions += 1
+        await self.finds.wait()
         if not self.began_later or self.questions == 1:
             return Recipients(incidents=(incident,))
         other = incident.model_copy(update={"check": check.model_copy(update={"name": "others"})})
@@ -108,6 +114,8 @@ class Annotating:
     async def answer(self, asked: AnswerOrderInput) -> AnswerOrderResult:
         if asked.answer is not None:
             self.events.append(asked.answer.message)
+        if self.value_after_answer is not None:
+            self.value, self.value_after_answer = self.value_after_answer, None
         if self.value is not None and digest_of(self.value) != asked.digest:
             return AnswerOrderResult(outcome=RemovalOutcome.CHANGED)
         if not self.may_remove:
@@ -135,6 +143,9 @@ class Annotating:
             id=self.key.workflow_id,
             task_queue=worker_queue(self.cluster),
         )
+
+    async def is_asked(self) -> bool:
+        return self.questions > 0
 
     async def passes(self, duration: timedelta) -> None:
         await self.environment.fast_forward(self.handle, duration)
