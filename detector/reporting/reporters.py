@@ -8,6 +8,7 @@ from detector.reporting.policy_reporter import PolicyReporter
 from detector.reporting.status_reporter import ReporterDependencies, StatusReporters
 from detector.reporting.target_reporter import TargetReporter
 from detector.reporting.trouble_reporter import TroubleReporter
+from detector.reporting.unreadable_orders import UnreadableOrders
 from health.model.references import CheckReference
 from kube.connection import ClusterConnection
 
@@ -36,8 +37,10 @@ class Reporters:
         self._of_trouble = TroubleReporter(
             cluster_state, own_status.reported, own_status.checks_without_slots, self.of_checks.emit, now
         )
+        self._of_orders = UnreadableOrders(cluster_state, self.of_checks.emit)
 
     async def lead(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            for reporter in (self.of_checks, self.of_targets, self.of_policy, self._of_trouble):
+            tasks.create_task(self.of_checks.lead())
+            for reporter in (self.of_targets, self.of_policy, self._of_trouble, self._of_orders):
                 tasks.create_task(reporter.lead())

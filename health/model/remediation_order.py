@@ -9,6 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from health.model.invalid_check import cut
 from objects.frozen import Frozen
 from objects.short_text import ShortText
 from objects.timestamps import stamp
@@ -69,12 +70,38 @@ class RemediationOrder(Frozen):
         return bool(self.boot_id) and bool(boot_id) and boot_id != self.boot_id
 
 
+_SHOWN = 100
+_CUT = "…"
+"""The end of a value that was too long; no JSON ends with it."""
+
+
 def _bounded(value: str) -> str:
-    return value if len(value) <= LONGEST_VALUE else ""
+    return value if len(value) <= LONGEST_VALUE else value[:_SHOWN] + _CUT
 
 
 OrderText = Annotated[str, AfterValidator(_bounded)]
-"""The value of the annotation; "" without one, or if it is too long."""
+"""The value of the annotation, cut if it is too long; "" without the annotation."""
+
+
+def shown(text: str) -> str:
+    """The value for a message, at most its first 100 characters."""
+    return text if len(text) <= _SHOWN + len(_CUT) else text[:_SHOWN] + _CUT
+
+
+def problem_in(text: str) -> str:
+    """Why the value of an annotation orders nothing; "" without a value, or if it is an order."""
+    if not text or order_in(text) is not None:
+        return ""
+    if len(text) > LONGEST_VALUE or text.endswith(_CUT):
+        return f"cannot be read: it has more than {LONGEST_VALUE} characters"
+    try:
+        RemediationOrder.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = cut(".".join(map(str, first["loc"])))
+        why = first["msg"].removeprefix("Value error, ")
+        return f"cannot be read: {f'{field}: ' if field else ''}{why}; write it by `paramedic remediate`"
+    return ""
 
 
 @lru_cache(maxsize=1024)

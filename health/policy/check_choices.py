@@ -3,9 +3,10 @@
 TemplateChoices are the same for a remediation template.
 
 They work on any kind of check. An unknown name or unreadable value makes the whole check invalid, with field
-and value: a misspelt setting must not be ignored. Orders by annotation are no settings. A feature adds a
-field here, and the annotation has its name: `proven_recovery` is `paramedic.dev/proven-recovery`. The
-detector reads them for each decision, and `act` reads them again.
+and value: a misspelt setting must not be ignored. Orders by annotation are no settings, also an order
+to remediate, which orders nothing on a check. A feature adds a field here, and the annotation has its name:
+`proven_recovery` is `paramedic.dev/proven-recovery`. The detector reads them for each decision, and `act`
+reads them again.
 """
 
 from collections.abc import Mapping
@@ -18,12 +19,13 @@ from health.model.approval import ApprovalDefault
 from health.model.evidence import EvidenceStore
 from health.model.invalid_check import InvalidCheckError, problem_of
 from health.model.order_annotations import ORDER_NAMES, PREFIX, annotation_of
+from health.model.remediation_order import REMEDIATE
 from health.policy.limits import MOST, Limits, label_name
 from objects.bounds import Bounded
 from objects.durations import Duration, within
 from objects.timestamps import as_time
 
-_ORDERS = frozenset(map(annotation_of, ORDER_NAMES))
+_ORDERS = frozenset({*map(annotation_of, ORDER_NAMES), REMEDIATE})
 SHORTEST_PROOF, LONGEST_PROOF = timedelta(seconds=1), timedelta(hours=24)
 SHORTEST_QUESTION, LONGEST_QUESTION = timedelta(minutes=1), timedelta(hours=168)
 _WORDS = {"true": True, "false": False}

@@ -1,0 +1,90 @@
+"""UnreadableOrders: emits an Event about each annotation `paramedic.dev/remediate` that orders nothing.
+
+The value cannot be read, or the annotation is on a check. Such an annotation would otherwise be ignored
+without a trace. The seed of an Event has the object and the value, so a new leader emits no second one. A
+target that no check selects is not looked at, and nothing is emitted for a check in shadow.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from detector.reporting.trouble_reporter import EmitEvents
+from detector.state.cluster_state import ClusterState
+from detector.state.target_store import place_of
+from health.kinds.registry import CHECK_KINDS
+from health.model.order_annotations import digest_of
+from health.model.references import CheckReference
+from health.model.remediation_order import REMEDIATE, problem_in, shown
+from health.model.target import Target
+from objects.event import Event, InvolvedObject, Severity
+
+LOOK_AGAIN_SECONDS = 10.0
+_FIELD = f"metadata.annotations[{REMEDIATE}]"
+
+
+class _Found(NamedTuple):
+    """An annotation that orders nothing, by the uid of its object and a digest of its value."""
+
+    uid: str
+    digest: str
+
+
+class UnreadableOrders:
+    """Reports such annotations while this detector is the leader."""
+
+    def __init__(self, cluster_state: ClusterState, emit: EmitEvents) -> None:
+        self._cluster_state = cluster_state
+        self._emit = emit
+        self._reported: set[_Found] = set()
+
+    async def lead(self) -> None:
+        """Emit Events about new ones every ten seconds, until cancelled."""
+        self._reported.clear()
+        while True:
+            with self._cluster_state.guard.item("status", "Events about unreadable orders"):
+                self.look()
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    def look(self) -> None:
+        """Emit the Events about annotations that came or changed since the last look."""
+        present: set[_Found] = set()
+        for check, found, event in self._all():
+            present.add(found)
+            if found not in self._reported and self._emit(check, [event]):
+                self._reported.add(found)
+        self._reported &= present
+
+    def _all(self) -> Iterator[tuple[CheckReference, _Found, Event]]:
+        context = self._cluster_state.cluster_context
+        for check, check_state in self._cluster_state.checks.items():
+            if check_state.is_shadow_in(context):
+                continue
+            metadata = check_state.record.metadata
+            if (text := metadata.annotations.get(REMEDIATE)) is not None:
+                problem = "orders nothing: it belongs on a Node or Machine"
+                yield (check, *_reported(metadata.uid, text, problem))
+            for name in check_state.selected:
+                target = self._cluster_state.targets.get(check, name)
+                if target is not None and (problem := problem_in(target.order_text)):
+                    subject = _involved(check, target)
+                    yield (check, *_reported(target.metadata.uid, target.order_text, problem, subject))
+
+
+def _reported(
+    uid: str, text: str, problem: str, subject: InvolvedObject | None = None
+) -> tuple[_Found, Event]:
+    found = _Found(uid, digest_of(text))
+    event = Event(
+        seed="\n".join((*found, REMEDIATE)),
+        severity=Severity.WARNING,
+        reason="OrderRefused",
+        message=f"{_FIELD}: {problem} (found {shown(text)!r})",
+        subject=subject,
+    )
+    return found, event
+
+
+def _involved(check: CheckReference, target: Target) -> InvolvedObject:
+    reference = place_of(check).reference(target.metadata.name, target.metadata.uid)
+    return CHECK_KINDS[check.group_kind].involved(reference)

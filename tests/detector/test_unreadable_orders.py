@@ -1,0 +1,111 @@
+"""An annotation that should order a remediation, and does not, has one Event."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from detector.reporting.unreadable_orders import UnreadableOrders
+from health.model.references import CheckReference
+from health.model.remediation_order import LONGEST_VALUE, REMEDIATE, problem_in
+from objects.event import Event
+from tests.support.state.small_cluster import CHECK, SmallCluster
+from tests.support.values.remediation_orders import annotated
+
+NODE = "node-1"
+
+
+class Leader:
+    """A leading detector with one check; the queue of Events accepts while `takes` is set."""
+
+    def __init__(self, **annotations: str) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.check(annotations={f"paramedic.dev/{name}": text for name, text in annotations.items()})
+        self.takes = True
+        self.told: list[Event] = []
+        self.orders = UnreadableOrders(self.cluster.cluster_state, self.emit)
+
+    def emit(self, check: CheckReference, events: Iterable[Event]) -> bool:
+        assert check == CHECK
+        self.told += events if self.takes else ()
+        return self.takes
+
+    def look(self) -> list[Event]:
+        self.told.clear()
+        self.orders.look()
+        return [*self.told]
+
+
+def test_event_names_the_node_the_annotation_the_value_and_the_problem() -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, annotations={REMEDIATE: "please"})
+    (event,) = leader.look()
+    assert event.subject is not None
+    assert (event.subject.kind, event.subject.name, event.reason) == ("Node", NODE, "OrderRefused")
+    assert event.message.startswith(f"metadata.annotations[{REMEDIATE}]: cannot be read: Invalid JSON")
+    assert event.message.endswith("; write it by `paramedic remediate` (found 'please')")
+
+
+def test_event_is_emitted_once_for_each_value_and_by_the_next_leader_with_the_same_seed() -> None:
+    leader = Leader()
+    leader.takes = False
+    leader.cluster.node(NODE, annotations={REMEDIATE: "please"})
+    assert leader.look() == []
+    leader.takes = True
+    (first,) = leader.look()
+    leader.cluster.node(NODE, annotations={REMEDIATE: "please", "other": "changed"})
+    assert leader.look() == []
+    leader.cluster.node(NODE, annotations={REMEDIATE: "now"})
+    (second,) = leader.look()
+    leader.cluster.node(NODE)
+    assert leader.look() == []
+    leader.cluster.node(NODE, annotations={REMEDIATE: "now"})
+    leader.orders = UnreadableOrders(leader.cluster.cluster_state, leader.emit)
+    (again,) = leader.look()
+    assert first.seed != second.seed == again.seed
+
+
+def test_order_that_can_be_read_has_no_event() -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, annotations=annotated())
+    assert leader.look() == []
+
+
+def test_check_in_shadow_writes_no_event() -> None:
+    leader = Leader(shadow="true", remediate="please")
+    leader.cluster.node(NODE, annotations={REMEDIATE: "please"})
+    assert leader.look() == []
+
+
+def test_annotation_on_a_check_leaves_it_valid_and_has_an_event_on_the_check() -> None:
+    leader = Leader(remediate="please")
+    leader.cluster.unhealthy(NODE)
+    assert leader.cluster.observe(NODE).is_unhealthy
+    (event,) = leader.look()
+    assert event.subject is None
+    assert event.message == (
+        f"metadata.annotations[{REMEDIATE}]: orders nothing: it belongs on a Node or Machine (found 'please')"
+    )
+    assert leader.look() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ""),
+        (annotated()[REMEDIATE], ""),
+        ('{"check": "NodeHealthCheck/a"}', "cannot be read: reason: Field required"),
+        ('{"check": ', "cannot be read: Invalid JSON"),
+        (annotated()[REMEDIATE] + " " * LONGEST_VALUE, "cannot be read: it has more than 8192 characters"),
+    ],
+)
+def test_problem_of_a_value_names_the_field(text: str, problem: str) -> None:
+    assert problem_in(text).startswith(problem)
+    assert bool(problem_in(text)) is bool(problem)
+
+
+def test_value_that_is_too_long_is_kept_as_its_beginning_which_is_no_order() -> None:
+    leader = Leader()
+    leader.cluster.node(NODE, annotations={REMEDIATE: "{}" + " " * LONGEST_VALUE})
+    (event,) = leader.look()
+    assert "it has more than 8192 characters (found '{}" in event.message
+    assert len(event.message) < 300
